@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+/// One floor of the house: a folder below Sources with its own folder below Tests.
+func floor(_ name: String, on dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(of name: String, with dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .testTarget(
+        name: path == nil ? "\(name)Tests" : name,
+        dependencies: (path == nil ? [.init(stringLiteral: name)] : []) + ["TestSupport"] + dependencies,
+        path: path,
+        swiftSettings: settings)
+}
+
+let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "swift-bluetooth-le",
+    products: [
+        .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
+        .library(name: "LINBLE", targets: ["LINBLE"]),
+        .library(name: "SimulatedKernel", targets: ["SimulatedKernel"]),
+        .library(name: "SimulatedLINBLE", targets: ["SimulatedLINBLE"]),
+        .executable(name: "ble", targets: ["ble"]),
+        .executable(name: "linble", targets: ["linble"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    ],
+    targets: [
+        // Pure: values and state machines. No I/O, no clock, no Foundation.
+        floor("BluetoothPrimitives"),
+        floor("ATT", on: ["BluetoothPrimitives"]),
+        floor("GATT", on: ["ATT", "BluetoothPrimitives"]),
+        floor("HCI", on: ["BluetoothPrimitives"]),
+        floor("Advertising", on: ["BluetoothPrimitives"]),
+        floor("Management", on: ["BluetoothPrimitives"]),
+
+        // The seam, and the two kernels below it.
+        floor("BluetoothKernel", on: ["BluetoothPrimitives"]),
+        .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
+        floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "CBluetoothSockets"]),
+        floor(
+            "SimulatedKernel",
+            on: ["BluetoothKernel", "BluetoothPrimitives", "ATT", "GATT", "HCI", "Advertising", "Management"]),
+
+        // What programs import.
+        floor(
+            "BluetoothLE",
+            on: [
+                "BluetoothKernel", "BluetoothPrimitives", "LinuxKernel", "ATT", "GATT", "HCI", "Advertising",
+                "Management", log,
+            ]),
+        floor("LINBLE", on: ["BluetoothLE"]),
+        floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
+
+        // Programs.
+        .target(
+            name: "ExampleSupport", dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments],
+            path: "Examples/ExampleSupport", swiftSettings: settings),
+        .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
+        .executableTarget(
+            name: "linble", dependencies: ["ExampleSupport"], path: "Examples/linble", swiftSettings: settings),
+
+        // Tests.
+        .target(
+            name: "TestSupport", dependencies: ["BluetoothKernel", "BluetoothPrimitives"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        tests(of: "BluetoothPrimitives"),
+        tests(of: "ATT"),
+        tests(of: "GATT"),
+        tests(of: "HCI"),
+        tests(of: "Advertising"),
+        tests(of: "Management"),
+        tests(of: "BluetoothKernel"),
+        tests(of: "LinuxKernel"),
+        tests(of: "SimulatedKernel"),
+        tests(of: "BluetoothLE", with: ["SimulatedKernel"]),
+        tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        tests(
+            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management"], path: "Tests/Conformance"),
+    ]
+)

@@ -1,0 +1,1 @@
+// This floor is not built yet.

@@ -1,0 +1,141 @@
+/// A value did not fit into the bytes that were left.
+public struct BufferFull: Error, Equatable, Sendable, CustomStringConvertible {
+    /// How many bytes the value takes.
+    public var needed: Int
+    /// How many bytes were left.
+    public var available: Int
+
+    /// Describes a write of `needed` bytes where only `available` were left.
+    public init(needed: Int, available: Int) {
+        self.needed = needed
+        self.available = available
+    }
+
+    /// Names the shortage.
+    public var description: String { "\(needed) bytes needed, \(available) available" }
+}
+
+/// Appends little-endian values to a buffer that is allocated once and used again.
+///
+/// The counterpart of ``ByteReader``: every encoder writes through this type. A write either fits whole or throws
+/// ``BufferFull`` and leaves the buffer as it was.
+public struct ByteWriter: Sendable {
+    /// What has been written so far.
+    public private(set) var bytes: [UInt8]
+    /// The most bytes that may be written; an ATT bearer sets it to its ATT_MTU.
+    public var capacity: Int
+
+    /// Makes an empty buffer of `capacity` bytes.
+    public init(capacity: Int) {
+        self.capacity = max(0, capacity)
+        bytes = []
+        bytes.reserveCapacity(self.capacity)
+    }
+
+    /// How many bytes have been written.
+    public var count: Int { bytes.count }
+
+    /// How many more bytes fit.
+    public var remaining: Int { max(0, capacity - bytes.count) }
+
+    /// Forgets what was written and keeps the memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Forgets what was written after the first `count` bytes.
+    public mutating func truncate(to count: Int) {
+        guard count < bytes.count, count >= 0 else { return }
+        bytes.removeLast(bytes.count - count)
+    }
+
+    private func ensure(_ count: Int) throws(BufferFull) {
+        guard count <= remaining else { throw BufferFull(needed: count, available: remaining) }
+    }
+
+    private mutating func append<Value: FixedWidthInteger>(littleEndian value: Value) throws(BufferFull) {
+        try ensure(MemoryLayout<Value>.size)
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Writes one byte.
+    public mutating func write(_ value: UInt8) throws(BufferFull) {
+        try ensure(1)
+        bytes.append(value)
+    }
+
+    /// Writes one byte in two's complement.
+    public mutating func write(_ value: Int8) throws(BufferFull) {
+        try write(UInt8(bitPattern: value))
+    }
+
+    /// Writes two bytes, least significant first.
+    public mutating func write(_ value: UInt16) throws(BufferFull) {
+        try append(littleEndian: value)
+    }
+
+    /// Writes the three least significant bytes of `value`, least significant first.
+    public mutating func writeUInt24(_ value: UInt32) throws(BufferFull) {
+        try ensure(3)
+        bytes.append(UInt8(truncatingIfNeeded: value))
+        bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: value >> 16))
+    }
+
+    /// Writes four bytes, least significant first.
+    public mutating func write(_ value: UInt32) throws(BufferFull) {
+        try append(littleEndian: value)
+    }
+
+    /// Writes eight bytes, least significant first.
+    public mutating func write(_ value: UInt64) throws(BufferFull) {
+        try append(littleEndian: value)
+    }
+
+    /// Writes a device address in wire order (least significant byte first).
+    public mutating func write(_ address: BluetoothAddress) throws(BufferFull) {
+        try ensure(6)
+        try write(UInt32(truncatingIfNeeded: address.value))
+        try write(UInt16(truncatingIfNeeded: address.value >> 32))
+    }
+
+    /// Writes a UUID in wire order in the given width, or in the shortest that holds it.
+    ///
+    /// A width too small for the UUID is widened to 128 bits.
+    public mutating func write(_ uuid: BluetoothUUID, width: BluetoothUUID.Width? = nil) throws(BufferFull) {
+        switch width ?? uuid.shortestWidth {
+        case .bits16 where uuid.shortestWidth == .bits16: try write(UInt16(truncatingIfNeeded: uuid.high >> 32))
+        case .bits32 where uuid.shortestWidth != .bits128: try write(UInt32(truncatingIfNeeded: uuid.high >> 32))
+        default:
+            try ensure(16)
+            try write(uuid.low)
+            try write(uuid.high)
+        }
+    }
+
+    /// Writes all of `span`.
+    public mutating func write(_ span: RawSpan) throws(BufferFull) {
+        try ensure(span.byteCount)
+        span.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    }
+
+    /// Writes all of `array`.
+    public mutating func write(_ array: [UInt8]) throws(BufferFull) {
+        try ensure(array.count)
+        bytes.append(contentsOf: array)
+    }
+
+    /// Writes `count` zero bytes.
+    public mutating func writeZeros(_ count: Int) throws(BufferFull) {
+        try ensure(count)
+        bytes.append(contentsOf: repeatElement(0, count: count))
+    }
+
+    /// Replaces the byte at `index`, such as a length that was not known when its place was written.
+    ///
+    /// An index that has not been written is ignored.
+    public mutating func replace(at index: Int, with value: UInt8) {
+        guard bytes.indices.contains(index) else { return }
+        bytes[index] = value
+    }
+}

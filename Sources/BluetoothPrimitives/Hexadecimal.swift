@@ -1,0 +1,63 @@
+/// The value of one hexadecimal digit in either case, or nil.
+func hexadecimalDigit(_ character: UInt8) -> UInt8? {
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): return character - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): return character - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): return character - UInt8(ascii: "A") + 10
+    default: return nil
+    }
+}
+
+/// The low `digits` hexadecimal digits of `value` in capitals.
+public func hexadecimal(_ value: some BinaryInteger, digits: Int) -> String {
+    let text = String(UInt64(truncatingIfNeeded: value), radix: 16, uppercase: true)
+    return text.count >= digits
+        ? String(text.suffix(digits)) : String(repeating: "0", count: digits - text.count) + text
+}
+
+extension [UInt8] {
+    /// Reads pairs of hexadecimal digits in either case; white space, colons and a leading `0x` are passed over.
+    ///
+    /// Returns nil when a character is no digit or a pair is incomplete.
+    public init?(hexadecimal text: some StringProtocol) {
+        self = []
+        var pending: UInt8?
+        var characters = Array(text.utf8)[...]
+        if characters.starts(with: [UInt8(ascii: "0"), UInt8(ascii: "x")]) { characters = characters.dropFirst(2) }
+        for character in characters {
+            switch character {
+            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: ":"):
+                guard pending == nil else { return nil }
+            default:
+                guard let digit = hexadecimalDigit(character) else { return nil }
+                if let high = pending {
+                    append(high << 4 | digit)
+                    pending = nil
+                } else {
+                    pending = digit
+                }
+            }
+        }
+        guard pending == nil else { return nil }
+    }
+
+    /// Copies the bytes of `span`.
+    @inlinable
+    public init(_ span: RawSpan) {
+        self = unsafe span.withUnsafeBytes { unsafe [UInt8]($0) }
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Pairs of capital hexadecimal digits with nothing between them.
+    public var hexadecimal: String {
+        var text = ""
+        text.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            for digit in [byte >> 4, byte & 15] {
+                text.unicodeScalars.append(Unicode.Scalar(digit < 10 ? digit + 48 : digit + 55))
+            }
+        }
+        return text
+    }
+}
