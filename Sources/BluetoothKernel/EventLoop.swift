@@ -30,8 +30,13 @@ public protocol EventLoopDriver: AnyObject, Sendable {
 public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     private enum WakeAction { case none, wake, start }
 
+    private enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
     private struct State {
-        var jobs: [UnownedJob] = []
+        var queue: [Work] = []
         var timers = TimerQueue()
         var isWaiting = false
         var isStopping = false
@@ -67,9 +72,17 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     /// Runs `job` on the loop, after those that came before it.
     public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+        append(.job(UnownedJob(job)))
+    }
+
+    /// Calls `body` on the loop, after what came before it.
+    public func execute(_ body: @escaping @Sendable () -> Void) {
+        append(.call(body))
+    }
+
+    private func append(_ work: Work) {
         let action = state.withLock { state -> WakeAction in
-            state.jobs.append(job)
+            state.queue.append(work)
             return state.wakeAction()
         }
         perform(action)
@@ -110,26 +123,30 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     }
 
     private func run() {
-        var jobs: [UnownedJob] = []
+        var queue: [Work] = []
         while true {
             let (timersBefore, isDone) = state.withLock { state -> (UInt64, Bool) in
                 state.isWaiting = false
-                swap(&jobs, &state.jobs)
-                return (state.timers.nextOrder, state.isStopping && jobs.isEmpty)
+                swap(&queue, &state.queue)
+                return (state.timers.nextOrder, state.isStopping && queue.isEmpty)
             }
             if isDone { return }
-            for job in jobs {
-                job.runSynchronously(
-                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            for work in queue {
+                switch work {
+                case .job(let job):
+                    job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                case .call(let body): body()
+                }
             }
-            jobs.removeAll(keepingCapacity: true)
+            queue.removeAll(keepingCapacity: true)
             // One at a time, since a handler may cancel the next; those set meanwhile wait for the next round, so that
             // timers that set each other cannot keep the sockets from being read.
             while let handler = state.withLock({ $0.timers.removeDue(at: driver.now, setBefore: timersBefore) }) {
                 handler()
             }
             let deadline = state.withLock { state -> KernelInstant? in
-                guard state.jobs.isEmpty, !state.isStopping else { return .distantPast }
+                guard state.queue.isEmpty, !state.isStopping else { return .distantPast }
                 state.isWaiting = true
                 return state.timers.firstDeadline
             }
