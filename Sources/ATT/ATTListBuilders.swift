@@ -2,8 +2,8 @@ import BluetoothPrimitives
 
 // Writers of the PDUs that are lists. A builder is begun with a writer that is empty and has the ATT_MTU as capacity;
 // every call hands the same writer in. Nothing is written before the first entry, so a list that stays empty leaves
-// the writer free for an Error Response. `append` says whether the entry went in; after the first that did not, the
-// list is closed and takes no more, since the entries of a response follow each other without gaps.
+// the writer free for an Error Response. `append` says whether the entry went in; a response takes no more after the
+// first that did not, since its entries follow each other without gaps.
 
 extension ByteWriter {
     /// Runs `body` and takes back what it wrote when not all of it fits; says whether it fitted.
@@ -34,7 +34,6 @@ public struct ATTReadMultipleRequestBuilder: Sendable {
     private let opcode: ATTOpcode
     /// How many handles have been written.
     public private(set) var count = 0
-    private var isClosed = false
 
     /// Begins a Read Multiple Variable Request, or a Read Multiple Request when `variable` is false.
     public init(variable: Bool) {
@@ -43,13 +42,12 @@ public struct ATTReadMultipleRequestBuilder: Sendable {
 
     /// Appends a handle and says whether it fitted.
     public mutating func append(_ handle: AttributeHandle, to writer: inout ByteWriter) -> Bool {
-        guard !isClosed else { return false }
         let isFirst = count == 0
         let fits = writer.writeWhole { (writer) throws(BufferFull) in
             if isFirst { try writer.write(opcode) }
             try writer.write(handle)
         }
-        if fits { count += 1 } else { isClosed = true }
+        if fits { count += 1 }
         return fits
     }
 }
@@ -97,7 +95,6 @@ public struct ATTFindInformationResponseBuilder: Sendable {
 public struct ATTFindByTypeValueResponseBuilder: Sendable {
     /// How many entries have been written.
     public private(set) var count = 0
-    private var isClosed = false
 
     /// Begins a response without entries.
     public init() {}
@@ -106,13 +103,12 @@ public struct ATTFindByTypeValueResponseBuilder: Sendable {
     ///
     /// An attribute that is no group is a range of its own handle alone.
     public mutating func append(_ range: AttributeHandleRange, to writer: inout ByteWriter) -> Bool {
-        guard !isClosed else { return false }
         let isFirst = count == 0
         let fits = writer.writeWhole { (writer) throws(BufferFull) in
             if isFirst { try writer.write(ATTOpcode.findByTypeValueResponse) }
             try writer.write(range)
         }
-        if fits { count += 1 } else { isClosed = true }
+        if fits { count += 1 }
         return fits
     }
 }

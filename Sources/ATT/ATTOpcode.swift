@@ -52,8 +52,12 @@ public struct ATTOpcode: RawRepresentable, Hashable, Sendable {
     /// The opcode of `pdu`, its first byte, or nil when it has none.
     @inlinable
     public init?(of pdu: RawSpan) {
-        guard pdu.byteCount > 0 else { return nil }
-        self.init(unsafe pdu.unsafeLoad(as: UInt8.self))
+        var reader = ByteReader(pdu)
+        do {
+            self.init(try reader.readUInt8())
+        } catch {
+            return nil
+        }
     }
 }
 
