@@ -30,10 +30,13 @@ struct TimerQueue {
         return slots.count - 1
     }
 
-    mutating func removeSlot(_ slot: Int) {
+    /// Frees an entry's place and hands out its handler.
+    mutating func removeSlot(_ slot: Int) -> (@Sendable () -> Void)? {
         set(slot, at: nil)
+        let handler = slots[slot].handler
         slots[slot].handler = nil
         freeSlots.append(slot)
+        return handler
     }
 
     mutating func set(_ slot: Int, at deadline: KernelInstant?) {
