@@ -39,8 +39,8 @@ public struct GATTServer: Sendable {
     public let limits: Limits
     /// How the link is protected; to be kept up to date.
     public var security: BearerSecurity
-    /// The ATT_MTU in bytes.
-    public internal(set) var mtu: Int
+    /// The ATT_MTU in bytes; to be set where the client's side of the same bearer has agreed on it.
+    public var mtu: Int
     /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
     ///
     /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.

@@ -96,12 +96,13 @@ public struct TransactionEngine {
     /// Whether a response waits to be sent; the peer may not make another request before it has it.
     public var hasResponse: Bool { response.count > 0 }
 
-    /// Lets `write` put the response to the peer's request into a writer whose capacity is the ATT_MTU.
-    public mutating func respond(_ write: (inout ByteWriter) -> Void) {
-        guard !isClosed else { return }
+    /// Takes the response to the peer's request, at most one at a time; says whether it was taken.
+    public mutating func respond(_ bytes: [UInt8]) -> Bool {
+        guard !isClosed, !hasResponse else { return false }
         response.removeAll()
-        response.capacity = mtu
-        write(&response)
+        response.capacity = bytes.count
+        do { try response.write(bytes) } catch { return false }
+        return true
     }
 
     /// Writes the PDU that is to be sent next into `writer`, or returns nil when there is none.
