@@ -19,6 +19,7 @@ final class ATTBearer {
     private var timedRequest: UInt64?
     private var timedIndication: UInt64?
     private var isSocketFull = false
+    private var isReadingPaused = false
     private(set) var closeReason: BluetoothError?
     /// Who wants the values the peer notifies and indicates.
     var subscribers = SubscriberTable()
@@ -114,7 +115,10 @@ extension ATTBearer {
     }
 
     private func didRespond() {
-        socket.setReading(true)
+        if isReadingPaused {
+            isReadingPaused = false
+            socket.setReading(true)
+        }
         guard let mtu = agreedMTU else { return }
         agreedMTU = nil
         engine.mtu = mtu
@@ -166,6 +170,10 @@ extension ATTBearer {
     private func receiveOne() -> Bool {
         let outcome = socket.receive { receive($0) }
         flush()
+        if engine.hasResponse, !isReadingPaused {
+            isReadingPaused = true
+            socket.setReading(false)
+        }
         return outcome == .packet
     }
 
@@ -214,11 +222,7 @@ extension ATTBearer {
             if case .mtuExchanged(let mtu) = event { agreedMTU = mtu }
         }
         guard answer.count > 0 else { return }
-        if engine.respond(answer.bytes) {
-            socket.setReading(false)
-        } else {
-            log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"])
-        }
+        if !engine.respond(answer.bytes) { log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"]) }
     }
 }
 
