@@ -39,13 +39,17 @@ public struct GATTServer: Sendable {
     public let limits: Limits
     /// How the link is protected; to be kept up to date.
     public var security: BearerSecurity
-    /// The ATT_MTU in bytes; to be set where the client's side of the same bearer has agreed on it.
-    public var mtu: Int
+    /// The ATT_MTU in bytes, never less than 23.
+    ///
+    /// Follows the client's exchange; where our own client side exchanges it on the same bearer, it is set from there.
+    public var mtu: Int {
+        didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
+    }
     /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
     ///
     /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.
     public internal(set) var configurations: [AttributeHandle: ClientCharacteristicConfiguration]
-    /// The value whose indication the client has not confirmed.
+    /// The value whose indication has been sent and not confirmed.
     public internal(set) var outstandingIndication: AttributeHandle?
 
     var preparedWrites = PreparedWriteQueue()

@@ -76,6 +76,43 @@ import Testing
         #expect(try fixture.indicate(0xFFFE, []) == [0x1D, 0xFE, 0xFF])
     }
 
+    @Test("an indication that was written and not sent can be written again")
+    func unsentIndication() throws {
+        var fixture = try ServerFixture()
+        _ = fixture.send("12 FFFF 0200")
+        let value: [UInt8] = [1]
+        for _ in 0..<2 {
+            try fixture.server.encodeIndication(
+                of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
+            #expect(fixture.writer.bytes == hex("1D FEFF 01"))
+        }
+    }
+
+    @Test("an ATT_MTU that our own client exchanged holds for responses, and is never below 23")
+    func sharedMTU() throws {
+        var fixture = try ServerFixture()
+        fixture.server.mtu = 26
+        #expect(fixture.send("0A 3D00").count == 2 * 26)
+        fixture.server.mtu = 0
+        #expect(fixture.send("0A 3D00").count == 2 * 23)
+    }
+
+    @Test("a LINBLE is found, subscribed to, written to and heard")
+    func linble() throws {
+        var fixture = try ServerFixture()
+        let incoming = fixture.database.valueHandle(of: ServerFixture.dataToPeripheral, in: ServerFixture.linble)
+        let outgoing = try #require(
+            fixture.database.valueHandle(of: ServerFixture.dataFromPeripheral, in: ServerFixture.linble))
+        #expect(fixture.send("02 F700") == "030502")
+        #expect(fixture.send("06 0100 FFFF 0028 E8F37690FFB854915A46EB35CAC9AD27") == "0710001500")
+        #expect(fixture.send("12 1300 0100") == "13")
+        #expect(fixture.events == [.configurationChanged(outgoing, .notification)])
+        #expect(fixture.send("52 1500 0D0A") == "")
+        #expect(fixture.events == [.writeCommandReceived(AttributeWrite(try #require(incoming), value: [13, 10]))])
+        let value = [UInt8](repeating: 0x55, count: 244)
+        #expect(try fixture.notify(outgoing, value) == [0x1B, 0x12, 0x00] + value)
+    }
+
     @Test("a value that may only be read over an encrypted link is not sent over another")
     func protectedNotification() throws {
         let characteristic = GATTCharacteristic(
@@ -110,6 +147,7 @@ extension ServerFixture {
 
     fileprivate mutating func indicate(_ handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
         try server.encodeIndication(of: handle, value: value.span.bytes, database: database, into: &writer)
+        server.didSendIndication(of: handle)
         return writer.bytes
     }
 }
