@@ -25,7 +25,7 @@ public struct AdvertisingReports: ~Escapable {
     @usableFromInline var reader: ByteReader
 
     /// Starts at the number of reports, the byte after the subevent code.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(copy reader)
     init(layout: Layout, reading reader: consuming ByteReader) throws(TruncatedBytes) {
         self.layout = layout
@@ -44,101 +44,88 @@ public struct AdvertisingReports: ~Escapable {
     @_lifetime(self: copy self)
     public mutating func next() throws(HCIDecodingError) -> AdvertisingReport? {
         guard remaining > 0 else { return nil }
-        let following = remaining &- 1
-        // Stays at zero when reading throws.
+        remaining &-= 1
+        do throws(TruncatedBytes) {
+            switch layout {
+            case .extended: return try readExtended()
+            case .legacy: if let report = try readLegacy() { return report }
+            case .directed: if let report = try readDirected() { return report }
+            }
+        } catch {
+            remaining = 0
+            throw .truncated(error)
+        }
         remaining = 0
-        let report: AdvertisingReport
-        switch layout {
-        case .legacy: report = try readLegacy()
-        case .directed: report = try readDirected()
-        case .extended: report = try readExtended()
-        }
-        remaining = following
-        return report
+        throw .reservedEventType
+    }
+
+    /// Returns nil for an event type without a meaning.
+    @inlinable
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    mutating func readLegacy() throws(TruncatedBytes) -> AdvertisingReport? {
+        let eventType = try reader.readUInt8()
+        let addressType = try reader.readUInt8()
+        let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
+        let count = Int(try reader.readUInt8())
+        let data = try reader.read(count)
+        let rssi = try reader.readInt8()
+        guard eventType <= 0x04 else { return nil }
+        return AdvertisingReport(
+            address: address, isResolvedIdentity: addressType & 0x02 != 0,
+            properties: AdvertisingReport.Properties(legacyEventType: eventType), rssi: unlessUnavailable(rssi),
+            data: data)
+    }
+
+    /// Returns nil for an event type without a meaning.
+    @inlinable
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    mutating func readDirected() throws(TruncatedBytes) -> AdvertisingReport? {
+        let eventType = try reader.readUInt8()
+        let addressType = try reader.readUInt8()
+        let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
+        // Its type is random or "unresolved", which is the same: only random addresses are not resolved.
+        try reader.skip(1)
+        let directAddress = try reader.readAddress(.random)
+        let rssi = try reader.readInt8()
+        guard eventType == 0x01 else { return nil }
+        return AdvertisingReport(
+            address: address, isResolvedIdentity: addressType & 0x02 != 0,
+            properties: AdvertisingReport.Properties(legacyEventType: eventType), rssi: unlessUnavailable(rssi),
+            directAddress: directAddress, isDirectAddressUnresolved: true, data: try reader.read(0))
     }
 
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
-    mutating func readLegacy() throws(HCIDecodingError) -> AdvertisingReport {
-        let eventType: UInt8
-        let report: AdvertisingReport
-        do throws(TruncatedBytes) {
-            eventType = try reader.readUInt8()
-            let addressType = try reader.readUInt8()
-            let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
-            let count = Int(try reader.readUInt8())
-            let data = try reader.read(count)
-            report = AdvertisingReport(
-                address: address, isResolvedIdentity: addressType & 0x02 != 0,
-                properties: AdvertisingReport.Properties(legacyEventType: eventType),
-                rssi: unlessUnavailable(try reader.readInt8()), data: data)
-        } catch {
-            throw .truncated(error)
-        }
-        guard eventType <= 0x04 else { throw .reservedValue(eventType) }
-        return report
-    }
-
-    @inlinable
-    @_lifetime(copy self)
-    @_lifetime(self: copy self)
-    mutating func readDirected() throws(HCIDecodingError) -> AdvertisingReport {
-        let eventType: UInt8
-        let report: AdvertisingReport
-        do throws(TruncatedBytes) {
-            eventType = try reader.readUInt8()
-            let addressType = try reader.readUInt8()
-            let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
-            // Its type is random or "unresolved", which is the same: only random addresses are not resolved.
-            try reader.skip(1)
-            let directAddress = try reader.readAddress(.random)
-            report = AdvertisingReport(
-                address: address, isResolvedIdentity: addressType & 0x02 != 0,
-                properties: AdvertisingReport.Properties(legacyEventType: eventType),
-                rssi: unlessUnavailable(try reader.readInt8()), directAddress: directAddress,
-                isDirectAddressUnresolved: true, data: try reader.read(0))
-        } catch {
-            throw .truncated(error)
-        }
-        guard eventType == 0x01 else { throw .reservedValue(eventType) }
-        return report
-    }
-
-    @inlinable
-    @_lifetime(copy self)
-    @_lifetime(self: copy self)
-    mutating func readExtended() throws(HCIDecodingError) -> AdvertisingReport {
-        do throws(TruncatedBytes) {
-            let eventType = try reader.readUInt16()
-            let addressType = try reader.readUInt8()
-            let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
-            let primaryPHY = LEPHY(rawValue: try reader.readUInt8())
-            let secondaryPHY = try reader.readUInt8()
-            let advertisingSetID = try reader.readUInt8()
-            let transmitPower = try reader.readInt8()
-            let rssi = try reader.readInt8()
-            let periodicInterval = try reader.readUInt16()
-            let directAddressType = try reader.readUInt8()
-            // Direct addresses of unresolved private addresses have a type of their own, which is even.
-            let directAddress = try reader.readAddress(
-                directAddressType == 0xFE ? .random : LEPeerAddress.kind(ofType: directAddressType))
-            let properties = AdvertisingReport.Properties(rawValue: UInt8(truncatingIfNeeded: eventType) & 0x1F)
-            let isDirected = properties.contains(AdvertisingReport.Properties(rawValue: 1 << 2))
-            let count = Int(try reader.readUInt8())
-            return AdvertisingReport(
-                address: addressType == 0xFF ? nil : address,
-                isResolvedIdentity: addressType == 0x02 || addressType == 0x03, properties: properties,
-                dataStatus: AdvertisingReport.DataStatus(extendedEventType: eventType), primaryPHY: primaryPHY,
-                secondaryPHY: secondaryPHY == 0 ? nil : LEPHY(rawValue: secondaryPHY),
-                advertisingSetID: advertisingSetID == 0xFF ? nil : advertisingSetID,
-                transmitPower: unlessUnavailable(transmitPower), rssi: unlessUnavailable(rssi),
-                periodicAdvertisingInterval: periodicInterval == 0 ? nil : periodicInterval,
-                directAddress: isDirected ? directAddress : nil,
-                isDirectAddressUnresolved: isDirected && directAddressType == 0xFE, data: try reader.read(count))
-        } catch {
-            throw .truncated(error)
-        }
+    mutating func readExtended() throws(TruncatedBytes) -> AdvertisingReport {
+        let eventType = try reader.readUInt16()
+        let addressType = try reader.readUInt8()
+        let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
+        let primaryPHY = LEPHY(rawValue: try reader.readUInt8())
+        let secondaryPHY = try reader.readUInt8()
+        let advertisingSetID = try reader.readUInt8()
+        let transmitPower = try reader.readInt8()
+        let rssi = try reader.readInt8()
+        let periodicInterval = try reader.readUInt16()
+        let directAddressType = try reader.readUInt8()
+        // Direct addresses of unresolved private addresses have a type of their own, which is even.
+        let directAddress = try reader.readAddress(
+            directAddressType == 0xFE ? .random : LEPeerAddress.kind(ofType: directAddressType))
+        let properties = AdvertisingReport.Properties(rawValue: UInt8(truncatingIfNeeded: eventType) & 0x1F)
+        let isDirected = properties.contains(AdvertisingReport.Properties(rawValue: 1 << 2))
+        let count = Int(try reader.readUInt8())
+        return AdvertisingReport(
+            address: addressType == 0xFF ? nil : address,
+            isResolvedIdentity: addressType == 0x02 || addressType == 0x03, properties: properties,
+            dataStatus: AdvertisingReport.DataStatus(extendedEventType: eventType), primaryPHY: primaryPHY,
+            secondaryPHY: secondaryPHY == 0 ? nil : LEPHY(rawValue: secondaryPHY),
+            advertisingSetID: advertisingSetID == 0xFF ? nil : advertisingSetID,
+            transmitPower: unlessUnavailable(transmitPower), rssi: unlessUnavailable(rssi),
+            periodicAdvertisingInterval: periodicInterval == 0 ? nil : periodicInterval,
+            directAddress: isDirected ? directAddress : nil,
+            isDirectAddressUnresolved: isDirected && directAddressType == 0xFE, data: try reader.read(count))
     }
 
     /// How the walk stands.

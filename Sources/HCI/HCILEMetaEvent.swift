@@ -26,7 +26,7 @@ public enum HCILEMetaEvent: ~Escapable {
     case unknown(LESubeventCode, parameters: RawSpan)
 
     /// Reads the parameters of an LE Meta event, of which the first byte is the subevent code.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(copy parameters)
     init(decoding parameters: RawSpan) throws(TruncatedBytes) {
         var reader = ByteReader(parameters)

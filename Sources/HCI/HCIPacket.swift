@@ -45,8 +45,8 @@ public enum HCIDecodingError: Error, Equatable, Sendable {
     case unexpectedPacketType(HCIPacketType)
     /// The packet, or a value in it, is longer than the bytes that came.
     case truncated(TruncatedBytes)
-    /// A value without a meaning, on which the meaning of what follows depends.
-    case reservedValue(UInt8)
+    /// An advertising report of a kind that does not exist.
+    case reservedEventType
 }
 
 extension HCIDecodingError: CustomStringConvertible {
@@ -55,7 +55,7 @@ extension HCIDecodingError: CustomStringConvertible {
         switch self {
         case .unexpectedPacketType(let type): return "unexpected packet: \(type)"
         case .truncated(let error): return "truncated HCI packet: \(error)"
-        case .reservedValue(let value): return "reserved value 0x\(hexadecimal(value, digits: 2))"
+        case .reservedEventType: return "advertising report with a reserved event type"
         }
     }
 }

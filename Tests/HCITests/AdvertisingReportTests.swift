@@ -71,7 +71,7 @@ struct AdvertisingReportTests {
         let reserved = hex("04 3e 1b 02 02 00 01 563412e598c0 03 020106 c4 05 01 563412e598c0 02 0109 c5")
         result = try walk(reserved)
         #expect(result.lines.count == 1)
-        #expect(result.error == .reservedValue(5))
+        #expect(result.error == .reservedEventType)
         // The event promises a second report and has none.
         let missing = hex("04 3e 0f 02 02 00 01 563412e598c0 03 020106 c4")
         result = try walk(missing)
