@@ -23,17 +23,21 @@ public struct ScanOptions: Hashable, Sendable {
     public var window: Duration
     /// How many advertisements may wait for the consumer; the oldest makes room for the newest.
     public var bufferCapacity: Int
+    /// How many devices are remembered for joining and merging; the one silent the longest is forgotten first.
+    public var deviceLimit: Int
 
     /// Options with the usual choices: active, merged, listening all the time.
     public init(
         isActive: Bool = true, duplicates: Duplicates = .merge, interval: Duration = .milliseconds(60),
-        window: Duration = .milliseconds(60), bufferCapacity: Int = 1024
+        window: Duration = .milliseconds(60), bufferCapacity: Int = 1024,
+        deviceLimit: Int = 1024
     ) {
         self.isActive = isActive
         self.duplicates = duplicates
         self.interval = interval
         self.window = window
         self.bufferCapacity = bufferCapacity
+        self.deviceLimit = deviceLimit
     }
 }
 
