@@ -89,7 +89,8 @@ public struct Diagnosis: Hashable, Sendable {
         let facts = "\(adapter.address), Bluetooth \(adapter.versionName), \(adapter.manufacturer)"
         if !adapter.isLowEnergySupported {
             findings.append(
-                Finding(adapter.name, .warning, "\(facts): no LE", remedy: "Use an adapter with Bluetooth 4.0 or later."))
+                Finding(
+                    adapter.name, .warning, "\(facts): no LE", remedy: "Use an adapter with Bluetooth 4.0 or later."))
             return findings
         }
         findings.append(Finding(adapter.name, .good, facts))
@@ -102,7 +103,8 @@ public struct Diagnosis: Hashable, Sendable {
             } else if radioSwitch.isSoftBlocked {
                 findings.append(
                     Finding(
-                        adapter.name, .failure, "blocked by rfkill (soft)", remedy: "Fix: sudo rfkill unblock bluetooth"))
+                        adapter.name, .failure, "blocked by rfkill (soft)", remedy: "Fix: sudo rfkill unblock bluetooth"
+                    ))
             }
         }
         if !adapter.isPowered {
@@ -123,7 +125,8 @@ public struct Diagnosis: Hashable, Sendable {
         }
         let error = BluetoothError.notPermitted(.init("look"), executable: environment.executablePath)
         return Finding(
-            "permissions", .warning, "Without CAP_NET_RAW and CAP_NET_ADMIN a program can connect, but not scan or power on.",
+            "permissions", .warning,
+            "Without CAP_NET_RAW and CAP_NET_ADMIN a program can connect, but not scan or power on.",
             remedy: error.remedy)
     }
 

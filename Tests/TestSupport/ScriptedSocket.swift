@@ -60,6 +60,9 @@ public final class ScriptedSocket: L2CAPSocket {
     /// Everything that was sent.
     public var sent: [[UInt8]] { state.withLock { $0.sent } }
 
+    /// Whether everything that was delivered has been received.
+    public var isDrained: Bool { state.withLock { $0.inbound.isEmpty } }
+
     /// Whether it has been closed from this end.
     public var isClosed: Bool { state.withLock { $0.isClosed } }
 

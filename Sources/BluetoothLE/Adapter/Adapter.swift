@@ -116,7 +116,9 @@ public actor Adapter: LoopActor {
     /// throwing when the adapter is switched off or goes away. A malformed report is passed over. While a connection
     /// is being made the kernel itself uses the scanner; the scan goes on by itself afterwards. Needs CAP_NET_RAW.
     /// - Throws: `.notPermitted`, `.busy` when another program scans, `.adapterOff`, `.noAdapter`.
-    public func scan(_ options: ScanOptions = ScanOptions()) async throws(BluetoothError) -> BoundedStream<Advertisement> {
+    public func scan(_ options: ScanOptions = ScanOptions()) async throws(BluetoothError) -> BoundedStream<
+        Advertisement
+    > {
         try checkUsable()
         return try await controller.scan(options)
     }
@@ -131,10 +133,10 @@ public actor Adapter: LoopActor {
         timeout: Duration?, options: ScanOptions = ScanOptions(),
         where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
-        let channel = try await scan(options)
+        let advertisements = try await scan(options)
         let deadline = timeout.map { timeout in
             let timer = loop.makeTimer { [operation = operation("look for a device")] in
-                channel.finish(
+                advertisements.finish(
                     BluetoothError(
                         .notFound, operation, "No device that matches was seen within \(timeout.inSeconds).",
                         remedy: BluetoothError.outOfReachRemedy, isRetryable: true))
@@ -143,7 +145,7 @@ public actor Adapter: LoopActor {
             return timer
         }
         defer { deadline?.cancel() }
-        for try await advertisement in channel where condition(advertisement) { return advertisement }
+        for try await advertisement in advertisements where condition(advertisement) { return advertisement }
         throw .cancelled(operation("look for a device"))
     }
 
@@ -180,7 +182,9 @@ public actor Adapter: LoopActor {
         var attempt = 1
         while true {
             let remaining = deadline.map { loop.now.duration(to: $0) }
-            let connection = Connection(to: peer, on: loop, log: log)
+            let connection = Connection(
+                to: peer, database: .generic(deviceName: information.localName),
+                receiveMTU: options.maximumTransmissionUnit, on: loop, log: log)
             do throws(BluetoothError) {
                 try await connection.open(
                     from: information.address, on: kernel, options: options.socketOptions(remaining),

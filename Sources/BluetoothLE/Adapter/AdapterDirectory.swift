@@ -13,12 +13,8 @@ struct AdapterDirectory {
         let operation = BluetoothError.Operation("list adapters")
         let environment = kernel.environment()
         if let error = environment.socketError { throw .noBluetoothSockets(operation, error) }
-        let reply = try await management.send(.readIndexList)
-        let indexes: [UInt16]
-        do {
-            indexes = try ManagementIndexList(decoding: reply.span.bytes).indexes
-        } catch {
-            throw .unreadable(operation, "\(error)")
+        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
+            throw .unreadable(operation)
         }
         var found: [AdapterInformation] = []
         for index in indexes.sorted() {
@@ -30,21 +26,19 @@ struct AdapterDirectory {
 
     /// What is known of one adapter; nil when there is none with this index.
     func information(_ index: UInt16) async throws(BluetoothError) -> AdapterInformation? {
-        let reply: [UInt8]
+        let reply: ManagementReply
         do {
             reply = try await management.send(.readControllerInformation, to: index)
-        } catch where error.code == .noAdapter {
+        } catch  where error.code == .noAdapter {
             return nil
         }
-        do {
-            let read = try ControllerInformation(decoding: reply.span.bytes)
-            return AdapterInformation(
-                index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
-                version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
-                currentSettings: read.currentSettings)
-        } catch {
-            throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"), "\(error)")
+        guard case .controllerInformation(let read) = reply else {
+            throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
         }
+        return AdapterInformation(
+            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
+            currentSettings: read.currentSettings)
     }
 
     /// The adapter that `selector` means.

@@ -170,6 +170,9 @@ actor Controller: LoopActor {
         socket = nil
     }
 
+    /// Why nothing can be done here any more.
+    var closeReason: BluetoothError? { end }
+
     /// Closes the socket as long as nobody needs it; the next command opens it again.
     func closeIfIdle() {
         guard current == nil, waiting.isEmpty else { return }

@@ -13,15 +13,10 @@ actor ManagementClient: LoopActor {
     private var requests: [Request] = []
     private var end: BluetoothError?
 
-    private struct Reply: Sendable {
-        let status: ManagementStatus
-        let parameters: [UInt8]
-    }
-
     private struct Request {
         let command: ManagementCommand
         let index: UInt16
-        let call = PendingCall<Reply>()
+        let call = PendingCall<ManagementReply>()
         var isSent = false
 
         func hasSameKey(as other: Request) -> Bool {
@@ -39,28 +34,26 @@ actor ManagementClient: LoopActor {
         loop = kernel.loop
     }
 
-    /// Sends a command and returns the reply's parameters. Most commands need CAP_NET_ADMIN.
+    /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
     ///
     /// The kernel takes each command once at a time for each adapter, so a second call waits for the first.
     /// - Throws: the kernel's status as a ``BluetoothError``: `.notPermitted`, `.busy`, `.noAdapter` and others.
     @discardableResult
     func send(
-        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noIndex, timeout: Duration = .seconds(10)
-    ) async throws(BluetoothError) -> [UInt8] {
+        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+    ) async throws(BluetoothError) -> ManagementReply {
         let operation = Self.operation(command, index)
         if let end { throw end }
         try open(operation)
         let request = Request(command: command, index: index)
         requests.append(request)
         sendWaiting()
-        let reply = try await request.call.value(operation, timeout: timeout, on: loop)
-        guard reply.status == .success else { throw .management(operation, reply.status, kernel.environment()) }
-        return reply.parameters
+        return try await request.call.value(operation, timeout: timeout, on: loop)
     }
 
     private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
         BluetoothError.Operation(
-            "\(command.opcode)", adapter: index == ManagementPacket.noIndex ? nil : "hci\(index)")
+            "\(command.opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
     }
 
     /// Sends every request that has no earlier one with the same command for the same adapter before it.
@@ -75,7 +68,6 @@ actor ManagementClient: LoopActor {
             requests[position].isSent = true
             transmit(request)
         }
-        requests.removeAll { $0.call.isResolved && !$0.isSent }
     }
 
     private func transmit(_ request: Request) {
@@ -119,10 +111,10 @@ actor ManagementClient: LoopActor {
         do {
             let packet = try ManagementPacket(decoding: packet)
             switch try ManagementEvent(decoding: packet) {
-            case .commandComplete(let opcode, let status, let parameters):
-                resolve(opcode, packet.index, Reply(status: status, parameters: [UInt8](parameters)))
-            case .commandStatus(let opcode, let status):
-                resolve(opcode, packet.index, Reply(status: status, parameters: []))
+            case .commandComplete(let event):
+                let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
+                resolve(event.opcode, packet.index, event.status, reply)
+            case .commandStatus(let opcode, let status): resolve(opcode, packet.index, status, .none)
             case .indexAdded: return .added(packet.index)
             case .indexRemoved: return .removed(packet.index)
             case .newSettings(let settings): return .settings(packet.index, settings)
@@ -134,13 +126,20 @@ actor ManagementClient: LoopActor {
         return nil
     }
 
-    private func resolve(_ opcode: ManagementOpcode, _ index: UInt16, _ reply: Reply) {
+    private func resolve(
+        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply
+    ) {
         guard
             let position = requests.firstIndex(where: {
                 $0.isSent && $0.index == index && $0.command.opcode == opcode
             })
         else { return }
-        requests.remove(at: position).call.succeed(reply)
+        let request = requests.remove(at: position)
+        if status.isSuccess {
+            request.call.succeed(reply)
+        } else {
+            request.call.fail(.management(Self.operation(request.command, index), status, kernel.environment()))
+        }
         sendWaiting()
     }
 

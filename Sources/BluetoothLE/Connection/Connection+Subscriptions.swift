@@ -63,7 +63,8 @@ extension Connection {
         default:
             throw BluetoothError(
                 .unsupported, operation,
-                "Characteristic \(characteristic.uuid) cannot do that; its properties are \(characteristic.properties).")
+                "Characteristic \(characteristic.uuid) cannot do that; its properties are \(characteristic.properties)."
+            )
         }
     }
 

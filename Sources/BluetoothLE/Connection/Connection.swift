@@ -159,7 +159,7 @@ public actor Connection: LoopActor {
     public func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
         _ = try bearer(for: operation)
-        do {
+        do throws(KernelError) {
             guard let socket else { throw KernelError("getsockopt", .notConnected) }
             return try socket.security()
         } catch {

@@ -60,6 +60,7 @@ final class CommandCall: UnansweredMessage {
     var isAbandoned: Bool { call.isResolved }
 
     func write(into writer: inout ByteWriter) throws(TransactionFailure) {
+        let value = value
         do {
             try ATTClientPDU.writeCommand(handle, value: value.span.bytes).encode(into: &writer)
         } catch {

@@ -25,6 +25,9 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     /// How many elements have been dropped so far because nobody took them in time.
     public var missedCount: Int { consumer.channel.missedCount }
 
+    /// Ends the stream with an error after what is buffered, from its consumer's side.
+    func finish(_ error: BluetoothError) { consumer.channel.finish(error) }
+
     /// Starts to take elements. A stream has one consumer: a second iterator ends at once.
     public func makeAsyncIterator() -> Iterator {
         Iterator(lease: consumer.takeLease())

@@ -27,7 +27,8 @@ extension BluetoothError {
         switch error.number {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
         case .hostUnreachable, .networkDown:
-            return BluetoothError(.adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
+            return BluetoothError(
+                .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
         case .noSuchDevice, .connectionAborted:
             return BluetoothError(
                 .noAdapter, operation, "The adapter was switched off or unplugged meanwhile.", cause: cause)
@@ -96,8 +97,8 @@ extension BluetoothError {
     }
 
     /// The kernel answered something this library cannot read.
-    static func unreadable(_ operation: Operation, _ what: String) -> BluetoothError {
-        BluetoothError(.failed, operation, "The kernel's answer cannot be read: \(what).")
+    static func unreadable(_ operation: Operation) -> BluetoothError {
+        BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
     }
 
     /// What a failed call on an HCI or management socket means.

@@ -63,7 +63,7 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     }
 
     /// The handles after the value that belong to the characteristic, or nil when there are none.
-    var descriptorRange: AttributeHandleRange? {
+    public var descriptorRange: AttributeHandleRange? {
         guard let first = valueHandle.next, first <= endHandle else { return nil }
         return AttributeHandleRange(start: first, end: endHandle)
     }
@@ -72,7 +72,7 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     ///
     /// A single handle after the value of a characteristic that notifies or indicates can only be its client
     /// characteristic configuration, unless it has extended properties as well.
-    var inferredDescriptors: [RemoteDescriptor]? {
+    public var inferredDescriptors: [RemoteDescriptor]? {
         guard let range = descriptorRange else { return [] }
         let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
         guard range.start == range.end, isConfigurable, !properties.contains(.extendedProperties) else { return nil }

@@ -37,6 +37,9 @@ public struct AttributeDatabase: Sendable {
         }
     }
 
+    /// A database without any attribute.
+    public static var empty: AttributeDatabase { AttributeDatabase() }
+
     /// All attributes, by ascending handle.
     public internal(set) var attributes: [Attribute] = []
     /// Where in ``attributes`` those of a type are, ascending.

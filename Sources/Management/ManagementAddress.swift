@@ -1,0 +1,75 @@
+import BluetoothPrimitives
+
+/// A device's address as the management interface names it, which knows BR/EDR devices too.
+public struct ManagementAddress: Hashable, Sendable {
+    /// The address; a BR/EDR device's is public.
+    public var address: BluetoothAddress
+    /// Whether the device is meant as an LE device.
+    public var isLowEnergy: Bool
+
+    /// An LE device's address.
+    public init(_ address: BluetoothAddress) {
+        self.address = address
+        isLowEnergy = true
+    }
+
+    /// A BR/EDR device's address.
+    public static func brEDR(_ address: BluetoothAddress) -> ManagementAddress {
+        var result = ManagementAddress(BluetoothAddress(address.value, kind: .public))
+        result.isLowEnergy = false
+        return result
+    }
+
+    /// Every device, where a command can be about all.
+    public static let any = brEDR(.zero)
+
+    private static let randomType: UInt8 = 2
+
+    /// The byte in the packet: 0 BR/EDR, 1 LE public, 2 LE random.
+    private var type: UInt8 {
+        guard isLowEnergy else { return 0 }
+        return address.kind == .random ? Self.randomType : 1
+    }
+
+    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        let bits = try reader.readAddress(.public)
+        let type = try reader.readUInt8()
+        address = BluetoothAddress(bits.value, kind: type == Self.randomType ? .random : .public)
+        isLowEnergy = type != 0
+    }
+
+    func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(address)
+        try writer.write(type)
+    }
+}
+
+extension ManagementAddress: CustomStringConvertible {
+    /// The address and its kind.
+    public var description: String { "\(address) (\(isLowEnergy ? "LE \(address.kind)" : "BR/EDR"))" }
+}
+
+/// Which kinds of devices a discovery looks for.
+public struct ManagementAddressTypes: OptionSet, Hashable, Sendable {
+    /// The byte in the packet.
+    public let rawValue: UInt8
+
+    /// A set from its bits.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// BR/EDR devices.
+    public static let brEDR = ManagementAddressTypes(rawValue: 1 << 0)
+    /// LE devices with a public address.
+    public static let lowEnergyPublic = ManagementAddressTypes(rawValue: 1 << 1)
+    /// LE devices with a random address.
+    public static let lowEnergyRandom = ManagementAddressTypes(rawValue: 1 << 2)
+    /// All LE devices; the kernel takes the two LE bits only together.
+    public static let lowEnergy: ManagementAddressTypes = [.lowEnergyPublic, .lowEnergyRandom]
+}
+
+extension ManagementAddressTypes: CustomStringConvertible {
+    /// The names, joined by commas.
+    public var description: String { listed(rawValue, names: [0: "BR/EDR", 1: "LE public", 2: "LE random"]) }
+}

@@ -1,0 +1,100 @@
+import BluetoothPrimitives
+
+/// A packet of the kernel's management socket: commands go in, events come out, both with the same head of code,
+/// adapter and length.
+public struct ManagementPacket: ~Escapable {
+    /// Stands for "no adapter" in commands and events that concern none.
+    public static var noController: UInt16 { 0xFFFF }
+
+    /// How many bytes come before the parameters.
+    public static var headerByteCount: Int { 6 }
+
+    /// An opcode in a command, an event code in an event.
+    public let code: UInt16
+    /// Which adapter: 0 is hci0; ``noController`` is none.
+    public let index: UInt16
+    /// What the command or event is about.
+    public let parameters: RawSpan
+
+    /// Takes apart a packet as it was read from the socket; bytes after the length it gives are ignored.
+    @_lifetime(copy packet)
+    public init(decoding packet: RawSpan) throws(TruncatedBytes) {
+        var reader = ByteReader(packet)
+        code = try reader.readUInt16()
+        index = try reader.readUInt16()
+        let count = Int(try reader.readUInt16())
+        parameters = try reader.read(count)
+    }
+}
+
+extension ByteWriter {
+    /// Begins a packet; ``finishPacket(startingAt:)`` fills in its length.
+    mutating func writeHeader(code: UInt16, index: UInt16) throws(BufferFull) {
+        try write(code)
+        try write(index)
+        try write(0 as UInt16)
+    }
+
+    /// Fills in the length of the packet whose first byte is at `start`.
+    mutating func finishPacket(startingAt start: Int) throws(BufferFull) {
+        let count = count - start - ManagementPacket.headerByteCount
+        guard let length = UInt16(exactly: count) else {
+            throw BufferFull(needed: count, available: Int(UInt16.max))
+        }
+        replace(at: start + 4, with: UInt8(truncatingIfNeeded: length))
+        replace(at: start + 5, with: UInt8(truncatingIfNeeded: length >> 8))
+    }
+
+    mutating func write(_ value: Bool) throws(BufferFull) {
+        try write(value ? 1 : 0 as UInt8)
+    }
+
+    /// Writes the number of elements in two bytes and then every element.
+    mutating func writeList<Element>(
+        _ elements: [Element], _ body: (Element, inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(BufferFull) {
+        guard let count = UInt16(exactly: elements.count) else {
+            throw BufferFull(needed: elements.count, available: Int(UInt16.max))
+        }
+        try write(count)
+        for element in elements { try body(element, &self) }
+    }
+
+    /// Writes `text` as UTF-8 in a field of `byteCount` bytes that ends in at least one zero; what does not fit is left
+    /// out, at a boundary of characters.
+    mutating func writeText(_ text: String, byteCount: Int) throws(BufferFull) {
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            let encoded = Array(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            guard scalar != "\0", bytes.count + encoded.count < byteCount else { break }
+            bytes += encoded
+        }
+        try write(bytes)
+        try writeZeros(byteCount - bytes.count)
+    }
+}
+
+extension ByteReader {
+    /// A byte that says yes or no; anything but zero is yes.
+    @_lifetime(self: copy self)
+    mutating func readBool() throws(TruncatedBytes) -> Bool {
+        try readUInt8() != 0
+    }
+
+    /// Reads text that ends at the first zero or after `byteCount` bytes, and passes over all of them; what is not
+    /// UTF-8 becomes replacement characters.
+    @_lifetime(self: copy self)
+    mutating func readText(byteCount: Int) throws(TruncatedBytes) -> String {
+        let bytes = [UInt8](try read(byteCount))
+        return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+}
+
+/// The names of the bits that are set, lowest first; bits without a name are numbered.
+func listed(_ bits: some FixedWidthInteger & UnsignedInteger, names: [Int: String]) -> String {
+    var found: [String] = []
+    for bit in 0..<bits.bitWidth where bits >> bit & 1 == 1 {
+        found.append(names[bit] ?? "bit \(bit)")
+    }
+    return found.isEmpty ? "none" : found.joined(separator: ", ")
+}

@@ -1,0 +1,65 @@
+import Logging
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Runs `body` in virtual time on a connection whose peer follows `script`; fails when either deviates from it.
+///
+/// Time moves only while everything waits, so a limit of 30 s takes no time, and a wait that would never end is told.
+func withConnection(
+    _ script: Exchange..., mtu: Int = 23,
+    _ body: @escaping @Sendable (Connection, ScriptedSocket) async throws -> Void
+) async throws {
+    let radio = SimulatedRadio(time: .virtual, seed: 1)
+    try await radio.run {
+        let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
+        let connection = Connection(
+            to: peer, database: .generic(deviceName: "test"), receiveMTU: 517, on: radio.loop,
+            log: Logger(label: "test"))
+        let socket = try await connection.adoptScript(script)
+        if mtu != 23 { try await connection.setMTU(mtu) }
+        try await body(connection, socket)
+        try ScriptDeviation.check(socket)
+    }
+}
+
+/// The peer of a scripted connection saw something else than the script has.
+struct ScriptDeviation: Error, CustomStringConvertible {
+    var description: String
+
+    static func check(_ socket: ScriptedSocket) throws {
+        let problems = socket.problems
+        if !problems.isEmpty { throw ScriptDeviation(description: problems.joined(separator: "; ")) }
+    }
+}
+
+extension Connection {
+    /// Lets what is ready on the loop happen until `condition` holds, as it must before much has happened.
+    func settle(
+        sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
+    ) async {
+        for _ in 0..<1000 {
+            if await condition() { return }
+            await Task.yield()
+        }
+        Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
+    }
+
+    fileprivate func adoptScript(_ script: [Exchange]) throws -> ScriptedSocket {
+        var made: ScriptedSocket?
+        try adopt { handler throws(KernelError) in
+            let socket = ScriptedSocket(script, on: loop, handler)
+            made = socket
+            return socket
+        }
+        guard let made else { throw ScriptDeviation(description: "no socket was made") }
+        return made
+    }
+
+    fileprivate func setMTU(_ mtu: Int) throws {
+        try bearer(for: .init("set up the test")).mtu = mtu
+    }
+}

@@ -1,0 +1,269 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+private let characteristic = RemoteCharacteristic(
+    uuid: 0x2A37, properties: [.notify, .indicate, .read, .write], declarationHandle: 2, valueHandle: 3, endHandle: 4,
+    descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
+
+/// The code of the error that `body` throws, or nil when it throws none.
+private func code(_ body: () async throws(BluetoothError) -> Void) async -> BluetoothError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return error.code
+    }
+}
+
+@Suite struct ConnectionTests {
+    @Test func aShortValueIsReadWithOneRequest() async throws {
+        try await withConnection(Exchange("0A0300", "0B0102")) { connection, _ in
+            #expect(try await connection.read(characteristic) == [1, 2])
+        }
+    }
+
+    @Test func aLongValueIsReadInParts() async throws {
+        let part = String(repeating: "AA", count: 22)
+        try await withConnection(
+            Exchange("0A0300", "0B" + part), Exchange("0C03001600", "0D" + part), Exchange("0C03002C00", "0D01")
+        ) { connection, _ in
+            #expect(try await connection.read(characteristic).count == 45)
+        }
+    }
+
+    @Test func aRefusalNamesTheAttributeAndTheCode() async throws {
+        try await withConnection(Exchange("0A0300", "010A030002")) { connection, _ in
+            let error = await #expect(throws: BluetoothError.self) { try await connection.read(characteristic) }
+            #expect(error?.code == .attributeProtocol)
+            #expect(error?.cause == .attribute(.readNotPermitted))
+            #expect(error?.attribute == 3)
+        }
+    }
+
+    @Test func anAnswerOfAnotherKindClosesTheLink() async throws {
+        try await withConnection(Exchange("0A0300", "13")) { connection, socket in
+            #expect(await code { _ = try await connection.read(characteristic) } == .protocolViolation)
+            #expect(await code { _ = try await connection.read(characteristic) } == .protocolViolation)
+            #expect(socket.isClosed)
+        }
+    }
+
+    @Test func aMalformedAnswerFailsTheCallAndLeavesTheLink() async throws {
+        try await withConnection(Exchange("100100FFFF0028", "1103"), Exchange("0A0300", "0B01")) { connection, _ in
+            #expect(await code { _ = try await connection.discoverServices() } == .protocolViolation)
+            #expect(try await connection.read(characteristic) == [1])
+        }
+    }
+
+    @Test func aResponseNobodyAskedForIsPassedOver() async throws {
+        try await withConnection(Exchange("0A0300", "0B01")) { connection, socket in
+            socket.deliver("0BFF")
+            socket.deliver("13")
+            #expect(try await connection.read(characteristic) == [1])
+        }
+    }
+
+    @Test func silenceEndsTheLinkAfter30Seconds() async throws {
+        try await withConnection(Exchange("0A0300")) { connection, socket in
+            let start = connection.loop.now
+            async let second = code { _ = try await connection.read(characteristic) }
+            #expect(await code { _ = try await connection.read(characteristic) } == .timedOut)
+            #expect(start.duration(to: connection.loop.now) == .seconds(30))
+            #expect(await second == .disconnected)
+            #expect(socket.isClosed)
+            #expect(await connection.closed().code == .disconnected)
+        }
+    }
+
+    @Test func aLateAnswerDoesNotReachTheNextCaller() async throws {
+        try await withConnection(Exchange("0A0300"), Exchange("0A0300", "0B02")) { connection, socket in
+            #expect(await code { _ = try await connection.read(characteristic, timeout: .seconds(1)) } == .timedOut)
+            async let next = connection.read(characteristic)
+            socket.deliver("0B01")
+            #expect(try await next == [2])
+        }
+    }
+
+    @Test func aCancelledCallEndsAtOnceAndItsAnswerIsPassedOver() async throws {
+        try await withConnection(Exchange("0A0300"), Exchange("0A0300", "0B02")) { connection, socket in
+            await withTaskGroup(of: BluetoothError.Code?.self) { group in
+                group.addTask { await code { _ = try await connection.read(characteristic) } }
+                await Task.yield()
+                group.cancelAll()
+                #expect(await group.next() == .some(.cancelled))
+            }
+            async let next = connection.read(characteristic)
+            socket.deliver("0B01")
+            #expect(try await next == [2])
+        }
+    }
+
+    @Test func abandoningALongWriteHasThePeerForgetIt() async throws {
+        let value = [UInt8](repeating: 7, count: 30)
+        let first = "0300" + "0000" + String(repeating: "07", count: 18)
+        try await withConnection(
+            Exchange("16" + first), Exchange("1800", "19"), Exchange("0A0300", "0B02")
+        ) { connection, socket in
+            #expect(
+                await code { try await connection.write(value, to: characteristic, timeout: .seconds(1)) } == .timedOut)
+            async let next = connection.read(characteristic)
+            socket.deliver("17" + first)
+            #expect(try await next == [2])
+        }
+    }
+
+    @Test func aWrongEchoIsNeverWritten() async throws {
+        let value = [UInt8](repeating: 7, count: 30)
+        let sent = "0300" + "0000" + String(repeating: "07", count: 18)
+        let echo = "0300" + "0000" + String(repeating: "08", count: 18)
+        try await withConnection(Exchange("16" + sent, "17" + echo), Exchange("1800", "19")) { connection, _ in
+            #expect(await code { try await connection.write(value, to: characteristic) } == .protocolViolation)
+        }
+    }
+
+    @Test func moreThanAValueHoldsIsRefusedBeforeAnythingIsSent() async throws {
+        try await withConnection { connection, socket in
+            let long = [UInt8](repeating: 0, count: 513)
+            #expect(await code { try await connection.write(long, to: characteristic) } == .invalidArgument)
+            let command = [UInt8](repeating: 0, count: 21)
+            #expect(await code { try await connection.writeCommand(command, to: characteristic) } == .invalidArgument)
+            #expect(socket.sent.isEmpty)
+        }
+    }
+
+    @Test func commandsWaitForRoomAndStayInOrder() async throws {
+        try await withConnection(
+            Exchange("52030001"), Exchange("52030002"), Exchange("52030003")
+        ) { connection, socket in
+            socket.setFull(true)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for byte in 1...3 as ClosedRange<UInt8> {
+                        try await connection.writeCommand([byte], to: characteristic)
+                    }
+                }
+                await Task.yield()
+                #expect(socket.sent.isEmpty)
+                socket.setFull(false)
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func theEndOfTheLinkEndsEverything() async throws {
+        try await withConnection(
+            Exchange("12040001 00", "13"), Exchange("0A0300", end: KernelError("recv", .timedOut))
+        ) { connection, socket in
+            let values = try await connection.subscribe(to: characteristic)
+            async let queued = code { _ = try await connection.read(characteristic) }
+            let read = await code { _ = try await connection.read(characteristic) }
+            #expect(read == .disconnected)
+            #expect(await queued == .disconnected)
+            let ended = await code { for try await _ in values {} }
+            #expect(ended == .disconnected)
+            #expect(await connection.closed().message.contains("vanished"))
+            #expect(socket.isClosed)
+            #expect(await code { try await connection.writeCommand([1], to: characteristic) } == .disconnected)
+        }
+    }
+
+    @Test func thePeersRequestsAreAnswered() async throws {
+        try await withConnection(
+            Exchange("03 0502"), Exchange("01 0A 3412 01"), Exchange("01 99 0000 06")
+        ) { connection, socket in
+            socket.deliver("02 F700")
+            socket.deliver("0A 3412")
+            socket.deliver("19")
+            socket.deliver("59 01")
+            socket.deliver("99 01")
+            // Everything that was delivered is answered before a later call is.
+            await connection.settle { socket.sent.count == 3 }
+            #expect(await connection.maximumTransmissionUnit == 247)
+        }
+    }
+}
+
+@Suite struct SubscriptionTests {
+    @Test func valuesThatComeBeforeTheAnswerAreThere() async throws {
+        try await withConnection(Exchange("12 0400 0100", "1B 0300 01", "1B 0300 02", "13")) { connection, socket in
+            var values = try await connection.subscribe(to: characteristic).makeAsyncIterator()
+            #expect(try await values.next() == [1])
+            #expect(try await values.next() == [2])
+            socket.deliver("1B 0300 03")
+            #expect(try await values.next() == [3])
+        }
+    }
+
+    @Test func indicationsAreConfirmed() async throws {
+        try await withConnection(
+            Exchange("12 0400 0200", "13"), Exchange("1E"), Exchange("1E")
+        ) { connection, socket in
+            var values = try await connection.subscribe(to: characteristic, kind: .indication).makeAsyncIterator()
+            socket.deliver("1D 0300 01")
+            #expect(try await values.next() == [1])
+            socket.deliver("1D 0300 02")
+            #expect(try await values.next() == [2])
+            await connection.settle { socket.sent.count == 3 }
+        }
+    }
+
+    @Test func leavingTheLoopTellsThePeer() async throws {
+        try await withConnection(Exchange("12 0400 0100", "13", "1B 0300 01"), Exchange("12 0400 0000", "13")) {
+            connection, socket in
+            for try await value in try await connection.subscribe(to: characteristic) {
+                #expect(value == [1])
+                break
+            }
+            await connection.settle { socket.sent.count == 2 }
+        }
+    }
+
+    @Test func twoSubscribersEachGetEverything() async throws {
+        try await withConnection(
+            Exchange("12 0400 0100", "13"), Exchange("12 0400 0100", "13")
+        ) { connection, socket in
+            var first = try await connection.subscribe(to: characteristic).makeAsyncIterator()
+            var second = try await connection.subscribe(to: characteristic).makeAsyncIterator()
+            socket.deliver("1B 0300 01")
+            #expect(try await first.next() == [1])
+            #expect(try await second.next() == [1])
+        }
+    }
+
+    @Test func aRefusedSubscriptionLeavesNothingBehind() async throws {
+        try await withConnection(Exchange("12 0400 0100", "01 12 0400 05")) { connection, socket in
+            #expect(await code { _ = try await connection.subscribe(to: characteristic) } == .attributeProtocol)
+            socket.deliver("1B 0300 01")
+            await connection.settle { await connection.unwantedValueCount == 1 }
+        }
+    }
+
+    @Test func aConsumerThatIsTooSlowIsToldSo() async throws {
+        try await withConnection(Exchange("12 0400 0100", "13", "1B 0300 01", "1B 0300 02", "1B 0300 03")) {
+            connection, socket in
+            var values = try await connection.subscribe(to: characteristic, bufferCapacity: 2).makeAsyncIterator()
+            await connection.settle { socket.isDrained }
+            #expect(try await values.next() == [1])
+            #expect(try await values.next() == [2])
+            let error = await #expect(throws: BluetoothError.self) { try await values.next() }
+            #expect(error?.code == .overflow)
+            #expect(try await values.next() == nil)
+        }
+    }
+
+    @Test func theConfigurationDescriptorIsLookedForWhenItIsNotKnown() async throws {
+        var unknown = characteristic
+        unknown.descriptors = []
+        try await withConnection(
+            Exchange("04 0400 0400", "05 01 0400 0229"), Exchange("12 0400 0100", "13"),
+            Exchange("12 0400 0000", "13")
+        ) { [unknown] connection, socket in
+            _ = try await connection.subscribe(to: unknown)
+            await connection.settle { socket.sent.count == 3 }
+        }
+    }
+}
