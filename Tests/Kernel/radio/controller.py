@@ -88,7 +88,8 @@ class Chip(Controller):
     supported_max_tx_time = supported_max_rx_time = 2120
 
     def __init__(self, name, profile='legacy', strict=True, dual_mode=False, **more):
-        """`strict` chips refuse commands of the other family; `silent` ones send and hear nothing, `hidden` ones only stop advertising."""
+        """A strict chip refuses commands of the other family. Later a hidden one does not advertise, and a silent one
+        neither sends nor hears."""
         self.strict, self.family = strict, None
         self.scan_extended, self.seen, self.accept = False, set(), set()
         self.rssi, self.hidden, self.silent = -50, False, False
