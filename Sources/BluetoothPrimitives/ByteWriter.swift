@@ -25,11 +25,14 @@ public struct ByteWriter: Sendable {
     /// The most bytes that may be written; an ATT bearer sets it to its ATT_MTU.
     public var capacity: Int
 
+    /// The longest value of any protocol above; a larger capacity is a limit, not memory asked for in advance.
+    private static let mostReserved = 0x1_0000
+
     /// Makes an empty buffer of `capacity` bytes.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)
         bytes = []
-        bytes.reserveCapacity(self.capacity)
+        bytes.reserveCapacity(min(self.capacity, Self.mostReserved))
     }
 
     /// How many bytes have been written.
@@ -125,8 +128,9 @@ public struct ByteWriter: Sendable {
         bytes.append(contentsOf: array)
     }
 
-    /// Writes `count` zero bytes.
+    /// Writes `count` zero bytes; none when `count` is negative.
     public mutating func writeZeros(_ count: Int) throws(BufferFull) {
+        let count = max(0, count)
         try ensure(count)
         bytes.append(contentsOf: repeatElement(0, count: count))
     }

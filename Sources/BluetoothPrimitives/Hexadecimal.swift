@@ -10,6 +10,7 @@ func hexadecimalDigit(_ character: UInt8) -> UInt8? {
 
 /// The low `digits` hexadecimal digits of `value` in capitals.
 public func hexadecimal(_ value: some BinaryInteger, digits: Int) -> String {
+    let digits = max(0, digits)
     let text = String(UInt64(truncatingIfNeeded: value), radix: 16, uppercase: true)
     return text.count >= digits
         ? String(text.suffix(digits)) : String(repeating: "0", count: digits - text.count) + text
@@ -26,7 +27,7 @@ extension [UInt8] {
         if characters.starts(with: [UInt8(ascii: "0"), UInt8(ascii: "x")]) { characters = characters.dropFirst(2) }
         for character in characters {
             switch character {
-            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: ":"):
+            case UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "\r"), UInt8(ascii: "\t"), UInt8(ascii: ":"):
                 guard pending == nil else { return nil }
             default:
                 guard let digit = hexadecimalDigit(character) else { return nil }

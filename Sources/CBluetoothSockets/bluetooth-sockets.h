@@ -1,9 +1,40 @@
 // Declarations that Swift's Glibc module does not show: the kernel's Bluetooth socket interface (layouts and constants
-// of libbluetooth-dev's headers; nothing of it is linked) and Linux' own readiness calls.
+// of libbluetooth-dev's headers; nothing of it is linked, none of its inline functions is used) and Linux' own
+// readiness calls.
 #pragma once
 
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
 #include <bluetooth/l2cap.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Swift cannot import macros that compute.
+static const unsigned long kernel_hci_get_device_list = HCIGETDEVLIST;
+static const unsigned long kernel_hci_get_device_info = HCIGETDEVINFO;
+
+// The kernel's 64-bit time, the same on every architecture.
+struct kernel_time {
+    int64_t seconds;
+    int64_t nanoseconds;
+};
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+// glibc has epoll_pwait2 only since 2.35, and Swift cannot call the variadic syscall().
+static inline int kernel_epoll_pwait2(int epoll, struct epoll_event *events, int count, const struct kernel_time *timeout)
+{
+    return (int)syscall(SYS_epoll_pwait2, epoll, events, count, timeout, (void *)0, (size_t)0);
+}
+
+// glibc declares these only to programs that define _GNU_SOURCE.
+extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+extern int pthread_setname_np(pthread_t thread, const char *name);

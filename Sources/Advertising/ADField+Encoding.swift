@@ -1,0 +1,214 @@
+import BluetoothPrimitives
+
+/// Why a field cannot be put into a payload.
+public enum AdvertisementDataError: Error, Hashable, Sendable {
+    /// The field takes `needed` bytes of the payload, and `left` are left.
+    case doesNotFit(ADType, needed: Int, left: Int)
+    /// The field takes more than the 254 bytes that one AD structure can hold.
+    case tooLong(ADType, byteCount: Int)
+    /// The type has a fixed length, and the bytes have another.
+    case wrongLength(ADType, expected: Int, actual: Int)
+    /// A payload may hold the type once, and it is there already (CSS Part A §1).
+    case alreadyPresent(ADType)
+}
+
+extension AdvertisementDataError: CustomStringConvertible {
+    /// Names the field and the numbers.
+    public var description: String {
+        switch self {
+        case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) are left"
+        case .tooLong(let type, let count): "\(type) has \(count) bytes, one structure holds \(ADStructure.mostBytes)"
+        case .wrongLength(let type, let expected, let actual): "\(type) has \(expected) bytes, not \(actual)"
+        case .alreadyPresent(let type): "\(type) is there already"
+        }
+    }
+}
+
+extension ADField {
+    /// The AD structures that say this: one, or one for each width of UUID or kind of address.
+    public func structures() throws(AdvertisementDataError) -> [ADStructure] {
+        switch self {
+        case .services(let uuids, let complete):
+            return try Self.lists(of: uuids) { .services($0, complete: complete) }
+        case .solicitedServices(let uuids):
+            return try Self.lists(of: uuids) { .solicitedServices($0) }
+        case .targetAddresses(let addresses):
+            var all: [ADStructure] = []
+            for kind in BluetoothAddress.Kind.allCases {
+                let own = addresses.filter { $0.kind == kind }
+                guard !own.isEmpty else { continue }
+                let type = kind == .public ? ADType.publicTargetAddress : .randomTargetAddress
+                all.append(
+                    try Self.structure(type) { writer throws(BufferFull) in
+                        for address in own { try writer.write(address) }
+                    })
+            }
+            return all
+        case .securityManagerTK(let bytes), .broadcastCode(let bytes), .simplePairingHash192(let bytes),
+            .simplePairingRandomizer192(let bytes), .simplePairingHash256(let bytes),
+            .simplePairingRandomizer256(let bytes), .secureConnectionsConfirmation(let bytes),
+            .secureConnectionsRandom(let bytes):
+            try Self.check(type, bytes, is: Self.keyByteCount)
+        case .encryptedAdvertisingData(let data):
+            try Self.check(type, data.randomizer, is: EncryptedAdvertisingData.randomizerByteCount)
+            let expected = EncryptedAdvertisingData.messageIntegrityCheckByteCount
+            try Self.check(type, data.messageIntegrityCheck, is: expected)
+        case .transportDiscoveryData(let blocks):
+            // A block's length is one byte, so the longest block would not fit into a structure anyway.
+            for block in blocks where block.data.count > UInt8.max {
+                throw .tooLong(type, byteCount: block.data.count)
+            }
+        default: break
+        }
+        return [try Self.structure(type) { (writer) throws(BufferFull) in try write(to: &writer) }]
+    }
+
+    /// The type of the structure that says this; of the first one, where there are several.
+    public var type: ADType {
+        switch self {
+        case .flags: .flags
+        case .services(let uuids, let complete): .services(Self.firstWidth(of: uuids), complete: complete)
+        case .localName(_, let complete): complete ? .completeLocalName : .shortenedLocalName
+        case .txPowerLevel: .txPowerLevel
+        case .classOfDevice: .classOfDevice
+        case .simplePairingHash192: .simplePairingHash192
+        case .simplePairingRandomizer192: .simplePairingRandomizer192
+        case .deviceID, .securityManagerTK: .deviceIDOrSecurityManagerTK
+        case .securityManagerOutOfBandFlags: .securityManagerOutOfBandFlags
+        case .peripheralConnectionIntervalRange: .peripheralConnectionIntervalRange
+        case .solicitedServices(let uuids): .solicitedServices(Self.firstWidth(of: uuids))
+        case .serviceData(let data): .serviceData(data.service.shortestWidth)
+        case .targetAddresses(let addresses):
+            addresses.contains { $0.kind == .public } ? .publicTargetAddress : .randomTargetAddress
+        case .appearance: .appearance
+        case .advertisingInterval(let interval):
+            interval.rawValue <= UInt16.max ? .advertisingInterval : .advertisingIntervalLong
+        case .leBluetoothDeviceAddress: .leBluetoothDeviceAddress
+        case .leRole: .leRole
+        case .simplePairingHash256: .simplePairingHash256
+        case .simplePairingRandomizer256: .simplePairingRandomizer256
+        case .secureConnectionsConfirmation: .secureConnectionsConfirmation
+        case .secureConnectionsRandom: .secureConnectionsRandom
+        case .uri: .uri
+        case .indoorPositioning: .indoorPositioning
+        case .transportDiscoveryData: .transportDiscoveryData
+        case .leSupportedFeatures: .leSupportedFeatures
+        case .channelMapUpdateIndication: .channelMapUpdateIndication
+        case .pbADV: .pbADV
+        case .meshMessage: .meshMessage
+        case .meshBeacon: .meshBeacon
+        case .bigInfo: .bigInfo
+        case .broadcastCode: .broadcastCode
+        case .resolvableSetIdentifier: .resolvableSetIdentifier
+        case .broadcastName: .broadcastName
+        case .encryptedAdvertisingData: .encryptedAdvertisingData
+        case .periodicAdvertisingResponseTiming: .periodicAdvertisingResponseTiming
+        case .electronicShelfLabel: .electronicShelfLabel
+        case .information3D: .information3D
+        case .manufacturerData: .manufacturerSpecificData
+        case .other(let type, _): type
+        }
+    }
+
+    /// Writes what follows the type of the one structure that says this.
+    private func write(to writer: inout ByteWriter) throws(BufferFull) {
+        switch self {
+        case .flags(let flags): try writer.write(flags.rawValue)
+        case .services, .solicitedServices, .targetAddresses: break
+        case .localName(let text, _), .broadcastName(let text): try writer.write(Array(text.utf8))
+        case .txPowerLevel(let power): try writer.write(power)
+        case .classOfDevice(let deviceClass): try writer.writeUInt24(deviceClass.rawValue)
+        case .deviceID(let identifier):
+            try writer.write(identifier.vendorSource)
+            try writer.write(identifier.vendor)
+            try writer.write(identifier.product)
+            try writer.write(identifier.version)
+        case .securityManagerOutOfBandFlags(let flags): try writer.write(flags.rawValue)
+        case .peripheralConnectionIntervalRange(let range): try range.write(to: &writer)
+        case .serviceData(let data):
+            try writer.write(data.service)
+            try writer.write(data.data)
+        case .appearance(let appearance): try writer.write(appearance.rawValue)
+        case .advertisingInterval(let interval):
+            switch interval.rawValue {
+            case ...0xFFFF: try writer.write(UInt16(truncatingIfNeeded: interval.rawValue))
+            case ...0xFF_FFFF: try writer.writeUInt24(interval.rawValue)
+            default: try writer.write(interval.rawValue)
+            }
+        case .leBluetoothDeviceAddress(let address):
+            try writer.write(address)
+            try writer.write(address.kind.rawValue)
+        case .leRole(let role): try writer.write(role.rawValue)
+        case .uri(let uri):
+            let (scheme, rest) = URIScheme.split(uri)
+            if let character = Unicode.Scalar(scheme) { try writer.write(Array(String(character).utf8)) }
+            try writer.write(Array(rest.utf8))
+        case .transportDiscoveryData(let blocks):
+            for block in blocks {
+                try writer.write(block.organization)
+                try writer.write(block.flags)
+                try writer.write(UInt8(truncatingIfNeeded: block.data.count))
+                try writer.write(block.data)
+            }
+        case .leSupportedFeatures(let features): try writer.write(features.bytes)
+        case .channelMapUpdateIndication(let update): try update.write(to: &writer)
+        case .resolvableSetIdentifier(let identifier):
+            try writer.writeUInt24(identifier.hash)
+            try writer.writeUInt24(identifier.random)
+        case .encryptedAdvertisingData(let data):
+            try writer.write(data.randomizer)
+            try writer.write(data.ciphertext)
+            try writer.write(data.messageIntegrityCheck)
+        case .periodicAdvertisingResponseTiming(let timing): try timing.write(to: &writer)
+        case .manufacturerData(let data):
+            try writer.write(data.company.rawValue)
+            try writer.write(data.data)
+        case .simplePairingHash192(let bytes), .simplePairingRandomizer192(let bytes),
+            .simplePairingHash256(let bytes), .simplePairingRandomizer256(let bytes), .securityManagerTK(let bytes),
+            .secureConnectionsConfirmation(let bytes), .secureConnectionsRandom(let bytes), .broadcastCode(let bytes),
+            .indoorPositioning(let bytes), .pbADV(let bytes), .meshMessage(let bytes), .meshBeacon(let bytes),
+            .bigInfo(let bytes), .electronicShelfLabel(let bytes), .information3D(let bytes), .other(_, let bytes):
+            try writer.write(bytes)
+        }
+    }
+
+    private static func firstWidth(of uuids: [BluetoothUUID]) -> BluetoothUUID.Width {
+        BluetoothUUID.Width.allCases.first { width in uuids.contains { $0.shortestWidth == width } } ?? .bits16
+    }
+
+    /// One list for each width that occurs; an empty one of 16 bits when there is nothing to list.
+    private static func lists(
+        of uuids: [BluetoothUUID], type: (BluetoothUUID.Width) -> ADType
+    ) throws(AdvertisementDataError) -> [ADStructure] {
+        var all: [ADStructure] = []
+        for width in BluetoothUUID.Width.allCases {
+            let own = uuids.filter { $0.shortestWidth == width }
+            guard !own.isEmpty || width == .bits16 && uuids.isEmpty else { continue }
+            all.append(
+                try structure(type(width)) { (writer) throws(BufferFull) in
+                    for uuid in own { try writer.write(uuid) }
+                })
+        }
+        return all
+    }
+
+    private static func structure(
+        _ type: ADType, _ write: (inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(AdvertisementDataError) -> ADStructure {
+        var writer = ByteWriter(capacity: ADStructure.mostBytes)
+        do throws(BufferFull) {
+            try write(&writer)
+        } catch {
+            throw .tooLong(type, byteCount: writer.count + error.needed)
+        }
+        return ADStructure(type: type, data: writer.bytes)
+    }
+
+    private static func check(
+        _ type: ADType, _ bytes: [UInt8], is expected: Int
+    ) throws(AdvertisementDataError) {
+        guard bytes.count == expected else {
+            throw .wrongLength(type, expected: expected, actual: bytes.count)
+        }
+    }
+}

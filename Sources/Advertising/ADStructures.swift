@@ -1,0 +1,160 @@
+import BluetoothPrimitives
+
+/// One AD structure, borrowing its bytes (Core Vol 3 Part C §11).
+public struct ADStructureView: ~Escapable {
+    /// What it holds.
+    public let type: ADType
+    /// The bytes after the type.
+    public let data: RawSpan
+    /// Where its length byte is, counted from the start of the payload.
+    public let offset: Int
+
+    @inlinable
+    @_lifetime(copy data)
+    init(type: ADType, data: RawSpan, offset: Int) {
+        self.type = type
+        self.data = data
+        self.offset = offset
+    }
+
+    /// Whether this list of UUIDs of `width` has `uuid` among its whole entries.
+    @inlinable
+    func contains(_ uuid: BluetoothUUID, width: BluetoothUUID.Width) -> Bool {
+        guard uuid.shortestWidth.byteCount <= width.byteCount else { return false }
+        var reader = ByteReader(data)
+        while let entry = try? reader.readUUID(width) {
+            if entry == uuid { return true }
+        }
+        return false
+    }
+}
+
+/// Walks the AD structures of a payload without copying or allocating (Core Vol 3 Part C §11).
+///
+/// ```swift
+/// var structures = ADStructures(payload)
+/// while let structure = structures.next() { … }
+/// if let problem = structures.problem { … }
+/// ```
+///
+/// A zero length ends the payload early. A structure that runs past the end is not given; it ends the walk and becomes
+/// the ``problem``.
+public struct ADStructures: ~Escapable {
+    @usableFromInline var reader: ByteReader
+    @usableFromInline var isFinished = false
+    @usableFromInline var overrun: (offset: Int, type: ADType?, declared: Int, available: Int)?
+
+    /// Starts at the first structure of `payload`, which is borrowed for as long as the walk lives.
+    @inlinable
+    @_lifetime(copy payload)
+    public init(_ payload: RawSpan) {
+        reader = ByteReader(payload)
+        overrun = nil
+    }
+
+    /// The next structure, or nil at the end of the payload.
+    @inlinable
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    public mutating func next() -> ADStructureView? {
+        let offset = reader.offset
+        guard !isFinished, let length = try? reader.readUInt8() else { return nil }
+        guard length > 0 else {
+            isFinished = true
+            return nil
+        }
+        let available = reader.remaining
+        guard Int(length) <= available, let type = try? reader.readUInt8(), let data = try? reader.read(Int(length) - 1)
+        else {
+            let type = try? reader.readUInt8()
+            overrun = (offset, type.map { ADType(rawValue: $0) }, Int(length), available)
+            isFinished = true
+            return nil
+        }
+        return ADStructureView(type: ADType(rawValue: type), data: data, offset: offset)
+    }
+
+    /// What is wrong with the payload as a whole, once the walk came to its end: a structure that runs past the end, or
+    /// bytes other than zeros after the zero length that ends it.
+    public var problem: ADProblem? {
+        if let overrun {
+            let fault = ADFault.runsPastEnd(declared: overrun.declared, available: overrun.available)
+            return ADProblem(offset: overrun.offset, type: overrun.type, fault: fault)
+        }
+        guard isFinished else { return nil }
+        var rest = reader
+        while let byte = try? rest.readUInt8() {
+            if byte != 0 {
+                return ADProblem(offset: reader.offset, type: nil, fault: .bytesAfterEnd(reader.remaining))
+            }
+        }
+        return nil
+    }
+}
+
+/// Questions about the structures that have not been walked yet, answered without allocating.
+extension ADStructures {
+    /// Whether a list names this service, in whichever width.
+    @inlinable
+    public func containsService(_ uuid: BluetoothUUID) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            if let width = structure.type.serviceListWidth, structure.contains(uuid, width: width) { return true }
+        }
+        return false
+    }
+
+    /// Whether a list solicits this service, in whichever width.
+    @inlinable
+    public func solicitsService(_ uuid: BluetoothUUID) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            if let width = structure.type.solicitationListWidth, structure.contains(uuid, width: width) { return true }
+        }
+        return false
+    }
+
+    /// Whether there is data of this service, in whichever width.
+    @inlinable
+    public func containsServiceData(of uuid: BluetoothUUID) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard let width = structure.type.serviceDataWidth else { continue }
+            var reader = ByteReader(structure.data)
+            if let found = try? reader.readUUID(width), found == uuid { return true }
+        }
+        return false
+    }
+
+    /// Whether there is data of this company.
+    @inlinable
+    public func containsManufacturerData(of company: CompanyIdentifier) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard structure.type == .manufacturerSpecificData else { continue }
+            var reader = ByteReader(structure.data)
+            if let found = try? reader.readUInt16(), found == company.rawValue { return true }
+        }
+        return false
+    }
+
+    /// Whether a local name, complete or shortened, has exactly the bytes of `name`.
+    public func localName(equals name: String) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard structure.type.isLocalName else { continue }
+            if structure.data.text(equals: name, prefixOnly: false) { return true }
+        }
+        return false
+    }
+
+    /// Whether a local name, complete or shortened, begins with the bytes of `prefix`.
+    public func localName(hasPrefix prefix: String) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard structure.type.isLocalName else { continue }
+            if structure.data.text(equals: prefix, prefixOnly: true) { return true }
+        }
+        return false
+    }
+}

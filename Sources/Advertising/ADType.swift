@@ -1,0 +1,256 @@
+import BluetoothPrimitives
+
+/// What an AD structure holds (Assigned Numbers §2.3; formats in the Core Specification Supplement Part A §1).
+///
+/// An open set: a type that has no name here is kept with its bytes and prints as hexadecimal.
+public struct ADType: RawRepresentable, Hashable, Sendable {
+    /// The assigned number.
+    public var rawValue: UInt8
+
+    /// The type with this number, whether it has a name here or not.
+    @inlinable
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// Discoverability and BR/EDR support.
+    public static let flags = ADType(rawValue: 0x01)
+    /// 16-bit service UUIDs; there are more than these.
+    public static let incompleteServices16 = ADType(rawValue: 0x02)
+    /// 16-bit service UUIDs; all there are.
+    public static let completeServices16 = ADType(rawValue: 0x03)
+    /// 32-bit service UUIDs; there are more than these.
+    public static let incompleteServices32 = ADType(rawValue: 0x04)
+    /// 32-bit service UUIDs; all there are.
+    public static let completeServices32 = ADType(rawValue: 0x05)
+    /// 128-bit service UUIDs; there are more than these.
+    public static let incompleteServices128 = ADType(rawValue: 0x06)
+    /// 128-bit service UUIDs; all there are.
+    public static let completeServices128 = ADType(rawValue: 0x07)
+    /// The beginning of the device name.
+    public static let shortenedLocalName = ADType(rawValue: 0x08)
+    /// The whole device name.
+    public static let completeLocalName = ADType(rawValue: 0x09)
+    /// The power the packet was sent with, in dBm.
+    public static let txPowerLevel = ADType(rawValue: 0x0A)
+    /// The BR/EDR class of device.
+    public static let classOfDevice = ADType(rawValue: 0x0D)
+    /// Simple Pairing Hash C-192.
+    public static let simplePairingHash192 = ADType(rawValue: 0x0E)
+    /// Simple Pairing Randomizer R-192.
+    public static let simplePairingRandomizer192 = ADType(rawValue: 0x0F)
+    /// Device ID in a BR/EDR inquiry response, Security Manager TK Value in out-of-band data; their lengths differ.
+    public static let deviceIDOrSecurityManagerTK = ADType(rawValue: 0x10)
+    /// Security Manager Out of Band Flags.
+    public static let securityManagerOutOfBandFlags = ADType(rawValue: 0x11)
+    /// The connection intervals that the peripheral would like.
+    public static let peripheralConnectionIntervalRange = ADType(rawValue: 0x12)
+    /// 16-bit UUIDs of services that the device looks for in others.
+    public static let solicitedServices16 = ADType(rawValue: 0x14)
+    /// 128-bit UUIDs of services that the device looks for in others.
+    public static let solicitedServices128 = ADType(rawValue: 0x15)
+    /// Data of a service with a 16-bit UUID.
+    public static let serviceData16 = ADType(rawValue: 0x16)
+    /// Public addresses of the devices that are meant.
+    public static let publicTargetAddress = ADType(rawValue: 0x17)
+    /// Random addresses of the devices that are meant.
+    public static let randomTargetAddress = ADType(rawValue: 0x18)
+    /// What the device looks like.
+    public static let appearance = ADType(rawValue: 0x19)
+    /// The advertising interval in two bytes.
+    public static let advertisingInterval = ADType(rawValue: 0x1A)
+    /// The device's address in out-of-band data.
+    public static let leBluetoothDeviceAddress = ADType(rawValue: 0x1B)
+    /// Which of the roles central and peripheral the device can take.
+    public static let leRole = ADType(rawValue: 0x1C)
+    /// Simple Pairing Hash C-256.
+    public static let simplePairingHash256 = ADType(rawValue: 0x1D)
+    /// Simple Pairing Randomizer R-256.
+    public static let simplePairingRandomizer256 = ADType(rawValue: 0x1E)
+    /// 32-bit UUIDs of services that the device looks for in others.
+    public static let solicitedServices32 = ADType(rawValue: 0x1F)
+    /// Data of a service with a 32-bit UUID.
+    public static let serviceData32 = ADType(rawValue: 0x20)
+    /// Data of a service with a 128-bit UUID.
+    public static let serviceData128 = ADType(rawValue: 0x21)
+    /// LE Secure Connections Confirmation Value.
+    public static let secureConnectionsConfirmation = ADType(rawValue: 0x22)
+    /// LE Secure Connections Random Value.
+    public static let secureConnectionsRandom = ADType(rawValue: 0x23)
+    /// A URI whose scheme is a number.
+    public static let uri = ADType(rawValue: 0x24)
+    /// Indoor Positioning Service data.
+    public static let indoorPositioning = ADType(rawValue: 0x25)
+    /// Transport Discovery Service data.
+    public static let transportDiscoveryData = ADType(rawValue: 0x26)
+    /// The LE features the device supports.
+    public static let leSupportedFeatures = ADType(rawValue: 0x27)
+    /// A new channel map for periodic advertising and when it holds.
+    public static let channelMapUpdateIndication = ADType(rawValue: 0x28)
+    /// Mesh provisioning bearer.
+    public static let pbADV = ADType(rawValue: 0x29)
+    /// Mesh network PDU.
+    public static let meshMessage = ADType(rawValue: 0x2A)
+    /// Mesh beacon.
+    public static let meshBeacon = ADType(rawValue: 0x2B)
+    /// What is needed to synchronise to a broadcast isochronous group.
+    public static let bigInfo = ADType(rawValue: 0x2C)
+    /// The key of an encrypted broadcast isochronous group.
+    public static let broadcastCode = ADType(rawValue: 0x2D)
+    /// Who can tell to which coordinated set the device belongs.
+    public static let resolvableSetIdentifier = ADType(rawValue: 0x2E)
+    /// The advertising interval in three or four bytes.
+    public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
+    /// The name of a broadcast.
+    public static let broadcastName = ADType(rawValue: 0x30)
+    /// Advertising data under a key of the GAP service.
+    public static let encryptedAdvertisingData = ADType(rawValue: 0x31)
+    /// When and where answers to periodic advertising are sent.
+    public static let periodicAdvertisingResponseTiming = ADType(rawValue: 0x32)
+    /// Electronic shelf label message.
+    public static let electronicShelfLabel = ADType(rawValue: 0x34)
+    /// 3D synchronisation data of a display.
+    public static let information3D = ADType(rawValue: 0x3D)
+    /// Anything, under a company's number.
+    public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
+}
+
+extension ADType {
+    /// The width of the entries, for a list of the services that the device has.
+    @inlinable
+    public var serviceListWidth: BluetoothUUID.Width? {
+        switch rawValue {
+        case 0x02, 0x03: .bits16
+        case 0x04, 0x05: .bits32
+        case 0x06, 0x07: .bits128
+        default: nil
+        }
+    }
+
+    /// The width of the entries, for a list of the services that the device looks for.
+    @inlinable
+    public var solicitationListWidth: BluetoothUUID.Width? {
+        switch rawValue {
+        case 0x14: .bits16
+        case 0x1F: .bits32
+        case 0x15: .bits128
+        default: nil
+        }
+    }
+
+    /// The width of the UUID in front of service data.
+    @inlinable
+    public var serviceDataWidth: BluetoothUUID.Width? {
+        switch rawValue {
+        case 0x16: .bits16
+        case 0x20: .bits32
+        case 0x21: .bits128
+        default: nil
+        }
+    }
+
+    /// Whether this is one of the two types that hold the device name.
+    @inlinable public var isLocalName: Bool { self == .shortenedLocalName || self == .completeLocalName }
+
+    static func services(_ width: BluetoothUUID.Width, complete: Bool) -> ADType {
+        switch width {
+        case .bits16: complete ? .completeServices16 : .incompleteServices16
+        case .bits32: complete ? .completeServices32 : .incompleteServices32
+        case .bits128: complete ? .completeServices128 : .incompleteServices128
+        }
+    }
+
+    static func solicitedServices(_ width: BluetoothUUID.Width) -> ADType {
+        switch width {
+        case .bits16: .solicitedServices16
+        case .bits32: .solicitedServices32
+        case .bits128: .solicitedServices128
+        }
+    }
+
+    static func serviceData(_ width: BluetoothUUID.Width) -> ADType {
+        switch width {
+        case .bits16: .serviceData16
+        case .bits32: .serviceData32
+        case .bits128: .serviceData128
+        }
+    }
+
+    /// The type that stands for this one where only one of several may be present: the complete form of a list or name,
+    /// the short form of the advertising interval; nil where a payload may hold any number (CSS Part A §1).
+    var onlyOne: ADType? {
+        switch self {
+        case .incompleteServices16, .completeServices16: .completeServices16
+        case .incompleteServices32, .completeServices32: .completeServices32
+        case .incompleteServices128, .completeServices128: .completeServices128
+        case .shortenedLocalName, .completeLocalName: .completeLocalName
+        case .advertisingInterval, .advertisingIntervalLong: .advertisingInterval
+        case .flags, .txPowerLevel, .classOfDevice, .appearance, .leRole, .leBluetoothDeviceAddress,
+            .peripheralConnectionIntervalRange:
+            self
+        default: nil
+        }
+    }
+}
+
+extension ADType: CustomStringConvertible {
+    /// The assigned name, or `AD type 0x3C` where there is none.
+    public var description: String { name ?? "AD type 0x" + hexadecimal(rawValue, digits: 2) }
+
+    /// The assigned name.
+    public var name: String? {
+        switch rawValue {
+        case 0x01: "Flags"
+        case 0x02: "Incomplete List of 16-bit Service UUIDs"
+        case 0x03: "Complete List of 16-bit Service UUIDs"
+        case 0x04: "Incomplete List of 32-bit Service UUIDs"
+        case 0x05: "Complete List of 32-bit Service UUIDs"
+        case 0x06: "Incomplete List of 128-bit Service UUIDs"
+        case 0x07: "Complete List of 128-bit Service UUIDs"
+        case 0x08: "Shortened Local Name"
+        case 0x09: "Complete Local Name"
+        case 0x0A: "TX Power Level"
+        case 0x0D: "Class of Device"
+        case 0x0E: "Simple Pairing Hash C-192"
+        case 0x0F: "Simple Pairing Randomizer R-192"
+        case 0x10: "Device ID or Security Manager TK Value"
+        case 0x11: "Security Manager Out of Band Flags"
+        case 0x12: "Peripheral Connection Interval Range"
+        case 0x14: "List of 16-bit Service Solicitation UUIDs"
+        case 0x15: "List of 128-bit Service Solicitation UUIDs"
+        case 0x16: "Service Data - 16-bit UUID"
+        case 0x17: "Public Target Address"
+        case 0x18: "Random Target Address"
+        case 0x19: "Appearance"
+        case 0x1A: "Advertising Interval"
+        case 0x1B: "LE Bluetooth Device Address"
+        case 0x1C: "LE Role"
+        case 0x1D: "Simple Pairing Hash C-256"
+        case 0x1E: "Simple Pairing Randomizer R-256"
+        case 0x1F: "List of 32-bit Service Solicitation UUIDs"
+        case 0x20: "Service Data - 32-bit UUID"
+        case 0x21: "Service Data - 128-bit UUID"
+        case 0x22: "LE Secure Connections Confirmation Value"
+        case 0x23: "LE Secure Connections Random Value"
+        case 0x24: "URI"
+        case 0x25: "Indoor Positioning"
+        case 0x26: "Transport Discovery Data"
+        case 0x27: "LE Supported Features"
+        case 0x28: "Channel Map Update Indication"
+        case 0x29: "PB-ADV"
+        case 0x2A: "Mesh Message"
+        case 0x2B: "Mesh Beacon"
+        case 0x2C: "BIGInfo"
+        case 0x2D: "Broadcast_Code"
+        case 0x2E: "Resolvable Set Identifier"
+        case 0x2F: "Advertising Interval - long"
+        case 0x30: "Broadcast_Name"
+        case 0x31: "Encrypted Advertising Data"
+        case 0x32: "Periodic Advertising Response Timing Information"
+        case 0x34: "Electronic Shelf Label"
+        case 0x3D: "3D Information Data"
+        case 0xFF: "Manufacturer Specific Data"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import BluetoothPrimitives
+
+/// Puts fields into one payload, in order and within a budget.
+///
+/// ```swift
+/// var builder = AdvertisementDataBuilder()
+/// try builder.add(.flags([.leGeneralDiscoverable, .brEDRNotSupported]))
+/// try builder.add(.services(["27ADC9CA-35EB-465A-9154-B8FF9076F3E8"]))
+/// ```
+///
+/// ``AdvertisingPayloads`` does this for an advertising payload and a scan response at once.
+public struct AdvertisementDataBuilder: Sendable {
+    /// The bytes of a legacy advertising packet or scan response (Core Vol 6 Part B §2.3.1).
+    public static let legacyCapacity = 31
+    /// The bytes that one HCI command carries, and so what every controller with extended advertising can take
+    /// (Core Vol 4 Part E §7.8.54).
+    public static let extendedCommandCapacity = 251
+    /// The most bytes an extended advertising event can carry (Core Vol 6 Part B §2.3.4.9).
+    public static let extendedCapacity = 1650
+
+    private var writer: ByteWriter
+    private var present: Set<ADType> = []
+
+    /// Starts an empty payload of at most `capacity` bytes.
+    public init(capacity: Int = legacyCapacity) {
+        writer = ByteWriter(capacity: capacity)
+    }
+
+    /// The most bytes the payload may have.
+    public var capacity: Int { writer.capacity }
+    /// The payload so far.
+    public var bytes: [UInt8] { writer.bytes }
+    /// How many bytes are left.
+    public var remaining: Int { writer.remaining }
+
+    /// Adds a field, all of it or nothing.
+    ///
+    /// Throws ``AdvertisementDataError`` when it does not fit, is not encodable, or may be there only once and is.
+    public mutating func add(_ field: ADField) throws(AdvertisementDataError) {
+        try add(try field.structures())
+    }
+
+    /// Adds a structure of any type, all of it or nothing; throws as for a field.
+    public mutating func add(_ structure: ADStructure) throws(AdvertisementDataError) {
+        try add([structure])
+    }
+
+    private mutating func add(_ structures: [ADStructure]) throws(AdvertisementDataError) {
+        var needed = 0
+        for structure in structures {
+            guard structure.data.count <= ADStructure.mostBytes else {
+                throw .tooLong(structure.type, byteCount: structure.data.count)
+            }
+            if let only = structure.type.onlyOne, present.contains(only) { throw .alreadyPresent(structure.type) }
+            needed += structure.byteCount
+        }
+        let before = writer.count
+        for structure in structures {
+            do throws(BufferFull) {
+                try writer.write(UInt8(truncatingIfNeeded: structure.data.count + 1))
+                try writer.write(structure.type.rawValue)
+                try writer.write(structure.data)
+            } catch {
+                writer.truncate(to: before)
+                throw .doesNotFit(structures[0].type, needed: needed, left: remaining)
+            }
+        }
+        present.formUnion(structures.compactMap(\.type.onlyOne))
+    }
+
+    /// How many bytes of data a structure of this type could have now; nil when not even an empty one can be added.
+    func room(for type: ADType) -> Int? {
+        if let only = type.onlyOne, present.contains(only) { return nil }
+        return remaining < 2 ? nil : min(remaining - 2, ADStructure.mostBytes)
+    }
+
+    /// Adds as much of a name as fits, whole as the complete name or cut between two characters as a shortened one.
+    ///
+    /// Returns whether it was added whole. Throws ``AdvertisementDataError`` when not even the first character fits or
+    /// a name is there already.
+    @discardableResult
+    public mutating func addShortening(localName name: String) throws(AdvertisementDataError) -> Bool {
+        let needed = name.utf8.count
+        guard let room = room(for: .completeLocalName), room < needed else {
+            try add(.localName(name))
+            return true
+        }
+        let shortened = prefix(of: name, byteCount: room)
+        guard !shortened.isEmpty else { throw .doesNotFit(.completeLocalName, needed: 2 + needed, left: remaining) }
+        try add(.localName(shortened, complete: false))
+        return false
+    }
+
+    /// Adds as many services as fit; a list that is cut becomes an incomplete one of its width, and so do all when
+    /// `services` are not all the device has (`complete` false).
+    ///
+    /// Returns the services that were not added, among them all of a width whose list is there already.
+    public mutating func addFitting(services: [BluetoothUUID], complete: Bool = true) -> [BluetoothUUID] {
+        var left: [BluetoothUUID] = []
+        for width in BluetoothUUID.Width.allCases {
+            let own = services.filter { $0.shortestWidth == width }
+            let room = room(for: .services(width, complete: true)) ?? 0
+            let fitting = own.prefix(room / width.byteCount)
+            guard !fitting.isEmpty else {
+                left += own
+                continue
+            }
+            do throws(AdvertisementDataError) {
+                try add(.services(Array(fitting), complete: complete && fitting.count == own.count))
+                left += own.dropFirst(fitting.count)
+            } catch {
+                left += own
+            }
+        }
+        return left
+    }
+
+    /// The payload as received by others.
+    public var data: AdvertisementData { AdvertisementData(advertising: bytes) }
+}

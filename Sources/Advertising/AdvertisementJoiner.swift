@@ -1,0 +1,131 @@
+import BluetoothPrimitives
+
+/// Makes one advertisement of each device out of the reports that a controller gives.
+///
+/// Parts of an extended payload are put together; the payload and the scan response of the same device, or of the same
+/// advertising set of it, are joined. Every report that ends a payload yields at once what is known of the device: the
+/// newest payload of both kinds, and what was new. Only a report that announces more parts yields nothing.
+///
+/// The memory is bounded: beyond ``deviceLimit`` the device that was silent the longest is forgotten, and its next
+/// report is news again.
+public struct AdvertisementJoiner: Sendable {
+    /// The most devices, or advertising sets of them, that are remembered.
+    public let deviceLimit: Int
+    /// How many were forgotten for want of room.
+    public private(set) var forgottenCount = 0
+
+    private var devices: RecentlyUsed<Device>
+
+    /// Remembers nothing yet, and later at most `deviceLimit` devices, at least one.
+    public init(deviceLimit: Int = 1024) {
+        self.deviceLimit = max(1, deviceLimit)
+        devices = RecentlyUsed(limit: self.deviceLimit)
+    }
+
+    /// How many devices, or advertising sets of them, are remembered.
+    public var count: Int { devices.count }
+
+    /// Takes in one report and returns what is known of its device now, or nil while parts are missing.
+    public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
+        let key = Self.key(report.address, report.advertisingSetID)
+        let (index, hadToForget) = devices.use(key, orInsert: Device())
+        if hadToForget { forgottenCount &+= 1 }
+        guard let joined = devices[index].receive(report) else { return nil }
+        // Anonymous reports of one set may come from several devices: they are put together but not remembered.
+        if report.address == nil { devices[index] = Device() }
+        return joined
+    }
+
+    /// Forgets everything, as when scanning stops or the adapter was reset: parts that are missing will not come.
+    public mutating func removeAll() {
+        devices = RecentlyUsed(limit: deviceLimit)
+    }
+
+    /// Address with its kind in the low 49 bits, above them the set; a device cannot give itself another's key.
+    private static func key(_ address: BluetoothAddress?, _ advertisingSetID: UInt8?) -> UInt64 {
+        let set = advertisingSetID.map { UInt64($0) } ?? 0x100
+        guard let address else { return 1 << 63 | set << 49 }
+        return address.value | UInt64(address.kind.rawValue) << 48 | set << 49
+    }
+}
+
+extension AdvertisementJoiner {
+    /// What is remembered of one device.
+    private struct Device: Sendable {
+        var advertising = Payload()
+        var scanResponse = Payload()
+        var properties: ReceivedReport.Properties?
+
+        mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
+            var news: JoinedAdvertisement.News = []
+            if !advertising.isKnown, !scanResponse.isKnown { news.insert(.device) }
+            if report.properties.contains(.scanResponse) {
+                guard let changed = scanResponse.receive(report.data, report.dataStatus) else { return nil }
+                if changed { news.insert(.scanResponse) }
+            } else if report.properties.isSuperset(of: [.directed, .legacy]), advertising.isKnown {
+                // Such a packet has no room for data: it does not take back what others said.
+            } else {
+                guard let changed = advertising.receive(report.data, report.dataStatus) else { return nil }
+                if changed { news.insert(.advertising) }
+            }
+            let isAdvertising = !report.properties.contains(.scanResponse)
+            if isAdvertising, report.properties != properties {
+                if properties != nil { news.insert(.properties) }
+                properties = report.properties
+            }
+            return JoinedAdvertisement(
+                address: report.address, advertisingSetID: report.advertisingSetID,
+                properties: properties ?? report.properties,
+                data: AdvertisementData(advertising: advertising.bytes, scanResponse: scanResponse.bytes),
+                hasAdvertising: advertising.isKnown, hasScanResponse: scanResponse.isKnown,
+                isTruncated: advertising.isTruncated || scanResponse.isTruncated, news: news)
+        }
+    }
+
+    /// The newest payload of one kind, and the parts of the next.
+    private struct Payload: Sendable {
+        var bytes: [UInt8] = []
+        var isKnown = false
+        var isTruncated = false
+        private var parts: [UInt8] = []
+        private var isWaiting = false
+        private var isOverlong = false
+
+        /// Takes in a whole payload or a part; returns whether it ended one that differs from the last, nil if it did
+        /// not end one.
+        mutating func receive(_ data: RawSpan, _ status: ReceivedReport.DataStatus) -> Bool? {
+            let limit = AdvertisementDataBuilder.extendedCapacity
+            guard isWaiting || status == .more || data.byteCount > limit else {
+                return replace(with: data, isTruncated: status == .truncated)
+            }
+            let fitting = min(data.byteCount, limit - parts.count)
+            if fitting < data.byteCount { isOverlong = true }
+            parts.append(contentsOf: [UInt8](data.extracting(first: fitting)))
+            isWaiting = status == .more
+            guard !isWaiting else { return nil }
+            let whole = parts
+            let isTruncated = isOverlong || status == .truncated
+            parts = []
+            isOverlong = false
+            return replace(with: whole.span.bytes, isTruncated: isTruncated)
+        }
+
+        /// Keeps the memory of a payload that is repeated, which most are.
+        private mutating func replace(with data: RawSpan, isTruncated: Bool) -> Bool {
+            let isSame = isKnown && isTruncated == self.isTruncated && data.isEqual(to: bytes.span.bytes)
+            guard !isSame else { return false }
+            bytes = [UInt8](data)
+            self.isTruncated = isTruncated
+            isKnown = true
+            return true
+        }
+    }
+}
+
+extension RawSpan {
+    /// Whether both have the same bytes.
+    fileprivate func isEqual(to other: RawSpan) -> Bool {
+        guard byteCount == other.byteCount else { return false }
+        return withUnsafeBytes { own in other.withUnsafeBytes { own.elementsEqual($0) } }
+    }
+}

@@ -1,0 +1,113 @@
+import BluetoothPrimitives
+
+/// What a device sends by itself and what it answers to scan requests, made from fields within a budget.
+public struct AdvertisingPayloads: Hashable, Sendable {
+    /// What may be done with a field that does not fit whole into the advertising payload.
+    public struct Options: OptionSet, Hashable, Sendable {
+        /// The bits.
+        public var rawValue: UInt8
+
+        /// The options with these bits.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Put it into the scan response; flags never go there (CSS Part A §1.3).
+        public static let usesScanResponse = Options(rawValue: 1 << 0)
+        /// Shorten a name that fits whole nowhere, where most of it fits.
+        public static let shortensName = Options(rawValue: 1 << 1)
+        /// Name as many services as fit and mark the list as incomplete.
+        public static let splitsServices = Options(rawValue: 1 << 2)
+
+        /// All of them.
+        public static let all: Options = [.usesScanResponse, .shortensName, .splitsServices]
+    }
+
+    /// A field, or the rest of a list, that is in neither payload.
+    public struct LeftOver: Hashable, Sendable {
+        /// What was left out.
+        public var field: ADField
+        /// Why it is not in the advertising payload.
+        public var reason: AdvertisementDataError
+    }
+
+    /// What the device sends by itself.
+    public private(set) var advertising: [UInt8] = []
+    /// What it answers to a scan request.
+    public private(set) var scanResponse: [UInt8] = []
+    /// What is in neither, in order.
+    public private(set) var leftOver: [LeftOver] = []
+
+    /// Places `fields` in order: each into the advertising payload as long as it fits, else as `options` allow.
+    ///
+    /// What cannot be placed, or is given twice but may be there once, becomes ``leftOver``. Services and solicitations are placed one width at a time.
+    public init(
+        _ fields: [ADField], capacity: Int = AdvertisementDataBuilder.legacyCapacity,
+        scanResponseCapacity: Int = AdvertisementDataBuilder.legacyCapacity, options: Options = .all
+    ) {
+        var advertising = AdvertisementDataBuilder(capacity: capacity)
+        var scanResponse = AdvertisementDataBuilder(
+            capacity: options.contains(.usesScanResponse) ? scanResponseCapacity : 0)
+        for field in fields.flatMap(\.byWidth) {
+            do throws(AdvertisementDataError) {
+                try advertising.add(field)
+            } catch {
+                var rest: ADField? = field
+                if case .doesNotFit = error {
+                    rest = Self.place(field, advertising: &advertising, scanResponse: &scanResponse, options: options)
+                }
+                if let rest { leftOver.append(LeftOver(field: rest, reason: error)) }
+            }
+        }
+        self.advertising = advertising.bytes
+        self.scanResponse = scanResponse.bytes
+    }
+
+    /// Both payloads as received by others.
+    public var data: AdvertisementData { AdvertisementData(advertising: advertising, scanResponse: scanResponse) }
+
+    /// Places a field that does not fit whole into the advertising payload; returns what was not placed.
+    private static func place(
+        _ field: ADField, advertising: inout AdvertisementDataBuilder, scanResponse: inout AdvertisementDataBuilder,
+        options: Options
+    ) -> ADField? {
+        if field.type != .flags, (try? scanResponse.add(field)) != nil { return nil }
+        switch field {
+        case .localName(let name, complete: true) where options.contains(.shortensName):
+            let inScanResponse =
+                scanResponse.room(for: .shortenedLocalName) ?? 0 > advertising.room(for: .shortenedLocalName) ?? 0
+            let whole =
+                inScanResponse
+                ? try? scanResponse.addShortening(localName: name) : try? advertising.addShortening(localName: name)
+            return whole == nil ? field : nil
+        case .services(let uuids, complete: _) where options.contains(.splitsServices):
+            // Whole they would have been placed by now, so neither list is complete.
+            let rest = scanResponse.addFitting(services: advertising.addFitting(services: uuids), complete: false)
+            return rest.isEmpty ? nil : .services(rest, complete: false)
+        default: return field
+        }
+    }
+}
+
+extension ADField {
+    /// A list of UUIDs taken apart into one for each width; any other field as it is.
+    fileprivate var byWidth: [ADField] {
+        func apart(_ uuids: [BluetoothUUID], _ field: ([BluetoothUUID]) -> ADField) -> [ADField] {
+            let lists = BluetoothUUID.Width.allCases.map { width in uuids.filter { $0.shortestWidth == width } }
+            return uuids.isEmpty ? [self] : lists.filter { !$0.isEmpty }.map(field)
+        }
+        switch self {
+        case .services(let uuids, let complete): return apart(uuids) { .services($0, complete: complete) }
+        case .solicitedServices(let uuids): return apart(uuids) { .solicitedServices($0) }
+        default: return [self]
+        }
+    }
+}
+
+extension AdvertisingPayloads: CustomStringConvertible {
+    /// Both payloads in hexadecimal and what was left out.
+    public var description: String {
+        let rest = leftOver.map { "; left out: \($0.field) (\($0.reason))" }.joined()
+        return "advertising \(advertising.hexadecimal), scan response \(scanResponse.hexadecimal)\(rest)"
+    }
+}

@@ -1,0 +1,144 @@
+import BluetoothPrimitives
+
+/// An iBeacon: Apple's manufacturer data of type 2 with 21 bytes.
+public struct IBeacon: Hashable, Sendable {
+    /// Whose beacons these are.
+    public var proximityUUID: BluetoothUUID
+    /// Which group of them.
+    public var major: UInt16
+    /// Which one of the group.
+    public var minor: UInt16
+    /// The signal strength at one metre, in dBm.
+    public var measuredPower: Int8
+
+    /// A beacon from its four values.
+    public init(proximityUUID: BluetoothUUID, major: UInt16, minor: UInt16, measuredPower: Int8) {
+        self.proximityUUID = proximityUUID
+        self.major = major
+        self.minor = minor
+        self.measuredPower = measuredPower
+    }
+
+    private static let type: UInt8 = 0x02
+    private static let byteCount: UInt8 = 0x15
+
+    /// Reads manufacturer data; nil when it is no iBeacon.
+    public init?(_ data: ManufacturerData) {
+        guard data.company == .apple else { return nil }
+        var reader = ByteReader(data.data.span.bytes)
+        do throws(TruncatedBytes) {
+            guard try reader.readUInt8() == Self.type, try reader.readUInt8() == Self.byteCount else { return nil }
+            // Numbers of a beacon have their most significant byte first.
+            let high = try reader.readUInt64().byteSwapped
+            let low = try reader.readUInt64().byteSwapped
+            proximityUUID = BluetoothUUID(high: high, low: low)
+            major = try reader.readUInt16().byteSwapped
+            minor = try reader.readUInt16().byteSwapped
+            measuredPower = try reader.readInt8()
+        } catch {
+            return nil
+        }
+    }
+
+    /// The manufacturer data that makes a device this beacon.
+    public var manufacturerData: ManufacturerData {
+        let numbers = [major >> 8, major & 0xFF, minor >> 8, minor & 0xFF].map { UInt8($0) }
+        let power = UInt8(bitPattern: measuredPower)
+        return ManufacturerData(
+            company: .apple, data: [Self.type, Self.byteCount] + proximityUUID.bytes + numbers + [power])
+    }
+}
+
+extension IBeacon: CustomStringConvertible {
+    /// The four values in one line.
+    public var description: String {
+        "iBeacon \(proximityUUID.fullDescription) \(major)/\(minor) \(measuredPower) dBm"
+    }
+}
+
+/// An Eddystone frame: data of service FEAA. An open set: other frames are kept with their bytes.
+public enum Eddystone: Hashable, Sendable {
+    /// Ten bytes that name an organization and six that name one of its beacons; dBm at no distance.
+    case uid(namespace: [UInt8], instance: [UInt8], txPower: Int8)
+    /// An address in the web; dBm at no distance.
+    case url(String, txPower: Int8)
+    /// How the beacon is; voltage in mV, 0 when not known; temperature in 1/256 °C, nil when not known; packets sent;
+    /// time since start in 0.1 s.
+    case telemetry(batteryVoltage: UInt16, temperature: Int16?, packetCount: UInt32, uptime: UInt32)
+    /// A changing identifier of eight bytes; dBm at no distance.
+    case ephemeralIdentifier([UInt8], txPower: Int8)
+    /// Any other frame.
+    case other(frameType: UInt8, [UInt8])
+
+    /// The service under which beacons send.
+    public static let service: BluetoothUUID = 0xFEAA
+
+    /// Reads service data; nil when it is of another service or too short for its frame.
+    public init?(_ data: ServiceData) {
+        guard data.service == Self.service else { return nil }
+        var reader = ByteReader(data.data.span.bytes)
+        do throws(TruncatedBytes) {
+            let frameType = try reader.readUInt8()
+            switch frameType {
+            case 0x00:
+                let power = try reader.readInt8()
+                let namespace = [UInt8](try reader.read(10))
+                self = .uid(namespace: namespace, instance: [UInt8](try reader.read(6)), txPower: power)
+            case 0x10:
+                let power = try reader.readInt8()
+                let scheme = Int(try reader.readUInt8())
+                guard scheme < Self.schemes.count else { return nil }
+                self = .url(Self.schemes[scheme] + Self.expanded(reader.readRemaining()), txPower: power)
+            case 0x20:
+                // Only version 0 is in the clear.
+                guard try reader.readUInt8() == 0 else {
+                    self = .other(frameType: frameType, Array(data.data.dropFirst()))
+                    return
+                }
+                let voltage = try reader.readUInt16().byteSwapped
+                let temperature = Int16(bitPattern: try reader.readUInt16().byteSwapped)
+                let packets = try reader.readUInt32().byteSwapped
+                let uptime = try reader.readUInt32().byteSwapped
+                self = .telemetry(
+                    batteryVoltage: voltage, temperature: temperature == .min ? nil : temperature,
+                    packetCount: packets, uptime: uptime)
+            case 0x30:
+                let power = try reader.readInt8()
+                self = .ephemeralIdentifier([UInt8](try reader.read(8)), txPower: power)
+            default: self = .other(frameType: frameType, [UInt8](reader.readRemaining()))
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    private static let schemes = ["http://www.", "https://www.", "http://", "https://"]
+    private static let endings = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
+
+    /// Text in which numbers below 14 stand for common endings, with a slash or without.
+    private static func expanded(_ bytes: RawSpan) -> String {
+        var text = ""
+        var reader = ByteReader(bytes)
+        while let byte = try? reader.readUInt8() {
+            let index = Int(byte)
+            switch index {
+            case ..<endings.count: text += endings[index] + "/"
+            case ..<(2 * endings.count): text += endings[index - endings.count]
+            default: text.unicodeScalars.append(Unicode.Scalar(byte))
+            }
+        }
+        return text
+    }
+}
+
+extension AdvertisementData {
+    /// The iBeacon this device is, if it is one.
+    public var iBeacon: IBeacon? {
+        manufacturerData.lazy.compactMap { IBeacon($0) }.first
+    }
+
+    /// The Eddystone frame in these payloads, if there is one.
+    public var eddystone: Eddystone? {
+        serviceData.lazy.compactMap { Eddystone($0) }.first
+    }
+}

@@ -1,0 +1,223 @@
+import Synchronization
+
+/// How a loop waits and what time it is there. One implementation per kind of kernel.
+public protocol EventLoopDriver: AnyObject, Sendable {
+    /// The clock's present moment.
+    var now: KernelInstant { get }
+
+    /// Whether the calling thread is the one that runs the loop.
+    var isOnLoopThread: Bool { get }
+
+    /// Starts a thread that calls `body` once.
+    func start(_ body: @escaping @Sendable () -> Void)
+
+    /// Waits for events until `deadline` (nil: for ever), tells their handlers, and returns.
+    ///
+    /// Called by the loop's thread alone. Returns early after ``wake()``. A deadline that has passed only collects
+    /// what is there.
+    func wait(until deadline: KernelInstant?)
+
+    /// Ends a ``wait(until:)`` that is going on, or the next one. Called from any thread.
+    func wake()
+}
+
+/// One thread that runs everything there is to a kernel's sockets: their events, timers, and the actors and tasks that
+/// live on it.
+///
+/// As a `SerialExecutor` it is where connection and adapter actors live; as a `TaskExecutor` it lets a program run a
+/// task of its own there (`withTaskExecutorPreference(loop) { … }`), which saves two thread switches a request. While
+/// nothing happens the thread sleeps; there is no periodic wake-up.
+public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
+    private enum WakeAction { case none, wake, start }
+
+    private enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
+    private struct State {
+        var queue: [Work] = []
+        var timers = TimerQueue()
+        var isWaiting = false
+        var isStopping = false
+        var isStarted = false
+
+        /// What has to be done so that the loop notices new work; a loop that runs notices by itself.
+        mutating func wakeAction() -> WakeAction {
+            guard isStarted else {
+                isStarted = true
+                return .start
+            }
+            guard isWaiting else { return .none }
+            isWaiting = false
+            return .wake
+        }
+    }
+
+    private let state = Mutex(State())
+    private let driver: any EventLoopDriver
+
+    /// A loop that waits by `driver`. Its thread starts with the first work.
+    public init(driver: any EventLoopDriver) {
+        self.driver = driver
+    }
+
+    /// The present moment on this loop's clock.
+    public var now: KernelInstant { driver.now }
+
+    /// Whether the caller runs on this loop's thread.
+    public var isCurrent: Bool { driver.isOnLoopThread }
+
+    // MARK: Executor
+
+    /// Runs `job` on the loop, after those that came before it.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        append(.job(UnownedJob(job)))
+    }
+
+    /// Calls `body` on the loop, after what came before it.
+    public func execute(_ body: @escaping @Sendable () -> Void) {
+        append(.call(body))
+    }
+
+    private func append(_ work: Work) {
+        let action = state.withLock { state -> WakeAction in
+            state.queue.append(work)
+            return state.wakeAction()
+        }
+        perform(action)
+    }
+
+    /// This loop as an executor for actors.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+
+    /// Stops the program unless the caller runs on the loop: the runtime's check behind `assumeIsolated`.
+    public func checkIsolated() {
+        precondition(isCurrent, "not on the event loop")
+    }
+
+    /// Whether the caller runs on the loop.
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    // MARK: Running
+
+    private func perform(_ action: WakeAction) {
+        switch action {
+        case .none: break
+        case .wake: if !isCurrent { driver.wake() }
+        case .start: driver.start { [weak self] in self?.run() }
+        }
+    }
+
+    /// Ends the loop's thread after what is queued has run. Nothing may be done with the loop afterwards.
+    ///
+    /// The process-wide loop is never stopped; a test or a simulation stops its own.
+    public func stop() {
+        let action = state.withLock { state -> WakeAction in
+            state.isStopping = true
+            return state.isStarted ? state.wakeAction() : .none
+        }
+        perform(action)
+    }
+
+    private func run() {
+        var queue: [Work] = []
+        while true {
+            let (timersBefore, isDone) = state.withLock { state -> (UInt64, Bool) in
+                state.isWaiting = false
+                swap(&queue, &state.queue)
+                return (state.timers.nextOrder, state.isStopping && queue.isEmpty)
+            }
+            if isDone { return }
+            for work in queue {
+                switch work {
+                case .job(let job):
+                    job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                case .call(let body): body()
+                }
+            }
+            queue.removeAll(keepingCapacity: true)
+            // One at a time, since a handler may cancel the next; those set meanwhile wait for the next round, so that
+            // timers that set each other cannot keep the sockets from being read.
+            while let handler = state.withLock({ $0.timers.removeDue(at: driver.now, setBefore: timersBefore) }) {
+                handler()
+            }
+            let deadline = state.withLock { state -> KernelInstant? in
+                guard state.queue.isEmpty, !state.isStopping else { return .distantPast }
+                state.isWaiting = true
+                return state.timers.firstDeadline
+            }
+            driver.wait(until: deadline)
+        }
+    }
+
+    // MARK: Timers
+
+    /// Makes a timer that calls `handler` on the loop whenever it has been set and the moment has come.
+    public func makeTimer(_ handler: @escaping @Sendable () -> Void) -> LoopTimer {
+        LoopTimer(loop: self, slot: state.withLock { $0.timers.addSlot(handler) })
+    }
+
+    fileprivate func set(_ slot: Int, at deadline: KernelInstant?) {
+        let action = state.withLock { state -> WakeAction in
+            let previous = state.timers.firstDeadline
+            state.timers.set(slot, at: deadline)
+            guard let first = state.timers.firstDeadline, previous.map({ first < $0 }) ?? true else { return .none }
+            return state.wakeAction()
+        }
+        perform(action)
+    }
+
+    fileprivate func removeSlot(_ slot: Int) {
+        // The handler goes outside the lock: it may hold the last reference to another timer.
+        _ = state.withLock { $0.timers.removeSlot(slot) }
+    }
+}
+
+/// A moment at which a loop calls back; set and cancelled as often as one likes, without allocating.
+///
+/// Dropping the last reference cancels it.
+public final class LoopTimer: Sendable {
+    private let loop: EventLoop
+    private let slot: Int
+
+    fileprivate init(loop: EventLoop, slot: Int) {
+        self.loop = loop
+        self.slot = slot
+    }
+
+    deinit {
+        loop.removeSlot(slot)
+    }
+
+    /// Calls the handler at `deadline`, once, in place of any moment set before.
+    public func set(at deadline: KernelInstant) {
+        loop.set(slot, at: deadline)
+    }
+
+    /// Calls the handler after `duration`, once, in place of any moment set before.
+    public func set(after duration: Duration) {
+        loop.set(slot, at: loop.now.advanced(by: duration))
+    }
+
+    /// Forgets the moment that was set.
+    ///
+    /// Called on the loop, the handler will not run any more; called elsewhere it may be running just then.
+    public func cancel() {
+        loop.set(slot, at: nil)
+    }
+}
+
+/// An actor that lives on an event loop, so that socket events reach it without a hop.
+public protocol LoopActor: Actor {
+    /// The loop it lives on.
+    nonisolated var loop: EventLoop { get }
+}
+
+extension LoopActor {
+    /// The loop.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+}

@@ -1,0 +1,93 @@
+/// A number that a Linux system call fails with (`errno`), as on x86, ARM and RISC-V.
+public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
+    /// The number itself.
+    public let rawValue: Int32
+
+    /// Any number, known here or not.
+    public init(rawValue: Int32) {
+        self.rawValue = rawValue
+    }
+
+    /// EPERM: a capability is missing.
+    public static let notPermitted = ErrorNumber(rawValue: 1)
+    /// EIO.
+    public static let inputOutput = ErrorNumber(rawValue: 5)
+    /// EBADF.
+    public static let badFileDescriptor = ErrorNumber(rawValue: 9)
+    /// EAGAIN: the call would have to wait.
+    public static let wouldBlock = ErrorNumber(rawValue: 11)
+    /// ENOMEM.
+    public static let outOfMemory = ErrorNumber(rawValue: 12)
+    /// EACCES: refused by the peer's or our security, or by the file system.
+    public static let accessDenied = ErrorNumber(rawValue: 13)
+    /// EBUSY: somebody else has it.
+    public static let busy = ErrorNumber(rawValue: 16)
+    /// ENODEV: no such adapter.
+    public static let noSuchDevice = ErrorNumber(rawValue: 19)
+    /// EINVAL.
+    public static let invalidArgument = ErrorNumber(rawValue: 22)
+    /// EPIPE: the adapter under a socket is gone.
+    public static let brokenPipe = ErrorNumber(rawValue: 32)
+    /// ENOSYS: how the kernel reports a link-layer reason it has no number for.
+    public static let notImplemented = ErrorNumber(rawValue: 38)
+    /// EMSGSIZE: the packet is longer than the channel's MTU.
+    public static let messageTooLong = ErrorNumber(rawValue: 90)
+    /// EPROTONOSUPPORT: the kernel lacks this Bluetooth protocol.
+    public static let protocolNotSupported = ErrorNumber(rawValue: 93)
+    /// EOPNOTSUPP.
+    public static let operationNotSupported = ErrorNumber(rawValue: 95)
+    /// EAFNOSUPPORT: the kernel has no Bluetooth.
+    public static let addressFamilyNotSupported = ErrorNumber(rawValue: 97)
+    /// ENETDOWN: the adapter is powered off.
+    public static let networkDown = ErrorNumber(rawValue: 100)
+    /// ECONNABORTED: the adapter went down or away.
+    public static let connectionAborted = ErrorNumber(rawValue: 103)
+    /// ECONNRESET: the other side, or somebody here, ended the link.
+    public static let connectionReset = ErrorNumber(rawValue: 104)
+    /// ENOTCONN.
+    public static let notConnected = ErrorNumber(rawValue: 107)
+    /// ETIMEDOUT: the supervision time-out passed.
+    public static let timedOut = ErrorNumber(rawValue: 110)
+    /// ECONNREFUSED.
+    public static let connectionRefused = ErrorNumber(rawValue: 111)
+    /// EHOSTDOWN.
+    public static let hostDown = ErrorNumber(rawValue: 112)
+    /// EHOSTUNREACH: no adapter that is up.
+    public static let hostUnreachable = ErrorNumber(rawValue: 113)
+    /// EALREADY.
+    public static let alreadyInProgress = ErrorNumber(rawValue: 114)
+    /// EINPROGRESS.
+    public static let inProgress = ErrorNumber(rawValue: 115)
+    /// ERFKILL: blocked by a radio switch.
+    public static let radioBlocked = ErrorNumber(rawValue: 132)
+
+    private static let names: [Int32: String] = [
+        1: "EPERM", 5: "EIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY", 19: "ENODEV",
+        22: "EINVAL", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
+        97: "EAFNOSUPPORT", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",
+        110: "ETIMEDOUT", 111: "ECONNREFUSED", 112: "EHOSTDOWN", 113: "EHOSTUNREACH", 114: "EALREADY",
+        115: "EINPROGRESS", 132: "ERFKILL",
+    ]
+}
+
+extension ErrorNumber: CustomStringConvertible {
+    /// The number's name in `errno.h`, or the number.
+    public var description: String { Self.names[rawValue] ?? "errno \(rawValue)" }
+}
+
+/// A call to the kernel failed.
+public struct KernelError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The name of the call, such as `connect` or `HCIGETDEVINFO`.
+    public var call: String
+    /// Why it failed.
+    public var number: ErrorNumber
+
+    /// A failure of `call` with `number`.
+    public init(_ call: String, _ number: ErrorNumber) {
+        self.call = call
+        self.number = number
+    }
+
+    /// The call and the number: `connect: ECONNREFUSED`.
+    public var description: String { "\(call): \(number)" }
+}

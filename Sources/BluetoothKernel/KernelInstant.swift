@@ -1,0 +1,40 @@
+/// A moment on a kernel's monotonic clock, real or virtual.
+public struct KernelInstant: InstantProtocol, Hashable, Sendable {
+    /// Nanoseconds since the clock's own zero.
+    public var nanoseconds: Int64
+
+    /// A moment `nanoseconds` after the clock's zero.
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Before every moment of a clock.
+    public static let distantPast = KernelInstant(nanoseconds: .min)
+
+    /// The moment `duration` later; beyond the clock's range, its last moment.
+    public func advanced(by duration: Duration) -> KernelInstant {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
+        return KernelInstant(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
+    }
+
+    /// How long it is from here to `other`.
+    public func duration(to other: KernelInstant) -> Duration {
+        .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
+    }
+
+    /// Whether `left` comes before `right`.
+    public static func < (left: KernelInstant, right: KernelInstant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, held within what 64 bits express (292 years either way).
+    public var clampedNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        let (sum, carried) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return carried ? (seconds < 0 ? .min : .max) : sum
+    }
+}

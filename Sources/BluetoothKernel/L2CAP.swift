@@ -1,0 +1,104 @@
+import BluetoothPrimitives
+
+/// Which L2CAP channel of a link a socket is for (Core Vol 3 Part A §2.1, §4.22).
+public enum L2CAPChannel: Hashable, Sendable {
+    /// A fixed channel by its identifier.
+    case fixed(UInt16)
+    /// A connection-oriented channel by its protocol/service multiplexer.
+    case dynamic(psm: UInt16)
+
+    /// The Attribute Protocol's fixed channel on LE, 0x0004.
+    public static let attribute = L2CAPChannel.fixed(0x0004)
+}
+
+/// How a link is protected (`BT_SECURITY`; Core Vol 3 Part C §10.2.1).
+public enum SecurityLevel: UInt8, Comparable, Sendable {
+    /// Not encrypted.
+    case low = 1
+    /// Encrypted, the peer not authenticated.
+    case medium = 2
+    /// Encrypted with a key made under protection against a man in the middle.
+    case high = 3
+    /// As ``high``, made with LE Secure Connections.
+    case fips = 4
+
+    /// Whether `left` asks for less than `right`.
+    public static func < (left: SecurityLevel, right: SecurityLevel) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A link's protection as the kernel reports it.
+public struct LinkSecurity: Hashable, Sendable {
+    /// The level reached.
+    public var level: SecurityLevel
+    /// The encryption key's size in bytes, 7 to 16; 0 without encryption.
+    public var keySize: UInt8
+
+    /// A level with its key size.
+    public init(level: SecurityLevel, keySize: UInt8) {
+        self.level = level
+        self.keySize = keySize
+    }
+}
+
+/// What a socket is set up with before it connects or listens. A nil leaves the kernel's own choice.
+public struct L2CAPOptions: Hashable, Sendable {
+    /// The level to raise the link to once it is up; nil asks for none.
+    public var security: SecurityLevel?
+    /// The largest packet we take (`BT_RCVMTU`); the kernel's choice is 672.
+    public var receiveMTU: UInt16?
+    /// The largest packet we send (`BT_SNDMTU`); the kernel's choice is 672.
+    public var sendMTU: UInt16?
+    /// The send buffer in bytes (`SO_SNDBUF`); a small one bounds latency and gives early back-pressure.
+    public var sendBuffer: Int?
+    /// The receive buffer in bytes (`SO_RCVBUFFORCE`, else `SO_RCVBUF`). On fixed channels the kernel drops what does not fit.
+    public var receiveBuffer: Int?
+    /// How long the kernel tries to connect (`SO_SNDTIMEO`); its own choice is 40 s.
+    public var connectTimeout: Duration?
+
+    /// Options that leave every choice to the kernel unless given.
+    public init(
+        security: SecurityLevel? = nil, receiveMTU: UInt16? = nil, sendMTU: UInt16? = nil, sendBuffer: Int? = nil,
+        receiveBuffer: Int? = nil, connectTimeout: Duration? = nil
+    ) {
+        self.security = security
+        self.receiveMTU = receiveMTU
+        self.sendMTU = sendMTU
+        self.sendBuffer = sendBuffer
+        self.receiveBuffer = receiveBuffer
+        self.connectTimeout = connectTimeout
+    }
+}
+
+/// One L2CAP channel of one link.
+public protocol L2CAPSocket: PacketSocket {
+    /// The other side: the address the kernel knows it by now (`getpeername`).
+    var peer: BluetoothAddress { get }
+
+    /// The link's HCI connection handle (`L2CAP_CONNINFO`); throws while the link is not up or is being encrypted.
+    func connectionHandle() throws(KernelError) -> UInt16
+
+    /// The link's protection now (`getsockopt(BT_SECURITY)`).
+    func security() throws(KernelError) -> LinkSecurity
+
+    /// Asks the kernel to raise the link's protection (`setsockopt(BT_SECURITY)`).
+    ///
+    /// The call returns at once; until the link is encrypted the socket cannot send, and becomes writable when it can.
+    func raiseSecurity(to level: SecurityLevel) throws(KernelError)
+
+    /// The largest packet that may be received and sent (`BT_RCVMTU`, `BT_SNDMTU`).
+    func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16)
+}
+
+/// Takes the connections that peers make to a listening socket. Called on the loop only.
+///
+/// The closure is asked for the handler of the new socket's events.
+public typealias L2CAPAcceptHandler = @Sendable (any L2CAPSocket) -> SocketHandler
+
+/// A listening L2CAP socket. Dropping the last reference closes it.
+public protocol L2CAPListener: AnyObject, Sendable {
+    /// The channel listened on: the PSM the kernel picked where 0 was asked for.
+    var channel: L2CAPChannel { get }
+
+    /// Stops listening. Connections made before stay.
+    func close()
+}

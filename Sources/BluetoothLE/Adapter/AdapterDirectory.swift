@@ -1,0 +1,121 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+import Management
+
+/// Reads and changes what the kernel's management interface knows of adapters.
+struct AdapterDirectory {
+    let kernel: any BluetoothKernel
+    let management: ManagementClient
+
+    /// All adapters, lowest index first. Needs no privilege.
+    func all() async throws(BluetoothError) -> [AdapterInformation] {
+        let operation = BluetoothError.Operation("list adapters")
+        let environment = kernel.environment()
+        if let error = environment.socketError { throw .noBluetoothSockets(operation, error) }
+        let reply = try await management.send(.readIndexList)
+        let indexes: [UInt16]
+        do {
+            indexes = try ManagementIndexList(decoding: reply.span.bytes).indexes
+        } catch {
+            throw .unreadable(operation, "\(error)")
+        }
+        var found: [AdapterInformation] = []
+        for index in indexes.sorted() {
+            // One that is unplugged between the two questions is no error.
+            if let information = try await information(index) { found.append(information) }
+        }
+        return found
+    }
+
+    /// What is known of one adapter; nil when there is none with this index.
+    func information(_ index: UInt16) async throws(BluetoothError) -> AdapterInformation? {
+        let reply: [UInt8]
+        do {
+            reply = try await management.send(.readControllerInformation, to: index)
+        } catch where error.code == .noAdapter {
+            return nil
+        }
+        do {
+            let read = try ControllerInformation(decoding: reply.span.bytes)
+            return AdapterInformation(
+                index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+                version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
+                currentSettings: read.currentSettings)
+        } catch {
+            throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"), "\(error)")
+        }
+    }
+
+    /// The adapter that `selector` means.
+    func choose(_ selector: AdapterSelector) async throws(BluetoothError) -> AdapterInformation {
+        let operation = BluetoothError.Operation("open \(selector)")
+        let all = try await all()
+        let matching = all.filter(selector.matches)
+        if let best = matching.first(where: \.isPowered) ?? matching.first { return best }
+        guard !all.isEmpty else { throw .noAdapter(operation) }
+        throw BluetoothError(
+            .noAdapter, operation,
+            "There is no such adapter with LE; there are: \(all.map { "\($0.name) (\($0.address))" }.joined(separator: ", "))."
+        )
+    }
+
+    /// Brings an adapter into the state in which LE works, as far as `power` allows, and describes it then.
+    ///
+    /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
+    /// address cannot be reached or scan actively without a static one.
+    func prepare(
+        _ information: AdapterInformation, power: PowerPolicy
+    ) async throws(BluetoothError) -> AdapterInformation {
+        var information = information
+        let operation = BluetoothError.Operation("open", adapter: information.name)
+        guard information.isLowEnergySupported else {
+            throw BluetoothError(.unsupported, operation, "\(information.name) has no Bluetooth LE.")
+        }
+        if !information.isPowered {
+            try checkRadioSwitch(information, operation)
+            guard power == .powerOn else {
+                throw BluetoothError(
+                    .adapterOff, operation, "\(information.name) is off.", remedy: BluetoothError.powerRemedy)
+            }
+        }
+        if !information.isLowEnergyEnabled {
+            try await management.send(.setLowEnergy(true), to: information.index)
+        }
+        if !information.isPowered {
+            if information.publicAddress.isZero, !information.currentSettings.contains(.staticAddress) {
+                var generator = SystemRandomNumberGenerator()
+                let address = BluetoothAddress.randomStatic(using: &generator)
+                try await management.send(.setStaticAddress(address), to: information.index)
+                information.staticAddress = address
+            }
+            do {
+                try await management.send(.setPowered(true), to: information.index)
+            } catch {
+                // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
+                try checkRadioSwitch(information, operation)
+                throw error
+            }
+        }
+        guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
+        information.currentSettings = now.currentSettings
+        return information
+    }
+
+    private func checkRadioSwitch(
+        _ information: AdapterInformation, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
+        for radioSwitch in kernel.environment().radioSwitches where radioSwitch.name == information.name {
+            if radioSwitch.isHardBlocked {
+                throw BluetoothError(
+                    .adapterBlocked, operation, "\(information.name) is blocked by rfkill (hard).",
+                    remedy: "Use the radio switch of the machine, or its firmware settings.")
+            }
+            if radioSwitch.isSoftBlocked {
+                throw BluetoothError(
+                    .adapterBlocked, operation, "\(information.name) is blocked by rfkill (soft).",
+                    remedy: "Fix: sudo rfkill unblock bluetooth")
+            }
+        }
+    }
+}

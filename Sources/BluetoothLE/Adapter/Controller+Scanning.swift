@@ -1,0 +1,131 @@
+import Advertising
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+extension Controller {
+    /// Adds a consumer of what the controller hears; returns when the controller scans for it.
+    func scan(_ options: ScanOptions) async throws(BluetoothError) -> BoundedStream<Advertisement> {
+        let operation = BluetoothError.Operation("scan", adapter: name)
+        let id = scanning.makeID()
+        let channel = StreamChannel<Advertisement>(
+            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation)
+        scanning.sessions.append(ScanSession(id: id, options: options, channel: channel))
+        do {
+            try await bringInLine(operation)
+        } catch {
+            leave(id)
+            throw error
+        }
+        // The stream keeps the scan on for as long as somebody reads it.
+        return BoundedStream(channel: channel) { [self, loop] in
+            loop.execute { self.assumeIsolated { $0.leave(id) } }
+        }
+    }
+
+    private func leave(_ id: UInt64) {
+        scanning.sessions.removeAll { $0.id == id }
+        takeScanSteps()
+    }
+
+    /// Leaves the scanner to the kernel, which needs it to make a connection, until ``resumeScans()``.
+    func suspendScans() async {
+        scanning.suspensions += 1
+        guard !scanning.sessions.isEmpty else { return }
+        // A scan that cannot be stopped does not keep a connection from being tried.
+        try? await bringInLine(.init("pause the scan", adapter: name))
+    }
+
+    /// Goes on with the scans.
+    func resumeScans() {
+        scanning.suspensions -= 1
+        takeScanSteps()
+    }
+
+    /// Waits until the controller does what everybody together wants.
+    private func bringInLine(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        if let closeReason { throw closeReason }
+        let call = PendingCall<Void>()
+        scanning.waiters.append(call)
+        takeScanSteps()
+        try await call.value(operation, timeout: .seconds(15), on: loop)
+    }
+
+    private func takeScanSteps() {
+        guard closeReason == nil else { return }
+        if let step = scanning.takeStep() {
+            send(command(for: step)) { [self] answer in finish(step, answer) }
+        } else if !scanning.isBusy {
+            let waiters = scanning.waiters
+            scanning.waiters = []
+            for waiter in waiters { waiter.succeed(()) }
+            if scanning.sessions.isEmpty { closeIfIdle() }
+        }
+    }
+
+    private func finish(_ step: Scanning.Step, _ answer: Answer) {
+        switch answer {
+        case .success(.supportedCommands(let support)): scanning.succeed(support.scanFamily)
+        case .success: scanning.succeed()
+        case .failure(let error):
+            if case .controller(let status) = error.cause {
+                let isForeign = kernel.environment().isBluetoothDaemonRunning
+                if scanning.refuse(status, isForeign: isForeign) { failScans(step, error) }
+            } else {
+                scanning.fail()
+                failScans(step, error)
+            }
+        }
+        takeScanSteps()
+    }
+
+    private func failScans(_ step: Scanning.Step, _ error: BluetoothError) {
+        var error = error
+        if error.cause == .controller(.commandDisallowed) {
+            error = BluetoothError(
+                .busy, error.operation, "Another program is scanning on \(name).", remedy: BluetoothError.daemonRemedy,
+                cause: error.cause, isRetryable: true)
+        }
+        endScans(error)
+    }
+
+    /// Ends all scans and everybody who waits for one.
+    func endScans(_ reason: BluetoothError) {
+        for session in scanning.sessions { session.channel.finish(reason) }
+        for waiter in scanning.waiters { waiter.fail(reason) }
+        scanning.sessions = []
+        scanning.waiters = []
+    }
+
+    private func command(for step: Scanning.Step) -> HCICommand {
+        let isExtended = scanning.family == .extended
+        switch step {
+        case .readSupportedCommands: return .readLocalSupportedCommands
+        case .disable, .enable:
+            let isOn = step == .enable
+            return isExtended
+                ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn))
+                : .leSetScanEnable(isOn, duplicates: .disabled)
+        case .setParameters(let settings):
+            let timing = LEScanTiming(
+                type: settings.isActive ? .active : .passive, interval: settings.interval, window: settings.window)
+            return isExtended
+                ? .leSetExtendedScanParameters(
+                    LEExtendedScanParameters(ownAddressType: ownAddressType, le1M: timing))
+                : .leSetScanParameters(LEScanParameters(timing: timing, ownAddressType: ownAddressType))
+        }
+    }
+
+    /// Hands what was heard to everybody who listens. A malformed report loses itself and those behind it in its event.
+    func receive(_ reports: AdvertisingReports) {
+        var reports = reports
+        let now = loop.now
+        do {
+            while let report = try reports.next() {
+                for index in scanning.sessions.indices { scanning.sessions[index].receive(report, at: now) }
+            }
+        } catch {
+            log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// Something of the peer's that has a value: a characteristic, a descriptor, or just a handle.
+public protocol RemoteAttribute: Sendable {
+    /// Where the value is.
+    var attributeHandle: AttributeHandle { get }
+}
+
+extension RemoteCharacteristic: RemoteAttribute {
+    /// Where the characteristic's value is.
+    public var attributeHandle: AttributeHandle { valueHandle }
+}
+
+extension RemoteDescriptor: RemoteAttribute {
+    /// Where the descriptor is.
+    public var attributeHandle: AttributeHandle { handle }
+}
+
+extension AttributeHandle: RemoteAttribute {
+    /// The handle itself.
+    public var attributeHandle: AttributeHandle { self }
+}
+
+// A `timeout` is the most time the caller waits; nil leaves the 30 s that the Attribute Protocol gives each request. The
+// request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.
+extension Connection {
+    func perform<Procedure: ClientProcedure>(
+        _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, timeout: Duration?
+    ) async throws(BluetoothError) -> Procedure.Output {
+        let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
+        let bearer = try bearer(for: operation)
+        let transaction = ProcedureCall(procedure, operation, on: bearer)
+        bearer.submit(transaction)
+        return try await transaction.call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1). Done once, when the link has come up.
+    func exchangeMTU(offering mtu: UInt16, timeout: Duration?) async throws(BluetoothError) {
+        let agreed = try await perform(MTUExchange(offering: mtu), "exchange MTU", timeout: timeout)
+        try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
+    }
+
+    // MARK: Discovery
+
+    /// Discovers all primary services with their characteristics and descriptors in the fewest PDUs.
+    ///
+    /// A descriptor that follows from its characteristic's declaration is not asked for.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers
+    ///   cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
+    public func discover(timeout: Duration? = nil) async throws(BluetoothError) -> [RemoteService] {
+        try await perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
+    }
+
+    /// Discovers primary services without what is in them: all, or those with the given UUID
+    /// (Core Vol 3 Part G §4.4.1, §4.4.2).
+    public func discoverServices(
+        _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteService] {
+        guard let uuid else { return try await perform(ServiceDiscovery(), "discover services", timeout: timeout) }
+        return try await perform(ServiceDiscoveryByUUID(uuid: uuid), "discover service \(uuid)", timeout: timeout)
+    }
+
+    /// Discovers the characteristics of a service (Core Vol 3 Part G §4.6.1), with those descriptors that follow from
+    /// their declarations.
+    public func discoverCharacteristics(
+        of service: RemoteService, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
+        var found = try await perform(
+            CharacteristicDiscovery(in: service.handles), "discover characteristics", of: service.handles.start,
+            timeout: timeout)
+        for index in found.indices { found[index].descriptors = found[index].inferredDescriptors ?? [] }
+        return found
+    }
+
+    /// Discovers the descriptors of a characteristic (Core Vol 3 Part G §4.7.1).
+    public func discoverDescriptors(
+        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteDescriptor] {
+        guard let range = characteristic.descriptorRange else { return [] }
+        return try await perform(
+            DescriptorDiscovery(in: range), "discover descriptors", of: characteristic.valueHandle, timeout: timeout)
+    }
+
+    // MARK: Values
+
+    /// Reads a whole value, up to 512 bytes, in as many requests as it takes (Core Vol 3 Part G §4.8.1, §4.8.3).
+    public func read(
+        _ attribute: some RemoteAttribute, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [UInt8] {
+        let handle = attribute.attributeHandle
+        return try await perform(ValueRead(handle), "read", of: handle, timeout: timeout)
+    }
+
+    /// Writes a value and waits until the peer has taken it.
+    ///
+    /// Up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512 bytes in
+    /// prepared parts whose echo is compared and that the peer writes all at once (§4.9.4).
+    /// - Throws: `.invalidArgument` for more than 512 bytes, besides what every call throws.
+    public func write(
+        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        let handle = attribute.attributeHandle
+        let longest = AttributeProtocol.maximumAttributeValueLength
+        guard value.count <= longest else {
+            throw .invalidArgument(
+                .init("write", peer: peer, attribute: handle),
+                "\(value.count) bytes do not fit into a value; it has at most \(longest).")
+        }
+        if value.count <= maximumCommandLength {
+            try await perform(ValueWrite(value, to: handle), "write", of: handle, timeout: timeout)
+        } else {
+            try await perform(LongValueWrite(value, to: handle), "write", of: handle, timeout: timeout)
+        }
+    }
+
+    /// Orders the peer to write a value, without an answer (Core Vol 3 Part G §4.9.1).
+    ///
+    /// Returns as soon as the kernel has the command, and waits for that while its buffer is full: commands are neither
+    /// lost nor reordered on this side, and a fast sender is slowed down to the link's pace.
+    /// - Throws: `.invalidArgument` for more than ``maximumCommandLength`` bytes, besides what every call throws.
+    public func writeCommand(
+        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        let handle = attribute.attributeHandle
+        let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)
+        let bearer = try bearer(for: operation)
+        guard value.count <= maximumCommandLength else {
+            throw .invalidArgument(
+                operation, "A Write Command takes at most \(maximumCommandLength) bytes here, not \(value.count).")
+        }
+        if bearer.sendAtOnce(value, to: handle) { return }
+        let command = CommandCall(value, to: handle, operation, on: bearer)
+        bearer.submit(command)
+        try await command.call.value(operation, timeout: timeout, on: loop)
+    }
+}

@@ -1,0 +1,89 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// How a characteristic's values are asked for (Core Vol 3 Part G §3.3.3.3).
+public enum SubscriptionKind: Sendable, Hashable {
+    /// Notifications where the characteristic has them, otherwise indications.
+    case automatic
+    /// Values the peer sends without waiting.
+    case notification
+    /// Values the peer sends one at a time, each confirmed by us.
+    case indication
+}
+
+extension Connection {
+    /// Subscribes to a characteristic's values.
+    ///
+    /// The subscription is live when the call returns: values that arrive while the peer is still being told are in the
+    /// stream's buffer. Indications are confirmed as they arrive. Several subscriptions to one characteristic each get
+    /// every value. The last consumer that leaves its loop ends the subscription at the peer. The stream finishes by
+    /// throwing why the link ended.
+    /// - Parameters:
+    ///   - characteristic: one whose properties have `notify` or `indicate`.
+    ///   - kind: which of the two to use.
+    ///   - bufferCapacity: how many values may wait for the consumer. A value that finds no room ends the stream with
+    ///     an error of code ``BluetoothError/Code/overflow`` after those before it: none is lost in silence.
+    ///   - timeout: the most time to wait for the peer's answer.
+    public func subscribe(
+        to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
+        timeout: Duration? = nil
+    ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
+        let handle = characteristic.valueHandle
+        let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
+        let configuration = try configuration(of: characteristic, kind, operation)
+        let descriptor = try await configurationHandle(of: characteristic, operation, timeout: timeout)
+        let channel = StreamChannel<[UInt8]>(capacity: bufferCapacity, policy: .fail, operation: operation)
+
+        // The stream takes values before the peer is told: the first may come ahead of its answer.
+        let id = try bearer(for: operation).subscribers.add(channel, for: handle)
+        do {
+            try await write(configuration, to: descriptor, timeout: timeout)
+        } catch {
+            unsubscribe(id, from: handle, configuredBy: descriptor)
+            throw error
+        }
+        // The stream keeps the link up for as long as somebody reads it.
+        return BoundedStream(channel: channel) { [self, loop] in
+            loop.execute {
+                self.assumeIsolated { $0.unsubscribe(id, from: handle, configuredBy: descriptor) }
+            }
+        }
+    }
+
+    private func configuration(
+        of characteristic: RemoteCharacteristic, _ kind: SubscriptionKind, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> [UInt8] {
+        let canNotify = characteristic.properties.contains(.notify)
+        let canIndicate = characteristic.properties.contains(.indicate)
+        switch kind {
+        case .automatic where canNotify, .notification where canNotify: return [1, 0]
+        case .automatic where canIndicate, .indication where canIndicate: return [2, 0]
+        default:
+            throw BluetoothError(
+                .unsupported, operation,
+                "Characteristic \(characteristic.uuid) cannot do that; its properties are \(characteristic.properties).")
+        }
+    }
+
+    private func configurationHandle(
+        of characteristic: RemoteCharacteristic, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> AttributeHandle {
+        if let known = characteristic.descriptor(.clientCharacteristicConfiguration) { return known.handle }
+        let found = try await discoverDescriptors(of: characteristic, timeout: timeout)
+        guard let descriptor = found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) else {
+            throw BluetoothError(
+                .unsupported, operation,
+                "Characteristic \(characteristic.uuid) has no Client Characteristic Configuration descriptor.")
+        }
+        return descriptor.handle
+    }
+
+    private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle) {
+        let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
+        guard let bearer = try? bearer(for: operation), bearer.subscribers.remove(id, for: handle) else { return }
+        // Nobody waits for the answer; the engine keeps its place until it comes.
+        bearer.submit(ProcedureCall(ValueWrite([0, 0], to: descriptor), operation, on: bearer))
+    }
+}

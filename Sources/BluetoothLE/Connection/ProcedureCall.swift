@@ -1,0 +1,112 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+
+/// A client procedure with the caller that waits for it.
+final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
+    let call = PendingCall<Procedure.Output>()
+    private var procedure: Procedure
+    private let operation: BluetoothError.Operation
+    private unowned let bearer: ATTBearer
+
+    init(_ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+        self.procedure = procedure
+        self.operation = operation
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { call.isResolved }
+
+    func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try procedure.writeRequest(into: &writer)
+    }
+
+    func receive(_ answer: ATTServerPDU) -> TransactionStep {
+        do {
+            switch try procedure.receive(answer) {
+            case .next: return .next
+            case .done(let output): call.succeed(output)
+            }
+        } catch {
+            fail(error)
+        }
+        return .done
+    }
+
+    func stop() -> TransactionStep { procedure.stop() ? .next : .done }
+
+    func fail(_ failure: TransactionFailure) {
+        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    }
+}
+
+/// A Write Command with the caller that waits until the kernel has it.
+final class CommandCall: UnansweredMessage {
+    let call = PendingCall<Void>()
+    private let value: [UInt8]
+    private let handle: AttributeHandle
+    private let operation: BluetoothError.Operation
+    private unowned let bearer: ATTBearer
+
+    init(
+        _ value: [UInt8], to handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer
+    ) {
+        self.value = value
+        self.handle = handle
+        self.operation = operation
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { call.isResolved }
+
+    func write(into writer: inout ByteWriter) throws(TransactionFailure) {
+        do {
+            try ATTClientPDU.writeCommand(handle, value: value.span.bytes).encode(into: &writer)
+        } catch {
+            throw .invalid("A Write Command takes at most \(writer.capacity - 3) bytes here, not \(value.count).")
+        }
+    }
+
+    func wasSent() { call.succeed(()) }
+
+    func fail(_ failure: TransactionFailure) {
+        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    }
+}
+
+extension BluetoothError {
+    /// What a transaction's failure means to the caller, given why the bearer ended if it did.
+    init(_ failure: TransactionFailure, _ operation: Operation, bearerEnd: BluetoothError?) {
+        switch failure {
+        case .refused(let error):
+            self.init(
+                .attributeProtocol, operation, "The peer refused: \(error.code).", remedy: Self.remedy(error.code),
+                cause: .attribute(error.code))
+        case .violation(let what):
+            self.init(.protocolViolation, operation, "The peer broke the protocol: \(what).")
+        case .invalid(let what): self.init(.invalidArgument, operation, what)
+        case .timedOut:
+            self.init(
+                .timedOut, operation,
+                "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
+                isRetryable: true)
+        case .closed:
+            self.init(
+                bearerEnd?.code ?? .disconnected, operation, bearerEnd?.message ?? "The link has ended.",
+                remedy: bearerEnd?.remedy, cause: bearerEnd?.cause, isRetryable: bearerEnd?.isRetryable ?? true)
+        case .tooManyWaiting(let count):
+            self.init(
+                .overflow, operation, "\(count) calls are waiting on this link already.",
+                remedy: "Wait for some of them before making more.", isRetryable: true)
+        }
+    }
+
+    private static func remedy(_ code: ATTErrorCode) -> String? {
+        switch code {
+        case .insufficientAuthentication, .insufficientEncryption, .insufficientAuthorization,
+            .insufficientEncryptionKeySize:
+            "The device wants to be paired with before it gives access to this attribute."
+        default: nil
+        }
+    }
+}

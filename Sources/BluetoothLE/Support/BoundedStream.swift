@@ -1,0 +1,205 @@
+import Synchronization
+
+/// What a stream does with an element that arrives while its buffer is full.
+public enum OverflowPolicy: Sendable, Hashable {
+    /// The oldest waiting element makes room and is counted as missed.
+    case dropOldest
+    /// The stream ends with an error of code ``BluetoothError/Code/overflow`` once what is buffered has been read.
+    case fail
+}
+
+/// Values that arrive over time, for one consumer, in a buffer with a bound.
+///
+/// Leaving the `for await` loop, or dropping the stream unread, ends what produces the values. The stream finishes when
+/// its source ends and throws when its source fails; what was buffered before is handed out first.
+public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
+    /// What a stream throws.
+    public typealias Failure = BluetoothError
+
+    private let consumer: Consumer
+
+    init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
+        consumer = Consumer(channel: channel, onEnd: onEnd)
+    }
+
+    /// How many elements have been dropped so far because nobody took them in time.
+    public var missedCount: Int { consumer.channel.missedCount }
+
+    /// Starts to take elements. A stream has one consumer: a second iterator ends at once.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(lease: consumer.takeLease())
+    }
+
+    /// Takes the elements one by one.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let lease: Lease?
+
+        /// The next element, or nil when the stream has ended.
+        public mutating func next() async throws(BluetoothError) -> Element? {
+            try await next(isolation: nil)
+        }
+
+        /// The next element, or nil when the stream has ended.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(BluetoothError) -> Element? {
+            guard let lease else { return nil }
+            return try await lease.channel.next(isolation: actor)
+        }
+    }
+
+    /// Held by whoever may still read; its end is the end of the consumer's interest.
+    fileprivate final class Lease: Sendable {
+        let channel: StreamChannel<Element>
+        private let onEnd: @Sendable () -> Void
+
+        init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
+            self.channel = channel
+            self.onEnd = onEnd
+        }
+
+        deinit { onEnd() }
+    }
+
+    /// Keeps the lease until an iterator takes it over, so that leaving the loop ends the stream even while the
+    /// sequence itself is still in scope.
+    private final class Consumer: Sendable {
+        let channel: StreamChannel<Element>
+        private let lease: Mutex<Lease?>
+
+        init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
+            self.channel = channel
+            lease = Mutex(Lease(channel: channel, onEnd: onEnd))
+        }
+
+        func takeLease() -> Lease? {
+            lease.withLock { lease in
+                defer { lease = nil }
+                return lease
+            }
+        }
+    }
+}
+
+/// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
+final class StreamChannel<Element: Sendable>: Sendable {
+    private typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
+
+    private struct State {
+        var buffer: RingBuffer<Element>
+        var waiter: Waiter?
+        var end: Result<Void, BluetoothError>?
+        var missed = 0
+        var isConsumerCancelled = false
+    }
+
+    private let state: Mutex<State>
+    private let capacity: Int
+    private let policy: OverflowPolicy
+    private let operation: BluetoothError.Operation
+
+    init(capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation) {
+        self.capacity = Swift.max(1, capacity)
+        self.policy = policy
+        self.operation = operation
+        state = Mutex(State(buffer: RingBuffer()))
+    }
+
+    var missedCount: Int { state.withLock { $0.missed } }
+
+    /// How many more elements fit.
+    var room: Int { state.withLock { capacity - $0.buffer.count } }
+
+    /// Hands an element to the consumer; says whether the stream still takes elements.
+    @discardableResult
+    func send(_ element: Element) -> Bool {
+        let (waiter, isOpen) = state.withLock { state -> (Waiter?, Bool) in
+            guard state.end == nil else { return (nil, false) }
+            if let waiter = state.waiter {
+                state.waiter = nil
+                return (waiter, true)
+            }
+            if state.buffer.count >= capacity {
+                switch policy {
+                case .dropOldest:
+                    _ = state.buffer.popFirst()
+                    state.missed += 1
+                case .fail:
+                    state.end = .failure(.overflow(operation, capacity: capacity))
+                    return (nil, false)
+                }
+            }
+            state.buffer.append(element)
+            return (nil, true)
+        }
+        waiter?.resume(returning: .success(element))
+        return isOpen
+    }
+
+    /// Ends the stream after what is buffered: in an error, or regularly.
+    func finish(_ error: BluetoothError? = nil) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard state.end == nil else { return nil }
+            state.end = error.map { .failure($0) } ?? .success(())
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        guard let waiter else { return }
+        waiter.resume(returning: takeEnd())
+    }
+
+    /// The stream's end, as the consumer sees it: its error once, nil ever after.
+    private func takeEnd() -> Result<Element?, BluetoothError> {
+        state.withLock { state in
+            guard case .failure(let error) = state.end else { return .success(nil) }
+            state.end = .success(())
+            return .failure(error)
+        }
+    }
+
+    func next(isolation: isolated (any Actor)?) async throws(BluetoothError) -> Element? {
+        if let ready = poll() { return try ready.get() }
+        let result = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: Waiter) in
+                if let ready = wait(continuation) { continuation.resume(returning: ready) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                state.isConsumerCancelled = true
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume(returning: .failure(.cancelled(operation)))
+        }
+        return try result.get()
+    }
+
+    /// What can be told without waiting.
+    private func poll() -> Result<Element?, BluetoothError>? {
+        state.withLock { state in
+            state.isConsumerCancelled = false
+            return Self.poll(&state)
+        }
+    }
+
+    /// What can be told now; otherwise `waiter` is told later.
+    private func wait(_ waiter: Waiter) -> Result<Element?, BluetoothError>? {
+        state.withLock { state -> Result<Element?, BluetoothError>? in
+            if let ready = Self.poll(&state) { return ready }
+            if state.isConsumerCancelled { return .failure(.cancelled(operation)) }
+            state.waiter = waiter
+            return nil
+        }
+    }
+
+    private static func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
+        if let element = state.buffer.popFirst() { return .success(element) }
+        switch state.end {
+        case .failure(let error):
+            state.end = .success(())
+            return .failure(error)
+        case .success: return .success(nil)
+        case nil: return nil
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Management
+
+// The one place that says what a kernel's error number means on a link. The numbers are those of the kernel's
+// translation of link-layer reasons (net/bluetooth/lib.c).
+extension BluetoothError {
+    /// Why a link that was up has ended.
+    static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        let operation = Operation("use the link", peer: peer)
+        let (message, isRetryable): (String, Bool) =
+            switch error.number {
+            case .timedOut: ("The peer vanished: nothing was heard from it for the supervision time-out.", true)
+            case .connectionReset: ("The peer ended the link.", true)
+            case .connectionAborted, .networkDown, .brokenPipe, .noSuchDevice:
+                ("The adapter was switched off or unplugged.", false)
+            case .accessDenied: ("The link could not be encrypted as it has to be.", false)
+            default: ("The link ended.", true)
+            }
+        return BluetoothError(.disconnected, operation, message, cause: .kernel(error), isRetryable: isRetryable)
+    }
+
+    /// Why a link could not be established.
+    static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
+        case .hostUnreachable, .networkDown:
+            return BluetoothError(.adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
+        case .noSuchDevice, .connectionAborted:
+            return BluetoothError(
+                .noAdapter, operation, "The adapter was switched off or unplugged meanwhile.", cause: cause)
+        case .busy:
+            return BluetoothError(
+                .busy, operation, "Another program on this machine holds the attribute channel of this device.",
+                remedy: daemonRemedy, cause: cause, isRetryable: true)
+        case .timedOut, .inProgress:
+            return BluetoothError(
+                .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,
+                isRetryable: true)
+        case .connectionRefused:
+            return BluetoothError(
+                .connectionFailed, operation,
+                "The kernel refused to connect: LE is not switched on at the adapter, or the time allowed ran out.",
+                remedy: "Try: sudo btmgmt le on", cause: cause, isRetryable: true)
+        case .notImplemented:
+            return BluetoothError(
+                .connectionFailed, operation, "The link failed to be established.", remedy: outOfReachRemedy,
+                cause: cause, isRetryable: true)
+        case .accessDenied:
+            return BluetoothError(
+                .connectionFailed, operation, "The device refused to connect without pairing.", cause: cause)
+        case .notPermitted: return .notPermitted(operation, cause: cause)
+        default:
+            return BluetoothError(
+                .connectionFailed, operation, "The link could not be established.", cause: cause, isRetryable: true)
+        }
+    }
+
+    static let powerRemedy = "Turn it on: sudo btmgmt power on   (or ask this program to power it on)"
+    static let daemonRemedy =
+        "If it is BlueZ's daemon, stop it for now: sudo systemctl stop bluetooth   (or disconnect the device in bluetoothctl)"
+    static let outOfReachRemedy =
+        "Is it switched on, in reach, and not connected to something else? A random address needs its kind: --address-type random"
+
+    static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        BluetoothError(
+            .noBluetooth, operation, "This kernel has no Bluetooth sockets (AF_BLUETOOTH).",
+            remedy:
+                "Try: sudo modprobe bluetooth btusb   In a container, Bluetooth works only in the host's network namespace (--network host).",
+            cause: .kernel(error))
+    }
+
+    /// A capability is missing; names the command that gives it to this very program.
+    static func notPermitted(
+        _ operation: Operation, executable: String? = nil, cause: Cause? = nil
+    ) -> BluetoothError {
+        let program = executable.map { "\"\($0)\"" } ?? "PROGRAM"
+        return BluetoothError(
+            .notPermitted, operation, "This needs CAP_NET_RAW and CAP_NET_ADMIN.",
+            remedy:
+                "Give them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build), or run it with sudo.",
+            cause: cause)
+    }
+
+    static func noAdapter(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .noAdapter, operation, "No Bluetooth adapter found.",
+            remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+    }
+
+    static func adapterWentOff(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was switched off.", remedy: powerRemedy)
+    }
+
+    /// The kernel answered something this library cannot read.
+    static func unreadable(_ operation: Operation, _ what: String) -> BluetoothError {
+        BluetoothError(.failed, operation, "The kernel's answer cannot be read: \(what).")
+    }
+
+    /// What a failed call on an HCI or management socket means.
+    static func controller(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
+        case .notPermitted, .accessDenied:
+            return .notPermitted(operation, executable: environment.executablePath, cause: cause)
+        case .networkDown: return .adapterWentOff(operation)
+        case .radioBlocked:
+            return BluetoothError(
+                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+                remedy: "Fix: sudo rfkill unblock bluetooth", cause: cause)
+        case .noSuchDevice, .brokenPipe, .connectionAborted, .badFileDescriptor:
+            return BluetoothError(
+                .noAdapter, operation, "\(operation.adapter ?? "The adapter") is gone: unplugged or taken away.",
+                cause: cause)
+        case .busy, .alreadyInProgress:
+            return BluetoothError(
+                .busy, operation, "Another program holds the adapter.", remedy: daemonRemedy, cause: cause,
+                isRetryable: true)
+        default:
+            return BluetoothError(.failed, operation, "The kernel refused.", cause: cause)
+        }
+    }
+
+    /// What a controller's refusal of a command means.
+    static func refused(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
+        BluetoothError(
+            .failed, operation, "The controller refused: \(status).", cause: .controller(status),
+            isRetryable: status == .commandDisallowed)
+    }
+
+    /// What the kernel's refusal of a management command means.
+    static func management(
+        _ operation: Operation, _ status: ManagementStatus, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.management(status)
+        switch status {
+        case .permissionDenied:
+            return .notPermitted(operation, executable: environment.executablePath, cause: cause)
+        case .invalidIndex: return .noAdapter(operation)
+        case .notPowered: return .adapterWentOff(operation)
+        case .rfkilled:
+            return BluetoothError(
+                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+                remedy: "Fix: sudo rfkill unblock bluetooth", cause: cause)
+        case .busy:
+            return BluetoothError(
+                .busy, operation, "Another program is doing the same at this moment.",
+                remedy: environment.isBluetoothDaemonRunning ? daemonRemedy : nil, cause: cause, isRetryable: true)
+        case .notSupported, .unknownCommand:
+            return BluetoothError(.unsupported, operation, "The adapter or the kernel cannot do that.", cause: cause)
+        default:
+            return BluetoothError(.failed, operation, "The kernel refused: \(status).", cause: cause)
+        }
+    }
+}

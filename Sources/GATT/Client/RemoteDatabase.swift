@@ -1,0 +1,95 @@
+import ATT
+import BluetoothPrimitives
+
+/// A service of the peer, as discovery found it.
+public struct RemoteService: Hashable, Sendable {
+    /// What service it is.
+    public var uuid: BluetoothUUID
+    /// From its declaration to its last attribute.
+    public var handles: AttributeHandleRange
+    /// Whether it is a primary service.
+    public var isPrimary: Bool
+    /// Its characteristics in order; empty until they are discovered.
+    public var characteristics: [RemoteCharacteristic]
+
+    /// A service from its parts.
+    public init(
+        uuid: BluetoothUUID, handles: AttributeHandleRange, isPrimary: Bool = true,
+        characteristics: [RemoteCharacteristic] = []
+    ) {
+        self.uuid = uuid
+        self.handles = handles
+        self.isPrimary = isPrimary
+        self.characteristics = characteristics
+    }
+
+    /// The first characteristic with the given UUID.
+    public func characteristic(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
+        characteristics.first { $0.uuid == uuid }
+    }
+}
+
+/// A characteristic of the peer, as discovery found it.
+public struct RemoteCharacteristic: Hashable, Sendable {
+    /// What characteristic it is.
+    public var uuid: BluetoothUUID
+    /// What its declaration says can be done with it.
+    public var properties: CharacteristicProperties
+    /// Where its declaration is.
+    public var declarationHandle: AttributeHandle
+    /// Where its value is.
+    public var valueHandle: AttributeHandle
+    /// The last attribute that belongs to it.
+    public var endHandle: AttributeHandle
+    /// Its descriptors; empty until they are discovered.
+    public var descriptors: [RemoteDescriptor]
+
+    /// A characteristic from its parts.
+    public init(
+        uuid: BluetoothUUID, properties: CharacteristicProperties, declarationHandle: AttributeHandle,
+        valueHandle: AttributeHandle, endHandle: AttributeHandle, descriptors: [RemoteDescriptor] = []
+    ) {
+        self.uuid = uuid
+        self.properties = properties
+        self.declarationHandle = declarationHandle
+        self.valueHandle = valueHandle
+        self.endHandle = endHandle
+        self.descriptors = descriptors
+    }
+
+    /// The first descriptor with the given UUID.
+    public func descriptor(_ uuid: BluetoothUUID) -> RemoteDescriptor? {
+        descriptors.first { $0.uuid == uuid }
+    }
+
+    /// The handles after the value that belong to the characteristic, or nil when there are none.
+    var descriptorRange: AttributeHandleRange? {
+        guard let first = valueHandle.next, first <= endHandle else { return nil }
+        return AttributeHandleRange(start: first, end: endHandle)
+    }
+
+    /// The descriptors that follow from the declaration alone, or nil when the server has to be asked.
+    ///
+    /// A single handle after the value of a characteristic that notifies or indicates can only be its client
+    /// characteristic configuration, unless it has extended properties as well.
+    var inferredDescriptors: [RemoteDescriptor]? {
+        guard let range = descriptorRange else { return [] }
+        let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
+        guard range.start == range.end, isConfigurable, !properties.contains(.extendedProperties) else { return nil }
+        return [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: range.start)]
+    }
+}
+
+/// A descriptor of the peer, as discovery found it.
+public struct RemoteDescriptor: Hashable, Sendable {
+    /// What descriptor it is.
+    public var uuid: BluetoothUUID
+    /// Where its value is.
+    public var handle: AttributeHandle
+
+    /// A descriptor from its parts.
+    public init(uuid: BluetoothUUID, handle: AttributeHandle) {
+        self.uuid = uuid
+        self.handle = handle
+    }
+}

@@ -1,0 +1,175 @@
+import ATT
+import BluetoothPrimitives
+
+/// Exchange MTU (Core Vol 3 Part G §4.3.1). Its result is the ATT_MTU in force from then on.
+public struct MTUExchange: ClientProcedure {
+    private let ours: UInt16
+
+    /// Offers to receive PDUs of up to `mtu` bytes; less than 23 counts as 23.
+    public init(offering mtu: UInt16) {
+        ours = max(mtu, UInt16(AttributeProtocol.defaultMTU))
+    }
+
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try encode(.exchangeMTURequest(clientReceiveMTU: ours), into: &writer)
+    }
+
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<Int> {
+        switch answer {
+        case .exchangeMTUResponse(let theirs):
+            return .done(AttributeProtocol.mtu(clientReceiveMTU: ours, serverReceiveMTU: theirs))
+        case .errorResponse(let error) where error.code == .requestNotSupported:
+            return .done(AttributeProtocol.defaultMTU)
+        default: throw failure(answer)
+        }
+    }
+}
+
+/// Read Characteristic Value and Read Long Characteristic Values (Core Vol 3 Part G §4.8.1, §4.8.3): the whole value,
+/// however long it is. Serves for descriptors as well (§4.12.1, §4.12.2).
+public struct ValueRead: ClientProcedure {
+    private let handle: AttributeHandle
+    private var value: [UInt8] = []
+    private var isLong = false
+    private var mtu = AttributeProtocol.defaultMTU
+
+    /// A read of the attribute `handle`.
+    public init(_ handle: AttributeHandle) {
+        self.handle = handle
+    }
+
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        mtu = writer.capacity
+        if isLong {
+            try encode(.readBlobRequest(handle, offset: UInt16(clamping: value.count)), into: &writer)
+        } else {
+            try encode(.readRequest(handle), into: &writer)
+        }
+    }
+
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<[UInt8]> {
+        let part: RawSpan
+        switch answer {
+        case .readResponse(let bytes): part = bytes
+        case .readBlobResponse(let bytes): part = bytes
+        // A value that just filled the last answer: some servers say so instead of sending an empty part.
+        case .errorResponse(let error)
+        where isLong && (error.code == .invalidOffset || error.code == .attributeNotLong):
+            return .done(value)
+        default: throw failure(answer)
+        }
+        if value.isEmpty {
+            value = [UInt8](part)
+        } else {
+            part.withUnsafeBytes { value.append(contentsOf: $0) }
+        }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            throw .violation("a value of more than \(AttributeProtocol.maximumAttributeValueLength) bytes")
+        }
+        let isWhole =
+            part.byteCount < mtu - 1 || value.count == AttributeProtocol.maximumAttributeValueLength
+        if isWhole { return .done(value) }
+        isLong = true
+        return .next
+    }
+}
+
+/// Write Characteristic Value (Core Vol 3 Part G §4.9.3): one Write Request.
+public struct ValueWrite: ClientProcedure {
+    private let handle: AttributeHandle
+    private let value: [UInt8]
+
+    /// A write of `value`, at most ATT_MTU − 3 bytes, to the attribute `handle`.
+    public init(_ value: [UInt8], to handle: AttributeHandle) {
+        self.handle = handle
+        self.value = value
+    }
+
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try encode(.writeRequest(handle, value: value.span.bytes), into: &writer)
+    }
+
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<Void> {
+        guard case .writeResponse = answer else { throw failure(answer) }
+        return .done(())
+    }
+}
+
+/// Write Long Characteristic Values (Core Vol 3 Part G §4.9.4): the value in parts that the server holds back and
+/// writes all at once. The server's echo of each part is compared; when one differs nothing is written.
+public struct LongValueWrite: ClientProcedure {
+    private enum Phase: Sendable {
+        case preparing
+        case executing
+        /// Making the server forget the parts; then the failure is reported.
+        case cancelling(TransactionFailure)
+    }
+
+    private let handle: AttributeHandle
+    private let value: [UInt8]
+    private var phase = Phase.preparing
+    private var confirmed = 0
+    private var sent = 0..<0
+
+    /// A write of `value`, at most 512 bytes, to the attribute `handle`.
+    public init(_ value: [UInt8], to handle: AttributeHandle) {
+        self.handle = handle
+        self.value = value
+    }
+
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        switch phase {
+        case .preparing:
+            guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+                throw .invalid(
+                    "\(value.count) bytes; an attribute has at most \(AttributeProtocol.maximumAttributeValueLength)")
+            }
+            let limit = max(1, ATTValueLimits(mtu: writer.capacity).prepareWrite)
+            sent = confirmed..<min(confirmed + limit, value.count)
+            let bytes = value.span.bytes.extracting(sent)
+            try encode(
+                .prepareWriteRequest(handle, offset: UInt16(clamping: confirmed), value: bytes), into: &writer)
+        case .executing: try encode(.executeWriteRequest(.writeAll), into: &writer)
+        case .cancelling: try encode(.executeWriteRequest(.cancelAll), into: &writer)
+        }
+    }
+
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<Void> {
+        switch phase {
+        case .preparing:
+            guard case .prepareWriteResponse(let echoHandle, let offset, let echo) = answer else {
+                return try cancel(failure(answer))
+            }
+            guard echoHandle == handle, Int(offset) == sent.lowerBound, value[sent].elementsEqual([UInt8](echo)) else {
+                return try cancel(.violation("the echo of a prepared write differs from what was sent"))
+            }
+            confirmed = sent.upperBound
+            if confirmed == value.count { phase = .executing }
+            return .next
+        case .executing:
+            guard case .executeWriteResponse = answer else { throw failure(answer) }
+            return .done(())
+        case .cancelling(let failure): throw failure
+        }
+    }
+
+    /// Has the server forget what it holds, if it holds anything, before `failure` is reported.
+    private mutating func cancel(_ failure: TransactionFailure) throws(TransactionFailure) -> ProcedureStep<Void> {
+        phase = .cancelling(failure)
+        return .next
+    }
+
+    public mutating func stop() -> Bool {
+        guard case .preparing = phase else { return false }
+        phase = .cancelling(.closed)
+        return true
+    }
+}

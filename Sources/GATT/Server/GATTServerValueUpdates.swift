@@ -1,0 +1,63 @@
+import ATT
+import BluetoothPrimitives
+
+extension GATTServer {
+    /// Writes a Handle Value Notification of a characteristic that the client has asked to be notified of
+    /// (Core Vol 3 Part F §3.4.7.1, Part G §4.10).
+    ///
+    /// - Parameters:
+    ///   - characteristic: The handle of the characteristic's value.
+    ///   - value: The value, of which the first ATT_MTU − 3 bytes are sent; see ``ATT/ATTValueLimits/notification``.
+    /// - Throws: ``GATTServerError`` when the client has not asked, or when the link is not protected enough. The
+    ///   writer is then empty.
+    public func encodeNotification(
+        of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(GATTServerError) {
+        begin(&writer)
+        try checkSending(characteristic, as: .notification, database: database)
+        let value = value.extracting(first: ATTValueLimits(mtu: mtu).notification)
+        write(.handleValueNotification(characteristic, value: value), to: &writer)
+    }
+
+    /// Writes a Handle Value Indication of a characteristic that the client has asked to be indicated
+    /// (Core Vol 3 Part F §3.4.7.2, Part G §4.11).
+    ///
+    /// Once it is sent, ``didSendIndication(of:)`` has to be told. The next can be written after
+    /// ``GATTServerEvent/indicationConfirmed(_:)``; when that takes longer than 30 seconds, the bearer is over.
+    ///
+    /// - Parameters:
+    ///   - characteristic: The handle of the characteristic's value.
+    ///   - value: The value, of which the first ATT_MTU − 3 bytes are sent; see ``ATT/ATTValueLimits/notification``.
+    /// - Throws: ``GATTServerError`` when the client has not asked, when it has not confirmed the last indication, or
+    ///   when the link is not protected enough. The writer is then empty.
+    public func encodeIndication(
+        of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(GATTServerError) {
+        begin(&writer)
+        try checkSending(characteristic, as: .indication, database: database)
+        if let outstandingIndication { throw .indicationOutstanding(outstandingIndication) }
+        let value = value.extracting(first: ATTValueLimits(mtu: mtu).notification)
+        write(.handleValueIndication(characteristic, value: value), to: &writer)
+    }
+
+    /// Takes note that the indication of `characteristic` is on its way, so that the next waits for its confirmation.
+    public mutating func didSendIndication(of characteristic: AttributeHandle) {
+        outstandingIndication = characteristic
+    }
+
+    private func checkSending(
+        _ characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
+        database: borrowing AttributeDatabase
+    ) throws(GATTServerError) {
+        guard let configuration = configurations[characteristic], configuration.contains(kind),
+            let position = database.position(of: characteristic)
+        else { throw .notSubscribed(characteristic) }
+        if let code = database.attributes[position].permissions.securityRefusal(
+            of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
+        {
+            throw .insufficientSecurity(characteristic, code)
+        }
+    }
+}

@@ -1,0 +1,315 @@
+import ATT
+import BluetoothPrimitives
+
+/// The rules of one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a socket or a clock.
+///
+/// - One request is outstanding at a time, and one indication; the others wait in the order they came.
+/// - A response answers the request in flight and no other; an abandoned request keeps its place until then.
+/// - Responses and confirmations go out before anything of our own, since the peer waits for them.
+/// - Commands and notifications go out in order whenever the socket takes them.
+/// - After ``timeOut()`` or ``close()`` nothing is sent any more and everything that waits has failed.
+///
+/// The owner sends what ``nextToSend(into:)`` writes, reports with ``didSend(_:)``, feeds what arrives, and keeps one
+/// timer of ``AttributeProtocol/transactionTimeout`` for each of ``requestInFlight`` and ``indicationInFlight``.
+public struct TransactionEngine {
+    /// What ``nextToSend(into:)`` has written.
+    public enum Outgoing: Sendable, Hashable {
+        /// Says that the peer's indication has arrived.
+        case confirmation
+        /// Answers the peer's request.
+        case response
+        /// A client's request of our own.
+        case request
+        /// A server's indication of our own.
+        case indication
+        /// A command or a notification.
+        case message
+    }
+
+    /// The ATT_MTU in force: the longest PDU either side may send.
+    public var mtu: Int = AttributeProtocol.defaultMTU
+    /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
+    public private(set) var requestInFlight: UInt64?
+    /// Counts the indications sent; nil while none is unconfirmed.
+    public private(set) var indicationInFlight: UInt64?
+    /// How many responses came that answer nothing we asked.
+    public private(set) var strayResponseCount = 0
+    /// Whether the bearer is of no use any more.
+    public private(set) var isClosed = false
+
+    private let waitingLimit: Int
+    private var sequence: UInt64 = 0
+
+    private var request: (any ClientTransaction)?
+    private var requestOpcode = ATTOpcode(0)
+    private var isStopping = false
+    private var requests = RingBuffer<any ClientTransaction>()
+
+    private var indication: (any ServerTransaction)?
+    private var indications = RingBuffer<any ServerTransaction>()
+
+    private var messages = RingBuffer<any UnansweredMessage>()
+
+    private var confirmationsOwed = 0
+    private var response: ByteWriter
+
+    /// An engine on which at most `waitingLimit` calls of each kind may wait.
+    public init(waitingLimit: Int = 1024) {
+        self.waitingLimit = waitingLimit
+        response = ByteWriter(capacity: 0)
+    }
+
+    // MARK: What is to be sent
+
+    /// Queues the requests of a client procedure.
+    public mutating func submit(_ transaction: any ClientTransaction) {
+        guard !isClosed else { return transaction.fail(.closed) }
+        guard requests.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
+        requests.append(transaction)
+    }
+
+    /// Queues an indication.
+    public mutating func submit(_ transaction: any ServerTransaction) {
+        guard !isClosed else { return transaction.fail(.closed) }
+        guard indications.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
+        indications.append(transaction)
+    }
+
+    /// Queues a command or a notification.
+    public mutating func submit(_ message: any UnansweredMessage) {
+        guard !isClosed else { return message.fail(.closed) }
+        guard messages.count < waitingLimit else { return message.fail(.tooManyWaiting(waitingLimit)) }
+        messages.append(message)
+    }
+
+    /// Whether a command would go out at once, before anything that waits.
+    public var isIdleForMessages: Bool {
+        !isClosed && messages.isEmpty && confirmationsOwed == 0 && !hasResponse
+    }
+
+    /// Owes the peer a confirmation of its indication.
+    public mutating func oweConfirmation() {
+        guard !isClosed else { return }
+        confirmationsOwed += 1
+    }
+
+    /// Whether a response waits to be sent; the peer may not make another request before it has it.
+    public var hasResponse: Bool { response.count > 0 }
+
+    /// Takes the response to the peer's request, at most one at a time; says whether it was taken.
+    public mutating func respond(_ bytes: [UInt8]) -> Bool {
+        guard !isClosed, !hasResponse else { return false }
+        response.removeAll()
+        response.capacity = bytes.count
+        do { try response.write(bytes) } catch { return false }
+        return true
+    }
+
+    /// Writes the PDU that is to be sent next into `writer`, or returns nil when there is none.
+    ///
+    /// Nothing changes until ``didSend(_:)``; a full socket is asked again later with the same PDU.
+    public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
+        guard !isClosed else { return nil }
+        writer.removeAll()
+        writer.capacity = mtu
+        if confirmationsOwed > 0 {
+            return write(.confirmation, into: &writer) { (writer) throws(TransactionFailure) in
+                try encode(.handleValueConfirmation, into: &writer)
+            }
+        }
+        if hasResponse {
+            return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
+                do { try writer.write(response.bytes) } catch { throw .invalid("\(error)") }
+            }
+        }
+        if let outgoing = nextRequest(into: &writer) { return outgoing }
+        if let outgoing = nextIndication(into: &writer) { return outgoing }
+        return nextMessage(into: &writer)
+    }
+
+    private func write(
+        _ kind: Outgoing, into writer: inout ByteWriter, _ body: (inout ByteWriter) throws(TransactionFailure) -> Void
+    ) -> Outgoing? {
+        do {
+            try body(&writer)
+            return kind
+        } catch {
+            return nil
+        }
+    }
+
+    private mutating func nextRequest(into writer: inout ByteWriter) -> Outgoing? {
+        guard requestInFlight == nil else { return nil }
+        while true {
+            if request == nil {
+                request = requests.popFirst()
+                isStopping = false
+            }
+            guard let transaction = request else { return nil }
+            if transaction.isAbandoned, !isStopping {
+                isStopping = true
+                if transaction.stop() == .done {
+                    request = nil
+                    continue
+                }
+            }
+            do {
+                try transaction.writeRequest(into: &writer)
+                return .request
+            } catch {
+                request = nil
+                writer.removeAll()
+                transaction.fail(error)
+            }
+        }
+    }
+
+    private mutating func nextIndication(into writer: inout ByteWriter) -> Outgoing? {
+        guard indicationInFlight == nil else { return nil }
+        while true {
+            if indication == nil { indication = indications.popFirst() }
+            guard let transaction = indication else { return nil }
+            do {
+                if !transaction.isAbandoned {
+                    try transaction.writeIndication(into: &writer)
+                    return .indication
+                }
+            } catch {
+                writer.removeAll()
+                transaction.fail(error)
+            }
+            indication = nil
+        }
+    }
+
+    private mutating func nextMessage(into writer: inout ByteWriter) -> Outgoing? {
+        while let message = messages.first {
+            do {
+                if !message.isAbandoned {
+                    try message.write(into: &writer)
+                    return .message
+                }
+            } catch {
+                writer.removeAll()
+                message.fail(error)
+            }
+            _ = messages.popFirst()
+        }
+        return nil
+    }
+
+    /// Takes note that the kernel took what ``nextToSend(into:)`` wrote last into `writer`.
+    public mutating func didSend(_ outgoing: Outgoing, _ writer: ByteWriter) {
+        switch outgoing {
+        case .confirmation: confirmationsOwed -= 1
+        case .response: response.removeAll()
+        case .request:
+            sequence &+= 1
+            requestInFlight = sequence
+            requestOpcode = ATTOpcode(writer.bytes.first ?? 0)
+        case .indication:
+            sequence &+= 1
+            indicationInFlight = sequence
+        case .message: messages.popFirst()?.wasSent()
+        }
+    }
+
+    // MARK: What arrives
+
+    /// Takes a response or an Error Response. Notifications and indications are the owner's.
+    ///
+    /// Returns false when the answer does not belong to the request in flight: which answer belongs to which request
+    /// cannot be told any more, so the owner has to close the bearer.
+    public mutating func receive(_ answer: ATTServerPDU) -> Bool {
+        guard requestInFlight != nil, let transaction = request else {
+            strayResponseCount += 1
+            return true
+        }
+        guard answers(answer) else {
+            finishRequest(transaction, .violation("\(answer.opcode) came as the answer to a \(requestOpcode)"))
+            return false
+        }
+        requestInFlight = nil
+        var step: TransactionStep
+        if transaction.isAbandoned, !isStopping {
+            isStopping = true
+            step = transaction.stop()
+        } else {
+            step = transaction.receive(answer)
+        }
+        if step == .next, transaction.isAbandoned, !isStopping {
+            isStopping = true
+            step = transaction.stop()
+        }
+        if step == .done { request = nil }
+        return true
+    }
+
+    private func answers(_ answer: ATTServerPDU) -> Bool {
+        if case .errorResponse(let error) = answer { return error.requestOpcode == requestOpcode }
+        return answer.opcode == requestOpcode.answer
+    }
+
+    /// Takes note that the bytes of the answer to the request in flight could not be decoded.
+    public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) {
+        guard requestInFlight != nil, let transaction = request else {
+            strayResponseCount += 1
+            return
+        }
+        finishRequest(transaction, .violation("\(error)"))
+    }
+
+    private mutating func finishRequest(_ transaction: any ClientTransaction, _ failure: TransactionFailure) {
+        requestInFlight = nil
+        request = nil
+        transaction.fail(failure)
+    }
+
+    /// Takes the peer's confirmation of the indication in flight; one nobody waits for is passed over.
+    public mutating func receiveConfirmation() {
+        guard indicationInFlight != nil, let transaction = indication else { return }
+        indicationInFlight = nil
+        indication = nil
+        transaction.confirm()
+    }
+
+    // MARK: The end
+
+    /// Takes note that the request or indication in flight was not answered in time: it fails with
+    /// ``TransactionFailure/timedOut``, all others with ``TransactionFailure/closed``, and nothing is sent any more.
+    public mutating func timeOut() {
+        if requestInFlight != nil, let transaction = request { finishRequest(transaction, .timedOut) }
+        if indicationInFlight != nil, let transaction = indication {
+            indicationInFlight = nil
+            indication = nil
+            transaction.fail(.timedOut)
+        }
+        close()
+    }
+
+    /// Ends everything that waits with ``TransactionFailure/closed``.
+    public mutating func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        requestInFlight = nil
+        indicationInFlight = nil
+        confirmationsOwed = 0
+        response.removeAll()
+        let ended = (request, indication)
+        (request, indication) = (nil, nil)
+        ended.0?.fail(.closed)
+        ended.1?.fail(.closed)
+        while let transaction = requests.popFirst() { transaction.fail(.closed) }
+        while let transaction = indications.popFirst() { transaction.fail(.closed) }
+        while let message = messages.popFirst() { message.fail(.closed) }
+    }
+}
+
+/// Writes `pdu` into `writer`; what does not fit is the caller's mistake.
+func encode(_ pdu: ATTClientPDU, into writer: inout ByteWriter) throws(TransactionFailure) {
+    do {
+        try pdu.encode(into: &writer)
+    } catch {
+        throw .invalid("\(pdu.opcode) does not fit into an ATT_MTU of \(writer.capacity): \(error)")
+    }
+}

@@ -1,0 +1,163 @@
+import BluetoothPrimitives
+
+/// What a controller tells its host (Core Vol 4 Part E §5.4.4).
+///
+/// Lists and unnamed events are borrowed from the packet. Parameters beyond those known are ignored, as later versions
+/// of the specification append some.
+public enum HCIEvent: ~Escapable {
+    /// A connection ended (§7.7.5).
+    case disconnectionComplete(HCIDisconnectionComplete)
+    /// A connection was encrypted or is no longer (§7.7.8).
+    case encryptionChange(HCIEncryptionChange)
+    /// A command was carried out, or refused (§7.7.14).
+    case commandComplete(HCICommandComplete)
+    /// A command was begun, or refused (§7.7.15).
+    case commandStatus(HCICommandStatus)
+    /// The controller found a fault in itself, with a code of its maker (§7.7.16).
+    case hardwareError(UInt8)
+    /// Data packets left the controller's buffers (§7.7.19).
+    case numberOfCompletedPackets(HCICompletedPackets)
+    /// An LE event (§7.7.65).
+    case leMeta(HCILEMetaEvent)
+    /// Not from a controller: something happened to an adapter of the Linux kernel.
+    case deviceEvent(HCIDeviceEvent)
+    /// An event this type does not name.
+    case unknown(HCIEventCode, parameters: RawSpan)
+
+    /// The most bytes an event packet takes: type, code, length and 255 bytes of parameters.
+    public static var maximumByteCount: Int { 258 }
+
+    /// Reads a packet with its leading 0x04; bytes after the length it gives are ignored.
+    @inlinable
+    @_lifetime(copy packet)
+    public init(decoding packet: RawSpan) throws(HCIDecodingError) {
+        var reader = ByteReader(packet)
+        let type: UInt8
+        let code: UInt8
+        let parameters: RawSpan
+        do throws(TruncatedBytes) {
+            type = try reader.readUInt8()
+            code = try reader.readUInt8()
+            let count = Int(try reader.readUInt8())
+            parameters = try reader.read(count)
+        } catch {
+            throw .truncated(error)
+        }
+        guard type == HCIPacketType.event.rawValue else {
+            throw .unexpectedPacketType(HCIPacketType(rawValue: type))
+        }
+        do throws(TruncatedBytes) {
+            if code == HCIEventCode.leMeta.rawValue {
+                self = .leMeta(try HCILEMetaEvent(decoding: parameters))
+            } else {
+                self = try HCIEvent(code: HCIEventCode(rawValue: code), parameters: parameters)
+            }
+        } catch {
+            throw .truncated(error)
+        }
+    }
+
+    /// The events other than LE Meta.
+    @usableFromInline
+    @_lifetime(copy parameters)
+    init(code: HCIEventCode, parameters: RawSpan) throws(TruncatedBytes) {
+        var reader = ByteReader(parameters)
+        switch code {
+        case .disconnectionComplete: self = .disconnectionComplete(try HCIDisconnectionComplete(reading: &reader))
+        case .encryptionChange: self = .encryptionChange(try HCIEncryptionChange(reading: &reader))
+        case .commandComplete:
+            let allowed = try reader.readUInt8()
+            let opcode = HCIOpcode(rawValue: try reader.readUInt16())
+            self = .commandComplete(
+                HCICommandComplete(
+                    opcode: opcode, allowedCommandPackets: allowed, returnParameters: reader.readRemaining()))
+        case .commandStatus: self = .commandStatus(try HCICommandStatus(reading: &reader))
+        case .hardwareError: self = .hardwareError(try reader.readUInt8())
+        case .numberOfCompletedPackets: self = .numberOfCompletedPackets(try HCICompletedPackets(reading: reader))
+        case .stackInternal:
+            // The kernel has one kind of internal event.
+            if let event = try HCIDeviceEvent(reading: &reader) {
+                self = .deviceEvent(event)
+            } else {
+                self = .unknown(code, parameters: parameters)
+            }
+        default: self = .unknown(code, parameters: parameters)
+        }
+    }
+
+    /// The event's code.
+    public var code: HCIEventCode {
+        switch self {
+        case .disconnectionComplete: return .disconnectionComplete
+        case .encryptionChange: return .encryptionChange
+        case .commandComplete: return .commandComplete
+        case .commandStatus: return .commandStatus
+        case .hardwareError: return .hardwareError
+        case .numberOfCompletedPackets: return .numberOfCompletedPackets
+        case .leMeta: return .leMeta
+        case .deviceEvent: return .stackInternal
+        case .unknown(let code, _): return code
+        }
+    }
+
+    /// The event's name and its parameters.
+    public var description: String {
+        switch self {
+        case .disconnectionComplete(let event): return "\(code): \(event)"
+        case .encryptionChange(let event): return "\(code): \(event)"
+        case .commandComplete(let event): return "\(code): \(event.description)"
+        case .commandStatus(let event): return "\(code): \(event)"
+        case .hardwareError(let value): return "\(code): 0x\(hexadecimal(value, digits: 2))"
+        case .numberOfCompletedPackets(let packets): return "\(code): \(packets.description)"
+        case .leMeta(let event): return event.description
+        case .deviceEvent(let event): return "\(code): \(event)"
+        case .unknown(_, let parameters): return "\(code): \([UInt8](parameters).hexadecimal)"
+        }
+    }
+
+    /// The event as a packet with its leading 0x04.
+    ///
+    /// Throws ``BufferFull`` when the parameters take more than 255 bytes.
+    public func packet() throws(BufferFull) -> [UInt8] {
+        var writer = ByteWriter(capacity: Self.maximumByteCount)
+        try encode(into: &writer)
+        return writer.bytes
+    }
+
+    /// Appends the event as a packet with its leading 0x04, as a controller sends it.
+    ///
+    /// Throws ``BufferFull`` when `writer` or the event has no room for it, and leaves `writer` as it was.
+    public func encode(into writer: inout ByteWriter) throws(BufferFull) {
+        let start = writer.count
+        do throws(BufferFull) {
+            try writer.write(HCIPacketType.event.rawValue)
+            try writer.write(code.rawValue)
+            let lengthIndex = writer.count
+            try writer.write(0 as UInt8)
+            try encodeParameters(into: &writer)
+            let count = writer.count - lengthIndex - 1
+            guard let length = UInt8(exactly: count) else { throw BufferFull(needed: count, available: 255) }
+            writer.replace(at: lengthIndex, with: length)
+        } catch {
+            writer.truncate(to: start)
+            throw error
+        }
+    }
+
+    private func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
+        switch self {
+        case .disconnectionComplete(let event): try event.write(to: &writer)
+        case .encryptionChange(let event): try event.write(to: &writer)
+        case .commandComplete(let event):
+            try writer.write(event.allowedCommandPackets)
+            try writer.write(event.opcode.rawValue)
+            try writer.write(event.returnParameters)
+        case .commandStatus(let event): try event.write(to: &writer)
+        case .hardwareError(let value): try writer.write(value)
+        case .numberOfCompletedPackets(let packets): try packets.write(to: &writer)
+        case .leMeta(let event): try event.encodeParameters(into: &writer)
+        case .deviceEvent(let event): try event.write(to: &writer)
+        case .unknown(_, let parameters): try writer.write(parameters)
+        }
+    }
+}

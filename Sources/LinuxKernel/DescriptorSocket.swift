@@ -1,0 +1,184 @@
+import BluetoothKernel
+import Glibc
+
+/// What all sockets of this kernel have in common: a descriptor, its events, and its end.
+///
+/// The sockets handed out own one of these each. The driver holds it while it is registered, so that a socket may be
+/// dropped or closed from within its own events.
+//
+// Unchecked: used on the loop's thread only, as the seam asks of its users; a socket dropped elsewhere is handed to
+// that thread to be closed (`EpollDriver.closeUnused`).
+final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
+    private let driver: EpollDriver
+    private(set) var descriptor: FileDescriptor
+    private var handler: SocketHandler?
+    private var registration: Registration?
+    private var isReading = true
+    private var awaitsOutput = false
+    /// Whether a connection attempt is going on.
+    private(set) var isConnecting = false
+    private var hasEnded = false
+    /// An error that a call has taken from the socket before its end could be told.
+    private var takenError: KernelError?
+
+    init(_ descriptor: consuming FileDescriptor, driver: EpollDriver) {
+        self.descriptor = descriptor
+        self.driver = driver
+    }
+
+    /// Begins to tell events to `handler`. A socket that connects is told when it is writable.
+    func start(isConnecting: Bool = false, _ handler: @escaping SocketHandler) throws(KernelError) {
+        guard descriptor.isOpen else { return }
+        self.isConnecting = isConnecting
+        awaitsOutput = awaitsOutput || isConnecting
+        self.handler = handler
+        registration = try driver.register(descriptor, for: wants, handler: self)
+    }
+
+    // MARK: Calls
+
+    @inline(__always)
+    func send(_ packet: RawSpan) -> SendOutcome {
+        guard descriptor.isOpen else { return .failed(KernelError("send", .notConnected)) }
+        do throws(KernelError) {
+            try descriptor.send(packet)
+            return .sent
+        } catch {
+            return sendFailed(error)
+        }
+    }
+
+    private func sendFailed(_ error: KernelError) -> SendOutcome {
+        switch error.number {
+        case .wouldBlock: return .wouldBlock
+        case .messageTooLong, .notConnected, .brokenPipe, .notPermitted, .networkDown, .invalidArgument: break
+        // On a link that has ended, the call takes the reason with it.
+        default: if descriptor.isHungUp { takenError = KernelError("recv", error.number) }
+        }
+        return .failed(error)
+    }
+
+    @inline(__always)
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+        guard descriptor.isOpen else { return .failed(KernelError("recv", .notConnected)) }
+        return driver.receiveBuffer.lend { buffer in
+            do throws(KernelError) {
+                let count = try descriptor.receive(into: buffer)
+                // Nothing is an empty packet, unless there is nobody left who could have sent one.
+                guard count > 0 || !descriptor.isHungUp else { return receiveFailed(endError()) }
+                guard count <= buffer.count else { return receiveFailed(KernelError("recv", .messageTooLong)) }
+                body(UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)
+                return .packet
+            } catch {
+                return receiveFailed(error)
+            }
+        }
+    }
+
+    private func receiveFailed(_ error: KernelError) -> ReceiveOutcome {
+        if hasEnded { return .failed(error.number == .wouldBlock ? KernelError("recv", .notConnected) : error) }
+        guard error.number != .wouldBlock, !isConnecting else { return .wouldBlock }
+        if takenError == nil {
+            takenError = error
+            driver.endSoon(self)
+        }
+        return .failed(error)
+    }
+
+    func notifyWhenWritable() {
+        guard !awaitsOutput else { return }
+        awaitsOutput = true
+        update()
+    }
+
+    func setReading(_ isOn: Bool) {
+        guard isReading != isOn else { return }
+        isReading = isOn
+        update()
+    }
+
+    func close() {
+        deregister()
+        descriptor.close()
+        handler = nil
+    }
+
+    /// Closes it after its last user has dropped it, on any thread.
+    func closeUnused() {
+        driver.closeUnused(self)
+    }
+
+    /// Ends the socket with an error of ours.
+    func fail(with error: KernelError) {
+        guard !hasEnded, takenError == nil else { return }
+        takenError = error
+        driver.endSoon(self)
+    }
+
+    // MARK: Events
+
+    private var wants: Readiness {
+        var wants: Readiness = []
+        if isReading { wants.insert(.input) }
+        if awaitsOutput { wants.insert(.output) }
+        return wants
+    }
+
+    private func update() {
+        guard let registration else { return }
+        do throws(KernelError) {
+            try driver.update(registration, descriptor, for: wants)
+        } catch {
+            fail(with: error)
+        }
+    }
+
+    private func deregister() {
+        guard let registration else { return }
+        self.registration = nil
+        driver.deregister(registration, descriptor)
+    }
+
+    func handle(_ readiness: Readiness) {
+        guard readiness.isDisjoint(with: .ended) else { return end() }
+        if readiness.contains(.output), awaitsOutput {
+            awaitsOutput = false
+            isConnecting = false
+            update()
+            handler?(.writable)
+        }
+        if readiness.contains(.input), isReading {
+            handler?(.readable)
+        }
+    }
+
+    /// Tells the end, once, with what is queued still there to be received, and closes.
+    func end() {
+        guard let handler, !hasEnded else { return }
+        let error = endError()
+        hasEnded = true
+        deregister()
+        handler(.closed(error))
+        close()
+    }
+
+    private func endError() -> KernelError {
+        if let takenError { return takenError }
+        if let number = descriptor.takeError() { return KernelError(isConnecting ? "connect" : "recv", number) }
+        // The kernel gives no reason where the other side simply ended.
+        return isConnecting ? KernelError("connect", .connectionRefused) : KernelError("recv", .connectionReset)
+    }
+}
+
+/// A socket that is handed out; what it adds to the common part is what its protocol asks for.
+protocol DescriptorBacked: PacketSocket {
+    var socket: DescriptorSocket { get }
+}
+
+extension DescriptorBacked {
+    func send(_ packet: RawSpan) -> SendOutcome { socket.send(packet) }
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { socket.receive(body) }
+    func notifyWhenWritable() { socket.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { socket.setReading(isOn) }
+    func close() { socket.close() }
+}

@@ -1,0 +1,108 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// Bluetooth by the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
+///
+/// Sockets are opened and used on ``loop``, whose thread waits in epoll; while nothing happens it sleeps.
+public final class LinuxKernel: BluetoothKernel {
+    /// The kernel with the loop that the whole process shares.
+    ///
+    /// Stops the program when the process has no file descriptor left for the loop; where that has to be survived,
+    /// ``init()`` throws instead.
+    public static let shared: LinuxKernel = {
+        do throws(KernelError) {
+            return try LinuxKernel()
+        } catch {
+            fatalError("no Bluetooth event loop: \(error)")
+        }
+    }()
+
+    /// The loop that owns every socket opened here.
+    public let loop: EventLoop
+    private let driver: EpollDriver
+
+    /// A kernel with a loop and a thread of its own, which lasts until `loop.stop()`.
+    ///
+    /// Throws when the process has no file descriptor left (`epoll_create1`, `eventfd`).
+    public init() throws(KernelError) {
+        driver = try EpollDriver()
+        loop = EventLoop(driver: driver)
+    }
+
+    /// The adapters the kernel has (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
+    ///
+    /// Throws `socket: EAFNOSUPPORT` where the kernel has no Bluetooth.
+    public func adapters() throws(KernelError) -> [KernelAdapter] {
+        try KernelAdapter.current()
+    }
+
+    /// What `/proc`, `/sys` and trying to make sockets tell of this machine now.
+    public func environment() -> HostEnvironment {
+        .current()
+    }
+
+    /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
+    public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxManagementSocket(driver: driver, handler)
+    }
+
+    /// Opens a raw HCI socket of an adapter (`bind` to `HCI_CHANNEL_RAW`).
+    ///
+    /// Throws `bind: ENODEV` where there is no such adapter.
+    public func openHCI(
+        adapter: UInt16, _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any HCISocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxHCISocket(adapter: adapter, driver: driver, handler)
+    }
+
+    /// Begins to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).
+    ///
+    /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` where LE is off,
+    /// and `connect: EBUSY` while another socket has the peer's fixed channel.
+    public func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxL2CAPSocket(
+            to: peer, channel: channel, from: adapter, options: options, driver: driver, handler)
+    }
+
+    /// Listens for L2CAP channels that peers open (`bind`, `setsockopt`, `listen`).
+    ///
+    /// Throws `bind: EACCES` for a PSM below 0x80 without CAP_NET_BIND_SERVICE, `bind: EINVAL` for one above 0xFF.
+    public func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxL2CAPListener(
+            channel: channel, on: adapter, options: options, driver: driver, loop: loop, accept)
+    }
+
+    /// The two ends of a connected channel within this process (`socketpair(AF_UNIX, SOCK_SEQPACKET)`).
+    ///
+    /// For tests and measurements of what stands above the seam, on machines without Bluetooth: real descriptors, real
+    /// buffers, no link. Each end's peer has a made-up address, the connection handle is 1, nothing is encrypted and
+    /// cannot be. Called on the loop.
+    /// - Parameters:
+    ///   - options: MTUs and buffers of both ends; what else is asked for is left aside.
+    ///   - first: takes the first end's events.
+    ///   - second: takes the second end's events.
+    public func unixPair(
+        options: L2CAPOptions = L2CAPOptions(), _ first: @escaping SocketHandler, _ second: @escaping SocketHandler
+    ) throws(KernelError) -> (first: any L2CAPSocket, second: any L2CAPSocket) {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        let pair = try FileDescriptor.pair()
+        return (
+            try UnixSocket(
+                pair.first, peer: BluetoothAddress(0xC000_0000_0002, kind: .random), options: options, driver: driver,
+                first),
+            try UnixSocket(
+                pair.second, peer: BluetoothAddress(0xC000_0000_0001, kind: .random), options: options,
+                driver: driver, second)
+        )
+    }
+}

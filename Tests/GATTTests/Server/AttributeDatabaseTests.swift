@@ -1,0 +1,163 @@
+import ATT
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+@testable import GATT
+
+@Suite struct AttributeDatabaseTests {
+    @Test("declarations and the descriptors that properties ask for are laid out by themselves")
+    func layout() throws {
+        let database = try AttributeDatabase([
+            GATTService(
+                0x180D,
+                characteristics: [
+                    GATTCharacteristic(
+                        0x2A37, properties: [.read, .notify, .broadcast], extendedProperties: .writableAuxiliaries,
+                        value: .stored([7]),
+                        descriptors: [
+                            GATTDescriptor(.characteristicUserDescription, value: .stored(Array("Rate".utf8)))
+                        ])
+                ])
+        ])
+        let expected: [(UInt16, BluetoothUUID, String?, UInt16)] = [
+            (1, .primaryService, "0D18", 7), (2, .characteristic, "930300372A", 7), (3, 0x2A37, "07", 3),
+            (4, .characteristicExtendedProperties, "0200", 4), (5, .clientCharacteristicConfiguration, nil, 5),
+            (6, .serverCharacteristicConfiguration, "0000", 6), (7, .characteristicUserDescription, "52617465", 7),
+        ]
+        #expect(database.attributes.count == expected.count)
+        for (attribute, (handle, type, value, end)) in zip(database.attributes, expected) {
+            #expect(attribute.handle == AttributeHandle(handle))
+            #expect(attribute.type == type)
+            #expect(attribute.storedValue?.hexadecimal == value)
+            #expect(attribute.groupEnd == AttributeHandle(end))
+        }
+    }
+
+    @Test("a configuration descriptor that is written down takes the place of the automatic one")
+    func explicitConfiguration() throws {
+        let characteristic = GATTCharacteristic(
+            0x2A37, properties: .notify,
+            descriptors: [
+                GATTDescriptor(.characteristicUserDescription, value: .stored([])),
+                GATTDescriptor(
+                    .clientCharacteristicConfiguration, permissions: [.read, .write, .writeEncrypted], handle: 9),
+            ])
+        let database = try AttributeDatabase([GATTService(0x180D, characteristics: [characteristic])])
+        #expect(database.attributes.map(\.handle.rawValue) == [1, 2, 3, 4, 9])
+        #expect(database.attribute(at: 9)?.permissions.contains(.writeEncrypted) == true)
+        #expect(database.attributes[0].groupEnd == 9)
+    }
+
+    @Test("attributes are found by handle, across gaps and up to 0xFFFF")
+    func lookup() throws {
+        let database = try AttributeDatabase(ServerFixture.services)
+        for attribute in database.attributes { #expect(database.attribute(at: attribute.handle) == attribute) }
+        for handle: AttributeHandle in [0, 8, 0x0F, 0x16, 0x43, 0xFFFB] {
+            #expect(database.attribute(at: handle) == nil)
+        }
+        #expect(database.attributes.last?.handle == 0xFFFF)
+    }
+
+    @Test("values are found by characteristic and service, in any width of UUID")
+    func valueHandles() throws {
+        let database = try AttributeDatabase(ServerFixture.services)
+        let linble = ServerFixture.linble
+        #expect(database.valueHandle(of: ServerFixture.dataToPeripheral, in: linble) == 0x0015)
+        #expect(database.valueHandle(of: "00002A19-0000-1000-8000-00805F9B34FB", in: 0x180F) == 0x0006)
+        #expect(database.valueHandle(of: 0x2A19, in: linble) == nil)
+        #expect(database.valueHandle(of: .clientCharacteristicConfiguration, in: linble) == nil)
+        #expect(database.valueHandle(of: 0x2A19, in: 0x9999) == nil)
+    }
+
+    @Test("a second service with the same UUID is searched when the first lacks the characteristic")
+    func repeatedServices() throws {
+        let database = try AttributeDatabase([
+            GATTService(0x1111, characteristics: [GATTCharacteristic(0x0001, properties: .read)]),
+            GATTService(0x1111, characteristics: [GATTCharacteristic(0x0002, properties: .read)]),
+        ])
+        #expect(database.valueHandle(of: 0x0002, in: 0x1111) == 6)
+    }
+
+    @Test("a service can keep handles free up to its end")
+    func endHandle() throws {
+        let database = try AttributeDatabase([
+            GATTService(0x1111, endHandle: 0x0010), GATTService(0x2222, endHandle: 0xFFFF),
+        ])
+        #expect(database.attributes.map(\.handle.rawValue) == [0x0001, 0x0011])
+        #expect(database.attributes.map(\.groupEnd.rawValue) == [0x0010, 0xFFFF])
+    }
+
+    static let mistakes: [([GATTService], AttributeDatabaseError)] = [
+        ([GATTService(0x1111, handle: 0)], .handleNotAvailable(0)),
+        ([GATTService(0x1111), GATTService(0x2222, handle: 1)], .handleNotAvailable(1)),
+        ([GATTService(0x1111, handle: 9, endHandle: 8)], .handleNotAvailable(8)),
+        ([GATTService(0x1111, handle: 0xFFFF), GATTService(0x2222)], .outOfHandles),
+        (
+            [
+                GATTService(
+                    0x1111, characteristics: [GATTCharacteristic(0x2222, properties: .read)], handle: 0xFFFE)
+            ], .outOfHandles
+        ),
+        ([GATTService(0x1111, includedServices: [0x2222])], .includedServiceNotFound(0x2222)),
+        ([GATTService(0x1111, includedServices: [0x1111])], .includedServiceNotFound(0x1111)),
+        (
+            characteristic(value: .stored([UInt8](repeating: 0, count: 513))), .invalidValueLength(3, count: 513)
+        ),
+        (characteristic(value: .stored([1]), lengths: 2...2), .invalidValueLength(3, count: 1)),
+        (characteristic(value: .dynamic, lengths: 0...513), .invalidValueLength(3, count: 513)),
+        (characteristic(value: .dynamic, lengths: Int.min...0), .invalidValueLength(3, count: .min)),
+        (
+            characteristic(
+                value: .dynamic,
+                descriptors: [
+                    GATTDescriptor(.characteristicUserDescription), GATTDescriptor(.characteristicUserDescription),
+                ]), .repeatedDescriptor(.characteristicUserDescription, 5)
+        ),
+    ]
+
+    static func characteristic(
+        value: AttributeValue, lengths: ClosedRange<Int> = 0...512, descriptors: [GATTDescriptor] = []
+    ) -> [GATTService] {
+        [
+            GATTService(
+                0x1111,
+                characteristics: [
+                    GATTCharacteristic(
+                        0x2222, properties: .read, value: value, valueLengths: lengths, descriptors: descriptors)
+                ])
+        ]
+    }
+
+    @Test("a description that cannot be is refused with its place", arguments: mistakes)
+    func mistake(services: [GATTService], error: AttributeDatabaseError) {
+        #expect(throws: error) { try AttributeDatabase(services) }
+        #expect(!error.description.isEmpty)
+    }
+
+    @Test("the program changes stored values within their lengths")
+    func setValue() throws {
+        var database = try AttributeDatabase(ServerFixture.services)
+        try database.setValue([0x32], of: 6)
+        #expect(database.attribute(at: 6)?.storedValue == [0x32])
+        #expect(throws: AttributeDatabaseError.invalidValueLength(0x42, count: 3)) {
+            try database.setValue([1, 2, 3], of: 0x42)
+        }
+        #expect(throws: AttributeDatabaseError.noStoredValue(0x12)) { try database.setValue([], of: 0x12) }
+        #expect(throws: AttributeDatabaseError.noStoredValue(8)) { try database.setValue([], of: 8) }
+    }
+
+    @Test("a UUID of 32 bits is declared in 128, which ATT knows")
+    func thirtyTwoBits() throws {
+        let database = try AttributeDatabase([GATTService(0x1234_5678)])
+        #expect(database.attributes[0].storedValue?.hexadecimal == "FB349B5F800000800010000078563412")
+    }
+
+    @Test("permissions follow properties unless given")
+    func permissions() {
+        #expect(AttributePermissions([.read, .notify]) == .read)
+        #expect(AttributePermissions(.writeWithoutResponse) == .write)
+        #expect(AttributePermissions(.indicate).isEmpty)
+        #expect(AttributePermissions([.read, .writeEncrypted]).description == "[read, writeEncrypted]")
+    }
+}

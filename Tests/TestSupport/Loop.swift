@@ -1,0 +1,160 @@
+import BluetoothKernel
+import Synchronization
+
+/// Runs a test's code on a loop.
+public actor LoopRunner: LoopActor {
+    /// The loop.
+    public nonisolated let loop: EventLoop
+
+    /// Runs on `loop`.
+    public init(_ loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// Runs `body` on the loop and hands back what it returns.
+    public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
+        try body()
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop and hands back what it returns.
+    public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
+        try await LoopRunner(self).run(body)
+    }
+}
+
+extension BluetoothKernel {
+    /// Runs `body` on the kernel's loop and hands back what it returns.
+    public func onLoop<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
+        try await loop.run(body)
+    }
+}
+
+/// What has happened so far, with a way to wait until it fits a description.
+public final class Journal<Entry: Sendable>: Sendable {
+    private struct Waiter {
+        var number: Int
+        var condition: @Sendable ([Entry]) -> Bool
+        var continuation: CheckedContinuation<[Entry]?, Never>
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var waiters: [Waiter] = []
+        var nextNumber = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// An empty journal.
+    public init() {}
+
+    /// Everything that has happened.
+    public var entries: [Entry] { state.withLock { $0.entries } }
+
+    /// Writes down what happened.
+    public func add(_ entry: Entry) {
+        let (entries, ready) = state.withLock { state in
+            state.entries.append(entry)
+            let entries = state.entries
+            let ready = state.waiters.filter { $0.condition(entries) }
+            state.waiters.removeAll { waiter in ready.contains { $0.number == waiter.number } }
+            return (entries, ready)
+        }
+        for waiter in ready { waiter.continuation.resume(returning: entries) }
+    }
+
+    /// The entries once they meet `condition`, or nil when `limit` has passed on `loop`'s clock first.
+    @discardableResult
+    public func wait(
+        on loop: EventLoop, limit: Duration = .seconds(30), until condition: @escaping @Sendable ([Entry]) -> Bool
+    ) async -> [Entry]? {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        let timer = loop.makeTimer { [weak self] in self?.giveUp(number) }
+        timer.set(after: limit)
+        defer { timer.cancel() }
+        return await withCheckedContinuation { continuation in
+            let entries = state.withLock { state -> [Entry]? in
+                if condition(state.entries) { return state.entries }
+                state.waiters.append(Waiter(number: number, condition: condition, continuation: continuation))
+                return nil
+            }
+            if let entries { continuation.resume(returning: entries) }
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+            return state.waiters.remove(at: index)
+        }
+        waiter?.continuation.resume(returning: nil)
+    }
+}
+
+/// A socket's user that takes every packet and writes down everything it is told.
+public final class SocketRecorder: Sendable {
+    /// What a socket told.
+    public enum Entry: Equatable, Sendable {
+        /// A packet was received.
+        case packet([UInt8])
+        /// The socket can be written to.
+        case writable
+        /// The socket has ended.
+        case closed(KernelError)
+    }
+
+    /// Everything told so far.
+    public let journal = Journal<Entry>()
+    private let socket = Mutex<(any PacketSocket)?>(nil)
+
+    /// A recorder without a socket.
+    public init() {}
+
+    /// Takes packets from `socket` from now on.
+    public func attach(_ socket: any PacketSocket) {
+        self.socket.withLock { $0 = socket }
+    }
+
+    /// Lets go of the socket.
+    public func detach() {
+        let socket = socket.withLock { socket in
+            defer { socket = nil }
+            return socket
+        }
+        _ = socket
+    }
+
+    /// The packets received so far.
+    public var packets: [[UInt8]] {
+        journal.entries.compactMap { if case .packet(let bytes) = $0 { bytes } else { nil } }
+    }
+
+    /// Takes the socket's events.
+    public func handle(_ event: SocketEvent) {
+        switch event {
+        case .readable: _ = receive()
+        case .writable: journal.add(.writable)
+        case .closed(let error):
+            while receive() {}
+            journal.add(.closed(error))
+        }
+    }
+
+    private func receive() -> Bool {
+        guard let socket = socket.withLock({ $0 }) else { return false }
+        let outcome = socket.receive { span in journal.add(.packet(span.withUnsafeBytes { Array($0) })) }
+        return outcome == .packet
+    }
+}
+
+extension PacketSocket {
+    /// Hands `packet` to the kernel without waiting.
+    public func send(_ packet: [UInt8]) -> SendOutcome {
+        send(packet.span.bytes)
+    }
+}
