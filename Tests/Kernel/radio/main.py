@@ -1,0 +1,159 @@
+"""A made-up radio band: N virtual controllers for this kernel (/dev/vhci) and made-up devices, all within one process.
+
+  radio [-n N] [--profile legacy|extended] [--dual-mode] [--ready FILE] [--control SOCKET] [--seed S] [--verbose] [DEVICE...]
+
+Each kernel controller shows up as hciK, with address 00:AA:01:00:00:01 and on.
+  --profile extended   (default) a 5.x chip, with which Linux uses the extended commands
+  --profile legacy     a 4.2 chip
+  --dual-mode          a chip that also does BR/EDR, as most dongles: Linux brings it up with LE off
+
+DEVICE is  KIND[:option=value,...]  with KIND one of
+  linble    a LINBLE (LINBLE-Z1) whose host controller answers the sample command protocol; split=1 cuts its replies at random
+            places; samples=N and period=SECONDS shape the sensor events
+  echo      (LINBLE-ECHO) what is written to 27ADC9CC is notified back on 27ADC9CB
+  big       a large database: services=N (20), chars=N (5) each, long values, descriptors
+  secure    like echo, but every value needs encryption.  pair=justworks|passkey|numeric|keyboard (justworks), sc=0|1 (1),
+            bond=0|1 (1), passkey= the six digits shown by the device (123456)
+  beacons   count=N (20) advertisers that take no link, of many payload kinds
+  refuser   drops every link as soon as it is up (reason=0x3e)
+  dropper   like echo, and ends the link after=SECONDS (1.0) (reason=0x13)
+  vanisher  like echo, and falls silent after=SECONDS (1.0); the link is lost timeout=SECONDS (2.0) later
+  mute      takes a link, then never answers anything
+  flood     like echo; once subscribed it notifies size=N (20) bytes every=SECONDS (0.001) count=N (1000) times, numbered
+  central   driven through the control socket; pair=, sc=, passkey= as for secure
+Every kind takes  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
+Addresses not given are made from --seed, hence the same at every run.
+
+--ready FILE    written once everything is on the air: a line NAME ADDRESS public|random for each device
+--control PATH  a Unix stream socket; one line in, one line out ("ok ..." or "error ..."):
+  list                       what is on the air, as in the ready file
+  drop NAME [REASON]         end its links with an HCI reason (0x13 remote user, 0x08 supervision timeout, 0x3e not established)
+  vanish NAME [SECONDS]      it falls silent; its links are lost SECONDS (2) later with reason 0x08
+  hide NAME | show NAME      it stops / resumes advertising; show also ends a silence
+  rssi NAME DBM              how strongly it is heard
+  notify NAME HEX            a notification at will
+  unplug K | plug            hciK goes away / a new controller comes
+  count NAME                 how many bytes were written to an echo
+  call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX | subscribe UUID
+            | got | close    what a central does
+  stat                       what each controller does: hci0:links=0,scan=0,adv=0 ...
+  quit
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+
+from band import Band
+from bumble.transport.file import open_file_transport
+from controller import Chip
+from devices import devices
+
+
+class Rig:
+    def __init__(self, args):
+        self.args, self.band, self.rng = args, Band(), random.Random(args.seed)
+        self.plugged, self.adapters, self.devices = 0, {}, []  # adapters: kernel index -> (chip, transport)
+
+    async def plug(self):
+        """A new controller for the kernel, which answers with the number it gives it."""
+        self.plugged += 1
+        transport = await open_file_transport('/dev/vhci')
+        chip = Chip('hci', self.args.profile, dual_mode=self.args.dual_mode, link=self.band, host_source=transport.source,
+                    host_sink=transport.sink, public_address=f'00:AA:01:00:00:{self.plugged:02X}')
+        number = asyncio.get_running_loop().create_future()
+
+        def received(data):
+            if data[:1] == b'\xff':
+                number.set_result(int.from_bytes(data[2:4], 'little'))
+            else:
+                transport.source.parser.feed_data(data)
+
+        transport.source.data_received = received
+        transport.sink.on_packet(b'\xff\x00')
+        index = await number
+        chip.name = f'hci{index}'
+        self.adapters[index] = chip, transport
+        return chip.name
+
+    async def unplug(self, index):
+        chip, transport = self.adapters.pop(index)
+        chip.unplug()
+        await transport.close()
+
+    async def start(self):
+        for _ in range(self.args.n):
+            await self.plug()
+        for text in self.args.device:
+            self.devices += devices(text, self.band, self.rng)
+        for device in self.devices:
+            await device.start()
+        if self.args.control:
+            await asyncio.start_unix_server(self.serve, self.args.control)
+        if self.args.ready:
+            with open(self.args.ready + '.new', 'w') as file:
+                file.writelines(device.line() + '\n' for device in self.devices)
+            os.rename(self.args.ready + '.new', self.args.ready)
+        print('READY', flush=True)
+
+    def find(self, name):
+        for device in self.devices:
+            if device.name == name:
+                return device
+        raise LookupError(f'no device {name}')
+
+    async def command(self, words):
+        match words:
+            case ['list']: return '; '.join(device.line() for device in self.devices)
+            case ['drop', name, *reason]: self.find(name).chip.cut(int(reason[0], 0) if reason else 0x13)
+            case ['vanish', name, *seconds]: self.find(name).chip.vanish(float(seconds[0]) if seconds else 2.0)
+            case ['hide', name]: self.find(name).chip.hidden = True
+            case ['show', name]:
+                chip = self.find(name).chip
+                chip.hidden = chip.silent = False
+            case ['rssi', name, dbm]: self.find(name).chip.rssi = int(dbm)
+            case ['notify', name, data]: await self.find(name).notify(self.find(name).tx, bytes.fromhex(data))
+            case ['count', name]: return self.find(name).written_bytes
+            case ['call', name, *rest]: return await self.find(name).call(*rest)
+            case ['unplug', index]: await self.unplug(int(index))
+            case ['plug']: return await self.plug()
+            case ['stat']:
+                return ' '.join(f'{chip.name}:links={len(chip.le_connections)},scan={int(chip.le_scan_enable)}'
+                                f',adv={int(chip.is_advertising)}' for chip, _ in self.adapters.values())
+            case ['quit']: asyncio.get_running_loop().call_later(0.1, os._exit, 0)
+            case _: raise ValueError('unknown command')
+
+    async def serve(self, reader, writer):
+        while line := await reader.readline():
+            try:
+                answer = await self.command(line.decode().split())
+                answer = 'ok' if answer is None else f'ok {answer}'
+            except Exception as error:
+                answer = f'error {error!r}'
+            writer.write(answer.strip().encode() + b'\n')
+            await writer.drain()
+        writer.close()
+
+
+async def main():
+    parser = argparse.ArgumentParser('radio', usage=__doc__)
+    parser.add_argument('-n', type=int, default=1)
+    parser.add_argument('--profile', choices=['legacy', 'extended'], default='extended')
+    parser.add_argument('--dual-mode', action='store_true')
+    parser.add_argument('--ready')
+    parser.add_argument('--control')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--seconds', type=float, default=10**9, help='end after so long')
+    parser.add_argument('--verbose', action='store_true')
+    parser.add_argument('device', nargs='*')
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
+    rig = Rig(args)
+    await rig.start()
+    await asyncio.sleep(args.seconds)
+
+
+if __name__ == '__main__':
+    asyncio.run(main())

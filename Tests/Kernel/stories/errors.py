@@ -1,0 +1,44 @@
+"""What cannot work says why, with the exit code for it."""
+
+import os
+import subprocess
+
+from harness import Radio, executable, run, tell, the_end
+
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all', '--ambient-caps=-all')
+
+
+def exchange(name, code, seconds=3):
+    return run('linble', '-i', 'hci0', '-n', name, '-t', seconds, 'exchange', '0100', exits=code, within=60)
+
+
+def no_adapter(*arguments):
+    run(*arguments, exits=69).says('No Bluetooth adapter found')
+
+
+def open_to_all(path):
+    """Wherever the programs were built and their libraries lie (in somebody's home), user nobody must get there."""
+    libraries = subprocess.run(['ldd', path], capture_output=True, text=True).stdout.split()
+    for file in [path, *(word for word in libraries if word.startswith('/'))]:
+        folder = os.path.dirname(os.path.realpath(file))
+        while folder != '/':
+            os.chmod(folder, os.stat(folder).st_mode | 0o005)
+            folder = os.path.dirname(folder)
+
+
+def without_permission():
+    path = os.path.realpath(executable('ble'))
+    open_to_all(path)
+    program = run('ble', 'scan', '-i', 'hci0', '-t', '3', '--json', exits=77, wrapper=NOBODY)
+    fix = [line for line in program.err.splitlines() if 'setcap' in line]
+    program.check(any(path in line or executable('ble') in line for line in fix), f'no setcap line naming {path}')
+
+
+tell('no adapter, scan', no_adapter, 'ble', 'scan', '-t', '3', '--json')
+tell('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '-t', '3', 'exchange', '0100')
+with Radio('linble', 'mute:name=MUTE', 'big:name=BIG,services=3'):
+    tell('a device that is not there', exchange, 'NOBODY', 68)
+    tell('a device that never answers', exchange, 'MUTE', 75)
+    tell('a device without the service', exchange, 'BIG', (76, 68), 20)
+    tell('a user without permission', without_permission)
+the_end()

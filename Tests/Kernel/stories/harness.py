@@ -1,0 +1,255 @@
+"""What the stories are told with: a band, our programs, and conditions with deadlines. Runs in the guest, as root.
+
+A story is a function that returns when all went well and raises otherwise; tell() runs it and prints a line, the_end()
+prints the closing line and exits. The programs under test are in the folder BIN."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import kernel
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RADIO = os.path.join(HERE, '..', 'radio', 'radio')
+GROUP = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+FOLDER = tempfile.mkdtemp(dir='/run')
+# All deadlines are stretched by this; the guest is about ten times slower than a machine, and not alone on it.
+PATIENCE = float(os.environ.get('PATIENCE', '1'))
+
+passed = failed = 0
+
+
+class Failure(Exception):
+    """What did not go as the story says."""
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def check(condition, reason):
+    if not condition:
+        raise Failure(reason)
+
+
+def until(condition, seconds, what):
+    """Waits for a condition, returns what it returned; a failure after so many seconds."""
+    seconds *= PATIENCE
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise Failure(f'{what}: not within {seconds:g} s')
+        time.sleep(0.02)
+    return value
+
+
+def tell(name, story, *arguments):
+    """One story. With words on the command line, only those whose name has one of them."""
+    global passed, failed
+    name = f'{GROUP}: {name}'
+    if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+        return
+    began = time.monotonic()
+    try:
+        for index in kernel.adapters():
+            kernel.rest(index)
+        story(*arguments)
+    except Exception as error:
+        failed += 1
+        reason = str(error) if isinstance(error, Failure) else ''.join(traceback.format_exception(error)).rstrip()
+        first, *rest = reason.split('\n')
+        say(f'not ok - {name}: {first}')
+        for line in rest:
+            say(f'#   {line}')
+    else:
+        passed += 1
+        say(f'ok - {name} ({time.monotonic() - began:.1f} s)')
+
+
+def the_end():
+    say(f'{passed} passed, {failed} failed')
+    sys.exit(1 if failed else 0)
+
+
+class Band:
+    """Something that puts controllers into the kernel, and takes them away again."""
+
+    def __init__(self, command, count):
+        check(not kernel.adapters(), f'there are controllers already: {kernel.adapters()}')
+        self.log = open(os.path.join(FOLDER, 'band.log'), 'a+')
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        try:
+            until(lambda: self.alive() and len(kernel.adapters()) == count, 60, 'controllers')
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def alive(self):
+        if self.process.poll() is not None:
+            self.log.seek(0)
+            raise Failure(f'the band ended with {self.process.returncode}:\n{self.log.read()}')
+        return True
+
+    def settle(self):
+        """The kernel holds a new controller up for 2 s to set it up; the stories begin with it down."""
+        until(lambda: self.alive() and not any(kernel.adapters().values()), 30, 'all controllers down')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        until(lambda: not kernel.adapters(), 10, 'no controller left')
+        self.log.close()
+
+
+class Radio(Band):
+    """radio/, on the air, its controllers down. `address` has where each device is, `ask` talks to the control socket."""
+
+    def __init__(self, *devices, n=1, profile='extended', dual_mode=False):
+        ready, control = os.path.join(FOLDER, 'ready'), os.path.join(FOLDER, 'control')
+        for left in (ready, control):
+            if os.path.exists(left):
+                os.unlink(left)
+        options = ['-n', str(n), '--profile', profile, '--ready', ready, '--control', control]
+        super().__init__([RADIO, *options, *(['--dual-mode'] if dual_mode else []), *devices], n)
+        until(lambda: self.alive() and os.path.exists(ready), 60, 'the band on the air')
+        self.address = {words[0]: words[1] for words in map(str.split, open(ready))}
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(control)
+        self.lines = self.socket.makefile('rw')
+        self.settle()
+
+    def ask(self, line):
+        self.lines.write(line + '\n')
+        self.lines.flush()
+        word, _, answer = self.lines.readline().strip().partition(' ')
+        check(word == 'ok', f'radio: {line}: {answer}')
+        return answer
+
+    def stat(self, adapter='hci0'):
+        """What that chip does: {'links': 0, 'scan': 0, 'adv': 0}; None when it is not plugged in."""
+        for entry in self.ask('stat').split():
+            name, _, pairs = entry.partition(':')
+            if name == adapter:
+                return {key: int(value) for key, value in (pair.split('=') for pair in pairs.split(','))}
+        return None
+
+
+class Btvirt(Band):
+    """BlueZ's own emulator with n LE-only controllers."""
+
+    def __init__(self, n=2):
+        super().__init__(['/usr/bin/btvirt', f'-l{n}', '-L'], n)
+        self.settle()
+
+
+def executable(name):
+    folder = os.environ.get('BIN') or sys.exit('set BIN to the folder that contains ble and linble')
+    path = os.path.join(folder, name)
+    check(os.access(path, os.X_OK), f'no program {path}')
+    return path
+
+
+class Program:
+    """A running program of ours; its output is collected as it comes."""
+
+    def __init__(self, name, *arguments, wrapper=()):
+        self.arguments = [executable(name), *map(str, arguments)]
+        self.said = ' '.join([name, *self.arguments[1:]])
+        self.output = {'stdout': b'', 'stderr': b''}
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [*wrapper, *self.arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.readers = [threading.Thread(target=self.read, args=(stream,), daemon=True) for stream in self.output]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self, stream):
+        while data := os.read(getattr(self.process, stream).fileno(), 65536):
+            self.output[stream] += data
+
+    @property
+    def out(self):
+        return self.output['stdout'].decode(errors='replace')
+
+    @property
+    def err(self):
+        return self.output['stderr'].decode(errors='replace')
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def until(self, condition, seconds, what):
+        """Waits for a condition while the program must be running."""
+        def both():
+            self.check(not self.ended(), f'ended with {self.process.returncode} before: {what}')
+            return condition()
+        return until(both, seconds, what)
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def finish(self, *codes, within=30):
+        """Waits for the end, which must come in time and with one of these exit codes."""
+        try:
+            until(self.ended, within, 'the end of ' + self.said)
+        except Failure as error:
+            self.process.kill()
+            self.join()
+            self.check(False, str(error))
+        self.join()
+        code = self.process.returncode
+        self.check(code in codes, f'exit {code} instead of {" or ".join(map(str, codes))}')
+        return self
+
+    def join(self):
+        self.process.wait()
+        for reader in self.readers:
+            reader.join(5)
+
+    def says(self, pattern):
+        """What it says on stderr must match."""
+        self.check(re.search(pattern, self.err, re.IGNORECASE), f'nothing like /{pattern}/ on stderr')
+        return self
+
+    def check(self, condition, reason):
+        """A failure shows what the program did."""
+        if not condition:
+            if self.ended():
+                self.join()
+            shown = [f'{reason}', f'$ {self.said}   ({time.monotonic() - self.began:.1f} s)']
+            for stream, text in (('stdout', self.out), ('stderr', self.err)):
+                lines = text.splitlines()
+                shown += [f'{stream}: {line[:300]}' for line in lines[-12:]] or [f'{stream}: nothing']
+            raise Failure('\n'.join(shown))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if not self.ended():
+            self.process.kill()
+        self.join()
+
+
+def run(name, *arguments, exits=(0,), within=30, wrapper=()):
+    """Runs a program of ours to its end."""
+    codes = exits if isinstance(exits, tuple) else (exits,)
+    with Program(name, *arguments, wrapper=wrapper) as program:
+        return program.finish(*codes, within=within)
+
+
+def random_file(size, name='data'):
+    path = os.path.join(FOLDER, name)
+    with open(path, 'wb') as file:
+        file.write(os.urandom(size))
+    return path

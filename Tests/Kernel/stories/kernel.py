@@ -1,0 +1,71 @@
+"""The kernel's own view of its controllers, by hand: nothing here goes through the programs under test."""
+
+import ctypes
+import fcntl
+import os
+import select
+import socket
+import struct
+import time
+
+AF_BLUETOOTH, BTPROTO_HCI = 31, 1
+HCI_DEV_NONE, CHANNEL_CONTROL = 0xFFFF, 3
+HCIDEVUP, HCIDEVDOWN, HCIGETDEVLIST = 0x400448C9, 0x400448CA, 0x800448D2
+SETTINGS = {'powered': 0, 'br/edr': 7, 'le': 9, 'advertising': 10}
+
+
+def ioctl(request, argument):
+    with socket.socket(AF_BLUETOOTH, socket.SOCK_RAW, BTPROTO_HCI) as s:
+        return fcntl.ioctl(s, request, argument)
+
+
+def adapters():
+    """{index: whether it is up}. For some 2 s after it came the kernel itself holds a controller up, to set it up."""
+    room = 16
+    answer = ioctl(HCIGETDEVLIST, struct.pack('<HH', room, 0) + bytes(8 * room))
+    count = struct.unpack_from('<H', answer)[0]
+    entries = (struct.unpack_from('<HxxI', answer, 4 + 8 * i) for i in range(count))
+    return {index: flags != 0 for index, flags in entries}
+
+
+def up(index):
+    """HCIDEVUP, as hciconfig does it: without turning on LE."""
+    ioctl(HCIDEVUP, index)
+
+
+def down(index):
+    ioctl(HCIDEVDOWN, index)
+
+
+def mgmt(opcode, index, payload=b'', seconds=5):
+    """One management command -> status, return parameters."""
+    with socket.socket(AF_BLUETOOTH, socket.SOCK_RAW, BTPROTO_HCI) as s:
+        # Python's own bind() does not know the channel
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.bind(s.fileno(), struct.pack('<HHH', AF_BLUETOOTH, HCI_DEV_NONE, CHANNEL_CONTROL), 6) < 0:
+            raise OSError(ctypes.get_errno(), 'bind to the management channel')
+        os.write(s.fileno(), struct.pack('<HHH', opcode, index, len(payload)) + payload)
+        deadline = time.monotonic() + seconds
+        while select.select([s], [], [], max(0, deadline - time.monotonic()))[0]:
+            packet = os.read(s.fileno(), 2048)
+            event, where, _, answered = struct.unpack_from('<HHHH', packet)
+            if event in (1, 2) and answered == opcode and where == index:  # Command Complete, Command Status
+                return packet[8], packet[9:]
+    raise TimeoutError(f'no answer to management command 0x{opcode:04x}')
+
+
+def read_info(index):
+    """-> the names of the supported and of the current settings"""
+    status, answer = mgmt(0x0004, index)
+    if status:
+        raise OSError(f'Read Info: status {status}')
+    bits = struct.unpack_from('<II', answer, 9)
+    return tuple({name for name, bit in SETTINGS.items() if value >> bit & 1} for value in bits)
+
+
+def rest(index):
+    """Off, with LE as the kernel has it on a chip that just came: whatever a program left behind is gone."""
+    mgmt(0x0005, index, b'\x00')  # Set Powered
+    if 'br/edr' in read_info(index)[0]:
+        mgmt(0x000D, index, b'\x00')  # Set LE
+    mgmt(0x003F, index, b'\x00')  # Remove Advertising, all of it

@@ -1,0 +1,18 @@
+"""A hundred KiB to a LINBLE and back, nothing lost, nothing moved."""
+
+import os
+
+from harness import FOLDER, Radio, check, random_file, run, tell, the_end
+
+
+def there_and_back():
+    sent, received = random_file(100 * 1024), os.path.join(FOLDER, 'received')
+    run('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', sent, '--echo', received, within=180)
+    sent, received = open(sent, 'rb').read(), open(received, 'rb').read()
+    same = len(os.path.commonprefix([sent, received]))
+    check(sent == received, f'{len(received)} of {len(sent)} bytes came back, and they differ at {same}')
+
+
+with Radio('echo') as radio:
+    tell('100 KiB there and back', there_and_back)
+the_end()
