@@ -12,6 +12,7 @@ public actor LoopRunner: LoopActor {
     }
 
     /// Runs `body` on the loop and hands back what it returns.
+    @discardableResult
     public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
         try body()
     }
@@ -19,6 +20,7 @@ public actor LoopRunner: LoopActor {
 
 extension EventLoop {
     /// Runs `body` on the loop and hands back what it returns.
+    @discardableResult
     public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await LoopRunner(self).run(body)
     }
@@ -26,6 +28,7 @@ extension EventLoop {
 
 extension BluetoothKernel {
     /// Runs `body` on the kernel's loop and hands back what it returns.
+    @discardableResult
     public func onLoop<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await loop.run(body)
     }

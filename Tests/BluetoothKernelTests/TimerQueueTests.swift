@@ -1,0 +1,102 @@
+import Testing
+
+@testable import BluetoothKernel
+
+@Suite struct TimerQueueTests {
+    private func instant(_ nanoseconds: Int64) -> KernelInstant { KernelInstant(nanoseconds: nanoseconds) }
+
+    /// Takes out everything that is due at `now`, by calling the handlers.
+    private func runDue(_ queue: inout TimerQueue, at now: Int64) {
+        while let handler = queue.removeDue(at: instant(now), setBefore: .max) { handler() }
+    }
+
+    @Test func anEmptyQueueHasNoDeadline() {
+        var queue = TimerQueue()
+        #expect(queue.firstDeadline == nil)
+        #expect(queue.removeDue(at: instant(.max), setBefore: .max) == nil)
+    }
+
+    @Test func equalDeadlinesComeInTheOrderInWhichTheyWereSet() {
+        var queue = TimerQueue()
+        let log = Log()
+        let slots = (0..<20).map { number in queue.addSlot { log.add(number) } }
+        for slot in slots.reversed() { queue.set(slot, at: instant(5)) }
+        runDue(&queue, at: 4)
+        #expect(log.numbers == [])
+        runDue(&queue, at: 5)
+        #expect(log.numbers == Array((0..<20).reversed()))
+    }
+
+    @Test func whatWasSetAfterTheMarkWaits() {
+        var queue = TimerQueue()
+        let slot = queue.addSlot {}
+        let mark = queue.nextOrder
+        queue.set(slot, at: instant(1))
+        #expect(queue.removeDue(at: instant(9), setBefore: mark) == nil)
+        #expect(queue.removeDue(at: instant(9), setBefore: mark + 1) != nil)
+    }
+
+    @Test func aRemovedEntryHandsOutItsHandlerAndItsPlaceIsUsedAgain() {
+        var queue = TimerQueue()
+        let log = Log()
+        let first = queue.addSlot { log.add(1) }
+        queue.set(first, at: instant(1))
+        queue.removeSlot(first)?()
+        #expect(log.numbers == [1])
+        #expect(queue.firstDeadline == nil)
+        let second = queue.addSlot { log.add(2) }
+        #expect(second == first)
+        queue.set(second, at: instant(1))
+        runDue(&queue, at: 1)
+        #expect(log.numbers == [1, 2])
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func manyChangesAgreeWithASortedList(seed: UInt64) {
+        var generator = Generator(state: seed)
+        var queue = TimerQueue()
+        let log = Log()
+        let count = 40
+        let slots = (0..<count).map { number in queue.addSlot { log.add(number) } }
+        // Deadline and order of each entry that is set.
+        var model: [Int: (deadline: Int64, order: Int)] = [:]
+        var order = 0
+        var now: Int64 = 0
+        for _ in 0..<2000 {
+            let number = Int.random(in: 0..<count, using: &generator)
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0..<6:
+                let deadline = now + Int64.random(in: -3...50, using: &generator)
+                queue.set(slots[number], at: instant(deadline))
+                model[number] = (deadline, order)
+                order += 1
+            case 6..<8:
+                queue.set(slots[number], at: nil)
+                model[number] = nil
+            default:
+                now += Int64.random(in: 0...10, using: &generator)
+                let due = model.filter { $0.value.deadline <= now }
+                    .sorted { ($0.value.deadline, $0.value.order) < ($1.value.deadline, $1.value.order) }
+                    .map(\.key)
+                let start = log.numbers.count
+                runDue(&queue, at: now)
+                #expect(Array(log.numbers.dropFirst(start)) == due)
+                for number in due { model[number] = nil }
+            }
+            #expect(queue.firstDeadline?.nanoseconds == model.values.map(\.deadline).min())
+        }
+    }
+}
+
+/// The same numbers at every run (SplitMix64).
+private struct Generator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}

@@ -1,0 +1,120 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+extension Conformance {
+    @Suite struct AdapterStories {
+        @Test func adaptersAreListedLowestIndexFirst() async throws {
+            try await Rig.run { rig in
+                let adapters = try rig.kernel.adapters()
+                #expect(adapters.map(\.index) == adapters.map(\.index).sorted())
+                #expect(adapters.prefix(2).allSatisfy { $0.isUp })
+                #expect(Set(adapters.map(\.address)).count == adapters.count)
+                #expect(adapters.prefix(2).allSatisfy { !$0.address.isZero && $0.address.kind == .public })
+            }
+        }
+
+        @Test func anAdapterThatIsPoweredOffIsListedAsDown() async throws {
+            try await Rig.run { rig in
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                let adapters = try rig.kernel.adapters()
+                #expect(adapters.first { $0.index == rig.central.index }?.isUp == false)
+                #expect(adapters.first { $0.index == rig.peripheral.index }?.isUp == true)
+            }
+        }
+
+        @Test func theEnvironmentHasSocketsAndPrivileges() async throws {
+            try await Rig.run { rig in
+                let environment = rig.kernel.environment()
+                #expect(environment.socketError == nil)
+                #expect(environment.hasNetRaw)
+                #expect(environment.hasNetAdmin)
+                #expect(!environment.kernelRelease.isEmpty)
+            }
+        }
+    }
+
+    @Suite struct ManagementStories {
+        @Test func theIndexListNamesTheAdapters() async throws {
+            try await Rig.run { rig in
+                let list = try await rig.management.succeed(.readIndexList)
+                var reader = ByteReader(list.span.bytes)
+                var indexes: Set<UInt16> = []
+                for _ in 0..<(try reader.readUInt16()) { indexes.insert(try reader.readUInt16()) }
+                let isAtEnd = reader.isAtEnd
+                #expect(isAtEnd)
+                #expect(indexes == Set(try rig.kernel.adapters().map(\.index)))
+            }
+        }
+
+        @Test func theInformationHasAddressAndSettings() async throws {
+            try await Rig.run { rig in
+                for adapter in rig.adapters {
+                    let information = try await rig.management.succeed(.readInformation, on: adapter)
+                    // Address, version, manufacturer, settings twice, class, two names: 280 bytes.
+                    #expect(information.count == 280)
+                    var reader = ByteReader(information.span.bytes)
+                    let address = try reader.readAddress(.public)
+                    #expect(address == adapter.address)
+                    try reader.skip(3 + 4)
+                    let current = ManagementSettings(rawValue: try reader.readUInt32())
+                    #expect(current.isSuperset(of: [.powered, .le]))
+                }
+            }
+        }
+
+        @Test func settingWhatIsSetSucceeds() async throws {
+            try await Rig.run { rig in
+                let le = try ManagementSettings(await rig.management.succeed(.setLE, on: rig.central, [1]))
+                #expect(le.contains(.le))
+                let powered = try ManagementSettings(await rig.management.succeed(.setPowered, on: rig.central, [1]))
+                #expect(powered.contains(.powered))
+            }
+        }
+
+        @Test func newSettingsAreToldToOthers() async throws {
+            try await Rig.run { rig in
+                let other = try await ManagementUser(rig.kernel)
+                let off = try ManagementSettings(await rig.management.succeed(.setPowered, on: rig.central, [0]))
+                #expect(!off.contains(.powered))
+                let event = try #require(await other.event(ManagementEvent.newSettings, of: rig.central))
+                #expect(try !ManagementSettings(event.payload).contains(.powered))
+                // Who asked has the answer instead.
+                let own = rig.management.events.packets.compactMap(ManagementEvent.init).filter {
+                    $0.code == ManagementEvent.newSettings && $0.payload == event.payload
+                }
+                #expect(own.isEmpty)
+                await other.close()
+            }
+        }
+
+        @Test(
+            arguments: [
+                (0x0FFF, 0xFFFF, [], 0x01),  // Unknown Command
+                (0x0005, 0x0FFF, [1], 0x11),  // Invalid Index
+                (0x0005, 0, [1, 2], 0x0D),  // Invalid Parameters
+                (0x0005, 0, [2], 0x0D),
+            ] as [(UInt16, UInt16, [UInt8], UInt8)])
+        func whatMakesNoSenseIsAnsweredWithAStatus(
+            opcode: UInt16, index: UInt16, parameters: [UInt8], status: UInt8
+        ) async throws {
+            try await Rig.run { rig in
+                let index = index == 0 ? rig.central.index : index
+                let answer = try await rig.management.command(opcode, index, parameters)
+                #expect(answer.status == status)
+            }
+        }
+
+        @Test(
+            arguments: [[], [3, 0, 0xFF, 0xFF, 0], [3, 0, 0xFF, 0xFF, 1, 0], [3, 0, 0xFF, 0xFF, 0, 0, 0]] as [[UInt8]])
+        func aPacketWithTheWrongLengthIsRefused(packet: [UInt8]) async throws {
+            try await Rig.run { rig in
+                let outcome = await rig.kernel.onLoop { rig.management.socket.send(packet) }
+                #expect(outcome == .failed(KernelError("send", .invalidArgument)))
+                // The socket lives on.
+                _ = try await rig.management.succeed(.readIndexList)
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+/// Expects a socket to have ended with `expected`.
+private func expectEnd(
+    _ error: KernelError?, _ expected: KernelError..., at location: SourceLocation = #_sourceLocation
+) {
+    // None is recorded as well.
+    #expect(expected.contains { $0 == error }, "ended with \(String(describing: error))", sourceLocation: location)
+}
+
+extension Conformance {
+    @Suite struct ConnectingStories {
+        @Test func bothSidesKnowEachOther() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                try await rig.kernel.onLoop {
+                    #expect(central.socket.peer == rig.peripheral.address)
+                    #expect(peripheral.socket.peer == rig.central.address)
+                    for end in [central, peripheral] {
+                        let handle = try end.socket.connectionHandle()
+                        let security = try end.socket.security()
+                        let units = try end.socket.maximumTransmissionUnits()
+                        #expect(handle <= 0x0EFF)
+                        #expect(security == LinkSecurity(level: .low, keySize: 0))
+                        #expect(units == (receive: 672, send: 672))
+                    }
+                }
+                #expect(peripheral.events.journal.entries == [])
+            }
+        }
+
+        @Test func anAdapterThatIsDownConnectsNobody() async throws {
+            try await Rig.run { rig in
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                await #expect(throws: KernelError("connect", .hostUnreachable)) {
+                    _ = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                }
+            }
+        }
+
+        @Test func anAddressThatIsNotOursConnectsNobody() async throws {
+            try await Rig.run { rig in
+                await #expect(throws: KernelError("connect", .hostUnreachable)) {
+                    _ = try await rig.connect(
+                        from: BluetoothAddress(0x0102_0304_0506, kind: .public), to: rig.peripheral.address)
+                }
+            }
+        }
+
+        @Test func anotherFixedChannelCannotBeConnected() async throws {
+            try await Rig.run { rig in
+                await #expect(throws: KernelError.self) {
+                    _ = try await rig.connect(
+                        from: rig.central.address, to: rig.peripheral.address, channel: .fixed(0x0006))
+                }
+            }
+        }
+
+        @Test func connectingToNobodyEndsAfterTheTimeout() async throws {
+            try await Rig.run { rig in
+                let nobody = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
+                let end = try await rig.connect(
+                    from: rig.central.address, to: nobody,
+                    options: L2CAPOptions(connectTimeout: .milliseconds(1500)))
+                let error = try #require(await end.end())
+                #expect(error == KernelError("connect", .connectionRefused))
+                #expect(end.events.journal.entries.count == 1)
+            }
+        }
+
+        @Test func closingCancelsAndThenConnectingAgainWorks() async throws {
+            try await Rig.run { rig in
+                let listening = try await rig.listen(on: rig.peripheral.address)
+                let cancelled = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                await cancelled.close()
+                try await rig.advertise()
+                let end = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                #expect(await end.told { $0 == [.writable] } != nil)
+                #expect(await listening.first() != nil)
+                #expect(cancelled.events.journal.entries == [])
+            }
+        }
+
+        @Test func aSecondSocketToTheSamePeerIsBusy() async throws {
+            try await Rig.run { rig in
+                let (central, _) = try await rig.link()
+                await #expect(throws: KernelError("connect", .busy)) {
+                    _ = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                }
+                await central.close()
+                // The link itself lasts a little longer and serves the next at once.
+                let again = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                #expect(await again.told { $0 == [.writable] } != nil)
+            }
+        }
+
+        @Test func theNewestListenerTakesTheConnection() async throws {
+            try await Rig.run { rig in
+                let older = try await rig.listen(on: rig.peripheral.address)
+                let newer = try await rig.listen(on: rig.peripheral.address)
+                try await rig.advertise()
+                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                #expect(await central.told { $0 == [.writable] } != nil)
+                #expect(await newer.first() != nil)
+                #expect(older.accepted.entries.isEmpty)
+            }
+        }
+
+        @Test func withoutAListenerTheFixedChannelStillConnects() async throws {
+            try await Rig.run { rig in
+                try await rig.advertise()
+                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                #expect(await central.told { $0 == [.writable] } != nil)
+                #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
+            }
+        }
+    }
+
+    @Suite struct PacketStories {
+        @Test func packetsKeepTheirBoundariesBothWays() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                let packets = [1, 0, 23, 27, 28, 251, 252, 517, 672].map {
+                    [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: $0)
+                }
+                for (from, to) in [(central, peripheral), (peripheral, central)] {
+                    for packet in packets { #expect(await from.send(packet) == .sent) }
+                    #expect(await to.packets(packets.count) == packets)
+                }
+            }
+        }
+
+        @Test func aPacketLongerThanTheMTUIsRefused() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link(options: L2CAPOptions(receiveMTU: 100, sendMTU: 100))
+                #expect(
+                    await central.send([UInt8](repeating: 1, count: 101))
+                        == .failed(KernelError("send", .messageTooLong)))
+                #expect(await central.send([UInt8](repeating: 1, count: 100)) == .sent)
+                #expect(await peripheral.packets(1)?.first?.count == 100)
+            }
+        }
+
+        @Test func aFullSocketWouldBlockAndThenIsWritable() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link(
+                    options: L2CAPOptions(sendBuffer: 4608, receiveBuffer: 1 << 22))
+                let limit = 2000
+                @Sendable func numbered(_ number: Int) -> [UInt8] {
+                    [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+                        + [UInt8](repeating: 0, count: 18)
+                }
+                let sent = await rig.kernel.onLoop {
+                    var sent = 0
+                    while sent < limit, central.socket.send(numbered(sent)) == .sent { sent += 1 }
+                    #expect(sent < limit)
+                    central.socket.notifyWhenWritable()
+                    return sent
+                }
+                #expect(await central.told { $0 == [.writable, .writable] } != nil)
+                #expect(await central.send(numbered(sent)) == .sent)
+                #expect(await peripheral.packets(sent + 1) == (0...sent).map(numbered))
+            }
+        }
+
+        @Test func readingCanBePaused() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+                #expect(await central.send([1]) == .sent)
+                #expect(await peripheral.send([2]) == .sent)
+                #expect(await central.packets(1) == [[2]])
+                await rig.kernel.onLoop { peripheral.socket.setReading(true) }
+                #expect(await peripheral.packets(1) == [[1]])
+            }
+        }
+
+        @Test func aLevelTheLinkHasCannotBeAskedFor() async throws {
+            try await Rig.run { rig in
+                let (central, _) = try await rig.link()
+                await rig.kernel.onLoop {
+                    #expect(throws: KernelError("setsockopt(BT_SECURITY)", .invalidArgument)) {
+                        try central.socket.raiseSecurity(to: .low)
+                    }
+                }
+                #expect(await central.send([1]) == .sent)
+            }
+        }
+    }
+
+    @Suite struct EndStories {
+        @Test(arguments: [true, false]) func closingEndsTheOtherSide(isCentral: Bool) async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                let (closing, other) = isCentral ? (central, peripheral) : (peripheral, central)
+                #expect(await closing.send([1, 2, 3]) == .sent)
+                await closing.close()
+                expectEnd(await other.end(), KernelError("recv", .connectionReset))
+                #expect(other.events.packets == [[1, 2, 3]])
+                #expect(await other.send([1]) == .failed(KernelError("send", .notConnected)))
+                #expect(closing.events.journal.entries == (isCentral ? [.writable] : []))
+            }
+        }
+
+        @Test func droppingTheSocketEndsTheOtherSide() async throws {
+            try await Rig.run { rig in
+                let listening = try await rig.listen(on: rig.peripheral.address)
+                try await rig.advertise()
+                let events = SocketRecorder()
+                let holder = try await rig.kernel.onLoop {
+                    let socket = try rig.kernel.connectL2CAP(
+                        to: rig.peripheral.address, channel: .attribute, from: rig.central.address,
+                        options: L2CAPOptions()
+                    ) { events.handle($0) }
+                    events.attach(socket)
+                    return Holder(socket)
+                }
+                #expect(await events.journal.wait(on: rig.kernel.loop) { $0 == [.writable] } != nil)
+                let peripheral = try #require(await listening.first())
+                #expect(await peripheral.send([1]) == .sent)
+                await events.journal.wait(on: rig.kernel.loop) { $0.contains(.packet([1])) }
+                holder.socket = nil
+                events.detach()
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+
+        @Test func whatWasQueuedIsReceivedBeforeTheEnd() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+                for number in 0..<5 as Range<UInt8> { #expect(await central.send([number]) == .sent) }
+                await central.close()
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+                #expect(
+                    peripheral.events.journal.entries
+                        == (0..<5).map { .packet([$0]) } + [.closed(KernelError("recv", .connectionReset))])
+            }
+        }
+
+        @Test func poweringOffEndsBothSides() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                // A link on which nothing was ever received takes one kernel release down with it.
+                #expect(await central.send([1]) == .sent)
+                #expect(await peripheral.packets(1) == [[1]])
+                #expect(await peripheral.send([1]) == .sent)
+                #expect(await central.packets(1) == [[1]])
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                // The one where the controller repeats the reason it was given, the other where it says its own.
+                expectEnd(
+                    await central.end(), KernelError("recv", .connectionReset),
+                    KernelError("recv", .connectionAborted))
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+
+        @Test func disconnectingByManagementEndsBothSides() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                #expect(await peripheral.send([1]) == .sent)
+                #expect(await central.packets(1) == [[1]])
+                var writer = ByteWriter(capacity: 7)
+                try writer.write(rig.peripheral.address)
+                try writer.write(1 as UInt8)
+                _ = try await rig.management.succeed(.disconnect, on: rig.central, writer.bytes)
+                #expect(await central.end() != nil)
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+    }
+
+    @Suite struct DynamicChannelStories {
+        private static let channel = L2CAPChannel.dynamic(psm: 0x0085)
+
+        @Test func aServiceIsConnected() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link(
+                    channel: Self.channel, options: L2CAPOptions(receiveMTU: 1000))
+                try await rig.kernel.onLoop {
+                    for end in [central, peripheral] {
+                        let units = try end.socket.maximumTransmissionUnits()
+                        #expect(units == (receive: 1000, send: 1000))
+                    }
+                }
+                let packets = [1, 100, 1000].map { [UInt8](repeating: 3, count: $0) }
+                for (from, to) in [(central, peripheral), (peripheral, central)] {
+                    for packet in packets { #expect(await from.send(packet) == .sent) }
+                    #expect(await to.packets(packets.count) == packets)
+                }
+                await central.close()
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+
+        @Test func theKernelPicksAServiceNumber() async throws {
+            try await Rig.run { rig in
+                let listening = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0))
+                guard case .dynamic(let psm) = listening.listener.channel else {
+                    return #expect(Bool(false), "no dynamic channel")
+                }
+                #expect((0x80...0xFF).contains(psm))
+            }
+        }
+
+        @Test func aServiceThatIsNotThereRefuses() async throws {
+            try await Rig.run { rig in
+                try await rig.advertise()
+                let central = try await rig.connect(
+                    from: rig.central.address, to: rig.peripheral.address, channel: Self.channel)
+                expectEnd(await central.end(), KernelError("connect", .connectionRefused))
+            }
+        }
+
+        @Test func aServiceNumberBeyondTheRangeIsInvalid() async throws {
+            try await Rig.run { rig in
+                await #expect(throws: KernelError("bind", .invalidArgument)) {
+                    _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0100))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+/// The management commands that the stories use, by their numbers.
+enum ManagementCommand: UInt16, Sendable {
+    case readIndexList = 0x0003
+    case readInformation = 0x0004
+    case setPowered = 0x0005
+    case setLE = 0x000D
+    case disconnect = 0x0014
+    case addAdvertising = 0x003E
+    case removeAdvertising = 0x003F
+}
+
+/// A management event taken apart.
+struct ManagementEvent: Sendable, Equatable {
+    static let commandComplete: UInt16 = 0x0001
+    static let commandStatus: UInt16 = 0x0002
+    static let newSettings: UInt16 = 0x0006
+
+    var code: UInt16
+    var index: UInt16
+    var payload: [UInt8]
+
+    init?(_ packet: [UInt8]) {
+        var reader = ByteReader(packet.span.bytes)
+        guard let code = try? reader.readUInt16(), let index = try? reader.readUInt16(),
+            let count = try? reader.readUInt16(), Int(count) == reader.remaining
+        else { return nil }
+        self.code = code
+        self.index = index
+        payload = Array(packet.dropFirst(6))
+    }
+
+    /// The status and what follows it, if the event answers `opcode`.
+    func answer(to opcode: UInt16, _ index: UInt16) -> (status: UInt8, parameters: [UInt8])? {
+        guard code == Self.commandComplete || code == Self.commandStatus, self.index == index, payload.count >= 3,
+            payload[0] == UInt8(truncatingIfNeeded: opcode), payload[1] == UInt8(opcode >> 8)
+        else { return nil }
+        return (payload[2], Array(payload.dropFirst(3)))
+    }
+}
+
+/// A management command was answered with another status than Success.
+struct ManagementFailure: Error, CustomStringConvertible {
+    var command: UInt16
+    var status: UInt8
+    var description: String { "management command \(command) ended with status \(status)" }
+}
+
+/// Somebody with a management socket.
+struct ManagementUser: Sendable {
+    /// The index of commands that are not for one adapter.
+    static let noIndex: UInt16 = 0xFFFF
+
+    let kernel: any BluetoothKernel
+    let socket: any PacketSocket
+    let events: SocketRecorder
+
+    init(_ kernel: any BluetoothKernel) async throws {
+        self.kernel = kernel
+        (socket, events) = try await kernel.onLoop {
+            let events = SocketRecorder()
+            let socket = try kernel.openManagement { events.handle($0) }
+            events.attach(socket)
+            return (socket, events)
+        }
+    }
+
+    func close() async {
+        await kernel.onLoop {
+            socket.close()
+            events.detach()
+        }
+    }
+
+    /// A command packet.
+    static func packet(_ opcode: UInt16, _ index: UInt16, _ parameters: [UInt8]) -> [UInt8] {
+        [opcode, index, UInt16(parameters.count)].flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+            + parameters
+    }
+
+    /// The answer to a command.
+    func command(
+        _ opcode: UInt16, _ index: UInt16, _ parameters: [UInt8] = []
+    ) async throws -> (status: UInt8, parameters: [UInt8]) {
+        let start = events.journal.entries.count
+        let packet = Self.packet(opcode, index, parameters)
+        let outcome = await kernel.onLoop { socket.send(packet) }
+        try #require(outcome == .sent)
+        let entries = await events.journal.wait(on: kernel.loop) { entries in
+            Self.answer(in: entries.dropFirst(start), opcode, index) != nil
+        }
+        return try #require(Self.answer(in: (entries ?? []).dropFirst(start), opcode, index))
+    }
+
+    private static func answer(
+        in entries: ArraySlice<SocketRecorder.Entry>, _ opcode: UInt16, _ index: UInt16
+    ) -> (status: UInt8, parameters: [UInt8])? {
+        for case .packet(let packet) in entries {
+            if let answer = ManagementEvent(packet)?.answer(to: opcode, index) { return answer }
+        }
+        return nil
+    }
+
+    /// What a command returns when it succeeds.
+    func succeed(
+        _ command: ManagementCommand, on adapter: KernelAdapter? = nil, _ parameters: [UInt8] = []
+    ) async throws -> [UInt8] {
+        let answer = try await self.command(command.rawValue, adapter?.index ?? Self.noIndex, parameters)
+        guard answer.status == 0 else { throw ManagementFailure(command: command.rawValue, status: answer.status) }
+        return answer.parameters
+    }
+
+    /// The first event with `code` of an adapter; nil if none comes.
+    func event(_ code: UInt16, of adapter: KernelAdapter) async -> ManagementEvent? {
+        @Sendable func first(_ entries: [SocketRecorder.Entry]) -> ManagementEvent? {
+            for case .packet(let packet) in entries {
+                if let event = ManagementEvent(packet), event.code == code, event.index == adapter.index {
+                    return event
+                }
+            }
+            return nil
+        }
+        return first(await events.journal.wait(on: kernel.loop) { first($0) != nil } ?? [])
+    }
+}
+
+/// The current settings that Set Powered and its like answer, and New Settings tells.
+struct ManagementSettings: OptionSet, Sendable {
+    let rawValue: UInt32
+
+    static let powered = ManagementSettings(rawValue: 1 << 0)
+    static let le = ManagementSettings(rawValue: 1 << 9)
+
+    init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    init(_ bytes: some Collection<UInt8>) throws {
+        let bytes = Array(bytes)
+        var reader = ByteReader(bytes.span.bytes)
+        rawValue = try reader.readUInt32()
+    }
+}

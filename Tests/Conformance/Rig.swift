@@ -1,0 +1,197 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Glibc
+import LinuxKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// The stories, one after the other: on a real machine they share its adapters.
+@Suite(.serialized, .enabled(if: Rig.isAvailable), .timeLimit(.minutes(3)))
+enum Conformance {}
+
+/// A kernel with two powered adapters in range of each other, and what a story opens on them.
+///
+/// `BLUETOOTH_CONFORMANCE=linux` takes the kernel this runs on, with the first two adapters it has; anything else takes
+/// the simulated one.
+final class Rig: Sendable {
+    let kernel: any BluetoothKernel
+    let management: ManagementUser
+    /// Two adapters, lowest index first.
+    let adapters: [KernelAdapter]
+    private let opened = Mutex<[@Sendable () -> Void]>([])
+
+    private static let isLinux = getenv("BLUETOOTH_CONFORMANCE").map { String(cString: $0) } == "linux"
+
+    static let isAvailable = isLinux || simulatedKernel() != nil
+
+    /// Runs a story on adapters that are powered, do not advertise and have no links, and closes what it opened.
+    static func run(_ story: @Sendable (Rig) async throws -> Void) async throws {
+        let simulation = isLinux ? nil : simulatedKernel()
+        let kernel = simulation?.kernel ?? LinuxKernel.shared
+        simulation?.begin()
+        defer { simulation?.end() }
+        let rig = try await Rig(kernel)
+        do {
+            try await rig.prepare()
+            try await story(rig)
+        } catch {
+            await rig.closeAll()
+            throw error
+        }
+        await rig.closeAll()
+    }
+
+    private init(_ kernel: any BluetoothKernel) async throws {
+        self.kernel = kernel
+        management = try await ManagementUser(kernel)
+        adapters = Array(try kernel.adapters().prefix(2))
+        try #require(adapters.count == 2, "two adapters are needed")
+    }
+
+    private func prepare() async throws {
+        for adapter in adapters {
+            // Off ends links and attempts; instances of advertising outlive it and their makers.
+            _ = try await management.succeed(.setPowered, on: adapter, [0])
+            _ = try await management.succeed(.setLE, on: adapter, [1])
+            _ = try await management.succeed(.setPowered, on: adapter, [1])
+            _ = try? await management.succeed(.removeAdvertising, on: adapter, [0])
+        }
+    }
+
+    private func closeAll() async {
+        let opened = opened.withLock { opened in
+            defer { opened = [] }
+            return opened
+        }
+        await kernel.onLoop { for close in opened { close() } }
+        await management.close()
+    }
+
+    /// Has `close` called on the loop when the story is over.
+    func atEnd(_ close: @escaping @Sendable () -> Void) {
+        opened.withLock { $0.append(close) }
+    }
+
+    var central: KernelAdapter { adapters[0] }
+    var peripheral: KernelAdapter { adapters[1] }
+
+    // MARK: Opening
+
+    /// Opens a raw HCI socket.
+    func openHCI(_ adapter: KernelAdapter, filter: HCISocketFilter? = .allEvents) async throws -> HCIUser {
+        let user = try await HCIUser(kernel, adapter.index, filter: filter)
+        atEnd { user.close() }
+        return user
+    }
+
+    /// Begins to connect.
+    func connect(
+        from adapter: BluetoothAddress, to peer: BluetoothAddress, channel: L2CAPChannel = .attribute,
+        options: L2CAPOptions = L2CAPOptions()
+    ) async throws -> ChannelEnd {
+        try await kernel.onLoop {
+            let events = SocketRecorder()
+            let socket = try kernel.connectL2CAP(to: peer, channel: channel, from: adapter, options: options) {
+                events.handle($0)
+            }
+            return keep(ChannelEnd(kernel: kernel, socket: socket, events: events))
+        }
+    }
+
+    /// Listens.
+    func listen(
+        on adapter: BluetoothAddress, channel: L2CAPChannel = .attribute, options: L2CAPOptions = L2CAPOptions()
+    ) async throws -> Listening {
+        try await kernel.onLoop {
+            let accepted = Journal<ChannelEnd>()
+            let listener = try kernel.listenL2CAP(channel: channel, on: adapter, options: options) { [self] socket in
+                let events = SocketRecorder()
+                accepted.add(keep(ChannelEnd(kernel: kernel, socket: socket, events: events)))
+                return { events.handle($0) }
+            }
+            atEnd { listener.close() }
+            return Listening(kernel: kernel, listener: listener, accepted: accepted)
+        }
+    }
+
+    private func keep(_ end: ChannelEnd) -> ChannelEnd {
+        end.events.attach(end.socket)
+        atEnd {
+            end.socket.close()
+            end.events.detach()
+        }
+        return end
+    }
+
+    /// Has the second adapter advertise, connectable.
+    func advertise(_ data: [UInt8] = [5, 9] + Array("seam".utf8)) async throws {
+        let connectableAndDiscoverable: [UInt8] = [3, 0, 0, 0]
+        _ = try await management.succeed(
+            .addAdvertising, on: peripheral,
+            [1] + connectableAndDiscoverable + [0, 0, 0, 0, UInt8(data.count), 0] + data)
+    }
+
+    /// A channel between the two adapters, from the first to the second.
+    func link(
+        channel: L2CAPChannel = .attribute, options: L2CAPOptions = L2CAPOptions()
+    ) async throws -> (central: ChannelEnd, peripheral: ChannelEnd) {
+        let listening = try await listen(on: peripheral.address, channel: channel, options: options)
+        try await advertise()
+        let central = try await connect(
+            from: self.central.address, to: peripheral.address, channel: listening.listener.channel, options: options)
+        try #require(await central.told { $0 == [.writable] } == [.writable])
+        let accepted = try #require(await listening.first())
+        return (central, accepted)
+    }
+}
+
+/// One end of a channel that writes down what it is told.
+struct ChannelEnd: Sendable {
+    let kernel: any BluetoothKernel
+    let socket: any L2CAPSocket
+    let events: SocketRecorder
+
+    /// What it was told, once that meets `condition`; nil if it never does.
+    func told(
+        limit: Duration = .seconds(60), until condition: @escaping @Sendable ([SocketRecorder.Entry]) -> Bool
+    ) async -> [SocketRecorder.Entry]? {
+        await events.journal.wait(on: kernel.loop, limit: limit, until: condition)
+    }
+
+    /// The packets it received, once there are `count`; nil if there never are.
+    func packets(_ count: Int) async -> [[UInt8]]? {
+        let events = events
+        let reached = await told { entries in
+            entries.reduce(0) { if case .packet = $1 { $0 + 1 } else { $0 } } >= count
+        }
+        return reached == nil ? nil : events.packets
+    }
+
+    /// The error it ended with; nil if it does not end.
+    func end() async -> KernelError? {
+        let entries = await told { if case .closed = $0.last { true } else { false } }
+        guard case .closed(let error) = entries?.last else { return nil }
+        return error
+    }
+
+    func send(_ packet: [UInt8]) async -> SendOutcome {
+        await kernel.onLoop { socket.send(packet) }
+    }
+
+    func close() async {
+        await kernel.onLoop { socket.close() }
+    }
+}
+
+/// A listening socket with the connections it accepted.
+struct Listening: Sendable {
+    let kernel: any BluetoothKernel
+    let listener: any L2CAPListener
+    let accepted: Journal<ChannelEnd>
+
+    /// The first connection accepted; nil if none comes.
+    func first() async -> ChannelEnd? {
+        await accepted.wait(on: kernel.loop) { !$0.isEmpty }?.first
+    }
+}
