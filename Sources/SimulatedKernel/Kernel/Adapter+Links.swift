@@ -1,0 +1,208 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+extension Adapter: ControllerHost {
+    func received(event: [UInt8]) {
+        for socket in kernel.hciSockets where socket.index == index { socket.offer(event) }
+    }
+
+    // MARK: Making links
+
+    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        discovery.heard(address, advertiser, isResponse: isResponse, rssi: rssi, on: self)
+        guard advertiser.isConnectable, !isResponse,
+            !connections.contains(where: { $0.state == .initiating })
+        else { return }
+        if autoConnected.contains(address), !connections.contains(where: { $0.peer == address }) {
+            connections.append(HostConnection(adapter: self, peer: address, isCentral: true))
+        }
+        guard let connection = connections.first(where: { $0.state == .searching && $0.peer == address }) else {
+            return
+        }
+        initiate(connection)
+    }
+
+    private func initiate(_ connection: HostConnection) {
+        connection.state = .initiating
+        // The event is still being handled; the kernel's commands follow it.
+        world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
+            guard let self, let connection, connection.state == .initiating, isRunning else { return }
+            stopScan()
+            createConnection(connection)
+        }
+    }
+
+    private func createConnection(_ connection: HostConnection) {
+        let parameters = keys.connectionParameters[connection.peer]
+            ?? LEConnectionParameters(
+                intervalMinimum: 0x18, intervalMaximum: 0x28, latency: 0, supervisionTimeout: 0x2A)
+        let peer = LEPeerAddress(connection.peer)
+        if controller.configuration.commands.connectFamily == .extended {
+            perform(
+                .leExtendedCreateConnection(
+                    LEExtendedCreateConnectionParameters(
+                        ownAddressType: ownAddressType, peer: peer,
+                        le1M: LEInitiatingParameters(scanInterval: 0x60, scanWindow: 0x60, parameters: parameters))))
+        } else {
+            perform(
+                .leCreateConnection(
+                    LECreateConnectionParameters(
+                        scanInterval: 0x60, scanWindow: 0x60, peer: peer, ownAddressType: ownAddressType,
+                        parameters: parameters)))
+        }
+        // The kernel gives up an attempt after 20 s.
+        connection.initiationTimer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
+            guard let self, let connection, connection.state == .initiating else { return }
+            cancelInitiation(of: connection)
+            remove(connection, error: .timedOut)
+        }
+    }
+
+    func cancelInitiation(of connection: HostConnection) {
+        connection.initiationTimer?.cancel()
+        guard connection.state == .initiating else { return }
+        connection.state = .ended
+        if controller.initiation != nil { perform(.leCreateConnectionCancel) }
+    }
+
+    func connected(_ end: LinkEnd) {
+        let connection: HostConnection
+        if end.isCentral, let waiting = connections.first(where: { $0.state == .initiating && $0.peer == end.peerAddress }) {
+            connection = waiting
+            connection.initiationTimer?.cancel()
+        } else {
+            connection = HostConnection(adapter: self, peer: end.peerAddress, isCentral: end.isCentral)
+            connections.append(connection)
+        }
+        connection.end = end
+        connection.state = .establishing
+        connection.isReported = true
+        deviceConnected(connection)
+        // The link is used once the features are known; until then it may still turn out not to be established.
+        perform(.leReadRemoteFeatures(end.handle))
+        resumeScanning()
+    }
+
+    /// After a link has come about, or has not: looks for others, and goes on with a discovery.
+    func resumeScanning() {
+        discovery.resume(on: self)
+        updatePassiveScan()
+    }
+
+    func receivedRemoteFeatures(_ end: LinkEnd) {
+        guard let connection = connection(of: end), connection.state == .establishing else { return }
+        connection.state = .connected
+        for socket in connection.channels { socket.linkReady(end) }
+        acceptFixedChannels(connection, end)
+        if connection.channels.isEmpty, connection.isCentral, !autoConnected.contains(connection.peer) {
+            connection.startDropTimer()
+        }
+    }
+
+    /// The newest listener of each fixed channel gets its channel of a new link, unless there is one already.
+    private func acceptFixedChannels(_ connection: HostConnection, _ end: LinkEnd) {
+        for listener in kernel.listeners where listener.matches(self) {
+            guard case .fixed = listener.channel,
+                !connection.channels.contains(where: { $0.channel == listener.channel })
+            else { continue }
+            let socket = L2CAPSocketState(
+                adapter: self, connection: connection, channel: listener.channel, options: listener.options)
+            connection.channels.append(socket)
+            socket.acceptedOn(end)
+            world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
+        }
+    }
+
+    func connection(of end: LinkEnd) -> HostConnection? {
+        connections.first { $0.end?.link === end.link }
+    }
+
+    // MARK: Data
+
+    func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+        guard let connection = connection(of: end),
+            let socket = connection.channels.first(where: { $0.key == channel })
+        else {
+            world.statistics.packetsWithoutChannel += 1
+            return
+        }
+        socket.arrived(packet)
+    }
+
+    func hasRoom(_ end: LinkEnd) {
+        connection(of: end)?.pump()
+    }
+
+    func openChannel(
+        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void
+    ) {
+        guard let connection = connection(of: end),
+            let listener = kernel.listeners.first(where: { $0.channel == .dynamic(psm: psm) && $0.matches(self) })
+        else { return completion(nil) }
+        let socket = L2CAPSocketState(
+            adapter: self, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
+        connection.channels.append(socket)
+        socket.key = key
+        socket.sendMTU = mtu
+        socket.acceptedOn(end)
+        world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
+        completion(socket.receiveMTU)
+    }
+
+    func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
+        guard let connection = connection(of: end),
+            let socket = connection.channels.first(where: { $0.key == key })
+        else { return }
+        connection.channels.removeAll { $0 === socket }
+        socket.fail(KernelError("recv", .connectionReset))
+        connection.channelsChanged()
+    }
+
+    // MARK: Ending links
+
+    func disconnected(_ end: LinkEnd, reason: HCIStatus) {
+        guard let connection = connection(of: end) else { return }
+        connection.end = nil
+        remove(connection, error: reason.errorNumber)
+        if connection.isReported { deviceDisconnected(connection, reason: reason) }
+        keys.linkEnded(connection, on: self)
+        advertising.resume(on: self)
+        updatePassiveScan()
+    }
+
+    /// Forgets a link or an attempt; its sockets end with `error`.
+    func remove(_ connection: HostConnection, error: ErrorNumber) {
+        connections.removeAll { $0 === connection }
+        connection.ended(with: error)
+        updatePassiveScan()
+    }
+}
+
+extension HCIStatus {
+    /// The number a socket is told for a link that ended for this reason (`bt_to_errno`).
+    var errorNumber: ErrorNumber {
+        switch rawValue {
+        case 0x01: return ErrorNumber(rawValue: 56)  // EBADRQC
+        case 0x02: return .notConnected
+        case 0x03: return .inputOutput
+        case 0x04, 0x3C: return .hostDown
+        case 0x05, 0x18: return .accessDenied
+        case 0x06: return ErrorNumber(rawValue: 52)  // EBADE
+        case 0x07: return .outOfMemory
+        case 0x08, 0x10: return .timedOut
+        case 0x09, 0x0A: return ErrorNumber(rawValue: 31)  // EMLINK
+        case 0x0B: return .alreadyInProgress
+        case 0x0C: return .busy
+        case 0x0D, 0x0E, 0x0F, 0x1B: return .connectionRefused
+        case 0x11, 0x20, 0x27, 0x29: return .operationNotSupported
+        case 0x12: return .invalidArgument
+        case 0x13, 0x14, 0x15: return .connectionReset
+        case 0x16: return .connectionAborted
+        case 0x17: return ErrorNumber(rawValue: 40)  // ELOOP
+        case 0x19, 0x1E, 0x23, 0x24, 0x25: return ErrorNumber(rawValue: 71)  // EPROTO
+        case 0x1A: return .protocolNotSupported
+        default: return .notImplemented
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+/// The kernel's side of an adapter: whether it is up, what is switched on, its links, and who has raw sockets of it.
+final class Adapter {
+    unowned let kernel: HostKernel
+    let index: UInt16
+    let controller: Controller
+    var world: World { kernel.world }
+
+    private(set) var isPluggedIn = true
+    private(set) var isUp = false
+    /// It is being pulled out.
+    private(set) var isLeaving = false
+    /// Until when the kernel holds a new adapter up to look at it, though nobody has powered it.
+    private var settlesAt: KernelInstant
+    var isSoftBlocked = false
+    var isHardBlocked = false
+
+    var isLEEnabled: Bool
+    var isBREDREnabled: Bool
+    var isConnectable = false
+    var isBondable = false
+    var isSSPEnabled = false
+    var isSecureConnectionsEnabled = false
+    var ioCapability: UInt8 = 3
+    var staticAddress: BluetoothAddress?
+    var localName = "simulated"
+
+    var connections: [HostConnection] = []
+    var discovery = Discovery()
+    var advertising = AdvertisingInstances()
+    var keys = KeyStore()
+    /// Those the kernel is to keep a link to by itself.
+    var autoConnected: [BluetoothAddress] = []
+
+    /// How long a raw command takes to the chip and back.
+    private static let commandLatency = Duration.microseconds(300)
+    /// How long the kernel keeps a new adapter up that nobody powers.
+    private static let settlingTime = Duration.seconds(2)
+
+    init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
+    {
+        self.kernel = kernel
+        self.index = index
+        self.controller = Controller(world: kernel.world, configuration: controller, address: address)
+        isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)
+        isBREDREnabled = controller.isDualMode
+        isSSPEnabled = false
+        settlesAt = isSettled ? kernel.world.now : kernel.world.now.advanced(by: Self.settlingTime)
+        self.controller.host = self
+    }
+
+    /// Up, and not taken away.
+    var isRunning: Bool { isUp && isPluggedIn }
+    var isBlocked: Bool { isSoftBlocked || isHardBlocked }
+    /// New, and held up by the kernel for a moment though not powered.
+    var isSettling: Bool { isPluggedIn && !isUp && world.now < settlesAt }
+
+    /// The address the adapter goes by: the static one where there is no public one, or where BR/EDR is off.
+    var identityAddress: BluetoothAddress {
+        if let staticAddress, controller.publicAddress.isZero || !isBREDREnabled { return staticAddress }
+        return controller.publicAddress
+    }
+
+    var ownAddressType: LEOwnAddressType { identityAddress.kind == .random ? .random : .public }
+
+    // MARK: Power
+
+    /// Powers the adapter on or off.
+    ///
+    /// - Parameter linkError: what sockets of links that end with it are told.
+    func setPowered(_ isOn: Bool, linkError: ErrorNumber = .connectionAborted, skipping socket: SocketState? = nil) {
+        guard isOn != isUp else { return }
+        if isOn {
+            isUp = true
+            settlesAt = world.now
+            controller.isRunning = true
+            if let staticAddress { controller.randomAddress = staticAddress }
+        } else {
+            endAllLinks(with: linkError)
+            discovery.stop(on: self, isTold: true)
+            isUp = false
+            controller.isRunning = false
+        }
+        settingsChanged(skipping: socket)
+        if isOn { advertising.resume(on: self) }
+    }
+
+    func setBlocked(soft: Bool, hard: Bool) {
+        isSoftBlocked = soft
+        isHardBlocked = hard
+        if isBlocked, isUp { setPowered(false, linkError: .connectionReset) }
+    }
+
+    private func endAllLinks(with error: ErrorNumber) {
+        for connection in connections { connection.adapterGone(error) }
+        connections = []
+    }
+
+    func unplugged() {
+        isLeaving = true
+        setPowered(false)
+        isPluggedIn = false
+        for socket in kernel.hciSockets where socket.index == index {
+            socket.fail(KernelError("recv", .brokenPipe))
+        }
+    }
+
+    // MARK: Commands
+
+    /// A command that a raw socket sends.
+    func sendRaw(_ command: HCICommand, packet: [UInt8]) {
+        for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
+        controller.emitSoon(after: Self.commandLatency) { $0.perform(command) }
+    }
+
+    /// A command of the kernel's own, answered at once; raw sockets see it and its answer like any other.
+    @discardableResult
+    func perform(_ command: HCICommand) -> HCIStatus {
+        // Those made by the kernel fit.
+        if let packet = try? command.packet() {
+            for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
+        }
+        return controller.perform(command)
+    }
+
+    // MARK: Scanning
+
+    private var scansExtended: Bool { controller.configuration.commands.scanFamily == .extended }
+
+    /// Switches a scan off, whoever switched it on.
+    func stopScan() {
+        guard controller.scan.isEnabled else { return }
+        if scansExtended {
+            perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false)))
+        } else {
+            perform(.leSetScanEnable(false, duplicates: .disabled))
+        }
+    }
+
+    func startScan(
+        _ type: LEScanType, interval: UInt16, window: UInt16, policy: LEScanFilterPolicy, filtersDuplicates: Bool
+    ) {
+        let timing = LEScanTiming(type: type, interval: interval, window: window)
+        let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
+        if scansExtended {
+            perform(
+                .leSetExtendedScanParameters(
+                    LEExtendedScanParameters(ownAddressType: ownAddressType, filterPolicy: policy, le1M: timing)))
+            perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
+        } else {
+            perform(
+                .leSetScanParameters(
+                    LEScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: policy)))
+            perform(.leSetScanEnable(true, duplicates: duplicates))
+        }
+    }
+
+    /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
+    func updatePassiveScan() {
+        guard isRunning, !discovery.isOn, !connections.contains(where: { $0.state == .initiating }) else { return }
+        let wanted = connections.filter { $0.state == .searching }.map(\.peer)
+        guard !wanted.isEmpty || !autoConnectCandidates.isEmpty else {
+            stopScan()
+            return
+        }
+        stopScan()
+        for entry in controller.acceptList { perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
+        for peer in wanted + autoConnectCandidates { perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
+        startScan(.passive, interval: 0x60, window: 0x60, policy: .acceptList, filtersDuplicates: true)
+    }
+
+    private var autoConnectCandidates: [BluetoothAddress] {
+        autoConnected.filter { address in !connections.contains { $0.peer == address } }
+    }
+}

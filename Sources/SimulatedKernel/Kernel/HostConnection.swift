@@ -1,0 +1,132 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+/// The kernel's view of one link, from the first wish for it to its end (`hci_conn` with its `l2cap_conn`).
+final class HostConnection {
+    enum State {
+        /// Waiting for an advertisement of the peer.
+        case searching
+        /// The controller is connecting.
+        case initiating
+        /// Linked; the peer's features are being asked for.
+        case establishing
+        /// In use.
+        case connected
+        case ended
+    }
+
+    unowned let adapter: Adapter
+    /// The address the kernel knows the peer by: the one on the air, or after bonding its identity.
+    var peer: BluetoothAddress
+    let isCentral: Bool
+    var state = State.searching
+    var end: LinkEnd?
+    /// The sockets, oldest first.
+    var channels: [L2CAPSocketState] = []
+    var initiationTimer: ScheduledEvent?
+    /// Whether Device Connected was sent for it.
+    var isReported = false
+    /// Why it ends, where the kernel knows better than the link's own reason.
+    var pairing: Pairing?
+    private var dropTimer: ScheduledEvent?
+    /// What sockets left behind when they were closed.
+    private var unsent: [(ChannelKey, [UInt8])] = []
+    /// Whose turn it is to send.
+    private var turn = 0
+
+    /// How long a link, or an attempt at one, outlives the last that used it.
+    private static let dropDelay = Duration.seconds(2)
+
+    init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
+        self.adapter = adapter
+        self.peer = peer
+        self.isCentral = isCentral
+    }
+
+    /// Moves packets from sockets to the controller as long as it takes them, each socket in turn.
+    func pump() {
+        guard let end, state == .connected else { return }
+        while end.hasRoom, !unsent.isEmpty {
+            let (key, packet) = unsent.removeFirst()
+            end.send(.data(key, packet))
+        }
+        var silent = 0
+        while end.hasRoom, silent < channels.count {
+            turn = (turn + 1) % channels.count
+            if channels[turn].sendNext(over: end) { silent = 0 } else { silent += 1 }
+        }
+        for socket in channels { socket.writabilityChanged() }
+    }
+
+    /// A socket was closed by its program.
+    func close(_ socket: L2CAPSocketState) {
+        guard channels.contains(where: { $0 === socket }) else { return }
+        channels.removeAll { $0 === socket }
+        if let end, state == .connected {
+            while let packet = socket.takeUnsent() { unsent.append((socket.key, packet)) }
+            pump()
+            if case .dynamic = socket.key {
+                let key = socket.key
+                end.send(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
+            }
+        }
+        channelsChanged()
+    }
+
+    func channelsChanged() {
+        guard channels.isEmpty else { return }
+        startDropTimer()
+    }
+
+    func startDropTimer() {
+        dropTimer?.cancel()
+        dropTimer = adapter.world.schedule(after: Self.dropDelay) { [weak self] in
+            guard let self, channels.isEmpty, !adapter.autoConnected.contains(peer) else { return }
+            switch state {
+            case .searching: adapter.remove(self, error: .connectionAborted)
+            case .initiating:
+                adapter.cancelInitiation(of: self)
+                adapter.remove(self, error: .connectionAborted)
+            case .establishing, .connected:
+                end.map { _ = self.adapter.perform(.disconnect($0.handle, reason: .remoteUserTerminatedConnection)) }
+            case .ended: break
+            }
+        }
+    }
+
+    func join(_ socket: L2CAPSocketState) {
+        dropTimer?.cancel()
+        channels.append(socket)
+    }
+
+    // MARK: Ending
+
+    /// The link is down, or the attempt was given up.
+    func ended(with error: ErrorNumber) {
+        state = .ended
+        dropTimer?.cancel()
+        initiationTimer?.cancel()
+        adapter.world.statistics.packetsLostWithLink += unsent.count
+        unsent = []
+        let error = pairing?.linkEnded() ?? error
+        pairing = nil
+        let sockets = channels
+        channels = []
+        for socket in sockets { socket.linkEnded(error) }
+    }
+
+    /// The adapter goes down or away, and takes the link with it.
+    func adapterGone(_ error: ErrorNumber) {
+        guard state != .ended else { return }
+        let end = end
+        self.end = nil
+        ended(with: error)
+        if isReported { adapter.deviceDisconnected(self, reason: .connectionTerminatedByLocalHost) }
+        // Switched off, the kernel says good-bye; pulled out, it cannot.
+        guard let end, !adapter.isLeaving else { return }
+        end.link.end(
+            centralReason: end.isCentral ? .connectionTerminatedByLocalHost : .remoteDevicePoweringOff,
+            peripheralReason: end.isCentral ? .remoteDevicePoweringOff : .connectionTerminatedByLocalHost)
+    }
+}

@@ -1,0 +1,65 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+extension HostKernel {
+    /// What `bind` and `connect` do.
+    func connect(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from source: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> L2CAPSocketState {
+        try check(channel)
+        guard let adapter = route(from: source, to: peer) else {
+            let isSettling = adapters.contains {
+                $0.isSettling && (source.isZero || $0.controller.publicAddress == source)
+            }
+            throw KernelError("connect", isSettling ? .connectionRefused : .hostUnreachable)
+        }
+        guard adapter.controller.configuration.hasLE else { throw KernelError("connect", .operationNotSupported) }
+        guard adapter.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
+        let existing = adapter.connections.first { $0.peer == peer && $0.state != .ended }
+        if case .fixed = channel, existing?.channels.contains(where: { $0.channel == channel }) == true {
+            throw KernelError("connect", .busy)
+        }
+        let connection = existing ?? HostConnection(adapter: adapter, peer: peer, isCentral: true)
+        let socket = L2CAPSocketState(
+            adapter: adapter, connection: connection, channel: channel, options: options, handler: handler)
+        connection.join(socket)
+        socket.startConnecting(timeout: options.connectTimeout)
+        if existing == nil {
+            adapter.connections.append(connection)
+            adapter.updatePassiveScan()
+        } else if connection.state == .connected, let end = connection.end {
+            socket.linkReady(end)
+        }
+        return socket
+    }
+
+    /// What `bind` and `listen` do.
+    func listen(
+        channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions, _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> ListenerState {
+        try check(channel)
+        var channel = channel
+        if case .dynamic(let psm) = channel {
+            if psm != 0, psm < 0x80, !conditions.hasNetBindService { throw KernelError("bind", .accessDenied) }
+            // The kernel picks a service number where none is given, and gives each to one listener.
+            let taken = listeners.map(\.channel)
+            if psm == 0 {
+                guard let free = (0x80...0xFF).first(where: { !taken.contains(.dynamic(psm: $0)) }) else {
+                    throw KernelError("bind", .invalidArgument)
+                }
+                channel = .dynamic(psm: free)
+            } else if listeners.contains(where: { $0.channel == channel && $0.source == source }) {
+                throw KernelError("bind", ErrorNumber(rawValue: 98))  // EADDRINUSE
+            }
+        }
+        return ListenerState(kernel: self, channel: channel, source: source, options: options, accept: accept)
+    }
+
+    private func check(_ channel: L2CAPChannel) throws(KernelError) {
+        switch channel {
+        case .fixed(let identifier): if identifier != 4 { throw KernelError("bind", .invalidArgument) }
+        case .dynamic(let psm): if psm > 0xFF { throw KernelError("bind", .invalidArgument) }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import BluetoothKernel
+
+/// Packets that wait, first first; taking one out costs no copying of the rest.
+struct PacketQueue {
+    private var packets: [[UInt8]] = []
+    private var first = 0
+
+    var isEmpty: Bool { first == packets.count }
+    var count: Int { packets.count - first }
+
+    mutating func append(_ packet: [UInt8]) {
+        packets.append(packet)
+    }
+
+    mutating func popFirst() -> [UInt8]? {
+        guard !isEmpty else { return nil }
+        let packet = packets[first]
+        packets[first] = []
+        first += 1
+        if first == packets.count || first >= 64 && first * 2 >= packets.count {
+            packets.removeFirst(first)
+            first = 0
+        }
+        return packet
+    }
+}
+
+/// How the kernel counts socket buffers.
+enum SocketBuffer {
+    /// What SO_SNDBUF and SO_RCVBUF are when nobody sets them, and the most an unprivileged process can ask for.
+    static let defaultBytes = 212_992
+    /// The least a socket's send buffer can be made.
+    static let minimumSendBytes = 4_608
+    /// The least a socket's receive buffer can be made.
+    static let minimumReceiveBytes = 2_304
+
+    /// What a packet costs: its data with headers in a block of a power of two, 512 at least, and the kernel's
+    /// description of it.
+    static func cost(of byteCount: Int) -> Int {
+        let wanted = byteCount + 12 + 320
+        var block = 512
+        while block < wanted { block *= 2 }
+        return block + 256
+    }
+
+    /// The kernel doubles what is asked for.
+    static func bytes(asked: Int?, minimum: Int, isForced: Bool) -> Int {
+        guard let asked else { return defaultBytes }
+        let bounded = min(max(0, asked), isForced ? Int(Int32.max / 2) : defaultBytes)
+        return max(minimum, 2 * bounded)
+    }
+}
+
+/// What the simulated kernel knows of a socket.
+class SocketState {
+    let identifier: Int
+    unowned let world: World
+    var handler: SocketHandler?
+    private(set) var inbox = PacketQueue()
+    private var inboxCost = 0
+    var inboxLimit = SocketBuffer.defaultBytes
+    private var isReading = true
+    private var isReadableAnnounced = false
+    private var wantsWritable = false
+    private var isWritableAnnounced = false
+    /// Why the socket has ended.
+    private(set) var endError: KernelError?
+    /// Whether a call has taken the error, which happens once.
+    private var isErrorTaken = false
+    private(set) var isEndTold = false
+    private(set) var isClosed = false
+
+    init(world: World, handler: SocketHandler?) {
+        self.world = world
+        self.handler = handler
+        identifier = world.makeIdentifier()
+        world.sockets[identifier] = self
+    }
+
+    // MARK: What the kinds of socket decide
+
+    /// Whether a packet can be sent, or enough of them that the kernel says so.
+    var isWritable: Bool { true }
+
+    /// Takes a packet to be sent; only asked while the socket is open and has not ended.
+    func takeOutgoing(_ packet: [UInt8]) -> SendOutcome { .failed(KernelError("send", .notConnected)) }
+
+    /// The program has closed the socket.
+    func didClose() {}
+
+    // MARK: Calls
+
+    func send(_ packet: [UInt8]) -> SendOutcome {
+        guard !isClosed else { return .failed(KernelError("send", .notConnected)) }
+        if let error = endError {
+            guard !isErrorTaken, !isEndTold else { return .failed(KernelError("send", .notConnected)) }
+            isErrorTaken = true
+            return .failed(KernelError("send", error.number))
+        }
+        return takeOutgoing(packet)
+    }
+
+    /// Takes a packet out; nil when there is none, with the outcome to report.
+    func receive() -> (packet: [UInt8]?, outcome: ReceiveOutcome) {
+        guard !isClosed else { return (nil, .failed(KernelError("recv", .notConnected))) }
+        // The error of the end comes before what is still queued.
+        if let error = endError, !isErrorTaken, !isEndTold {
+            isErrorTaken = true
+            return (nil, .failed(KernelError("recv", error.number)))
+        }
+        if let packet = inbox.popFirst() {
+            inboxCost -= SocketBuffer.cost(of: packet.count)
+            return (packet, .packet)
+        }
+        return (nil, endError == nil ? .wouldBlock : .failed(KernelError("recv", .notConnected)))
+    }
+
+    func notifyWhenWritable() {
+        guard !isClosed, endError == nil else { return }
+        wantsWritable = true
+        writabilityChanged()
+    }
+
+    func setReading(_ isOn: Bool) {
+        isReading = isOn
+        announceReadable()
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        if let handler { world.released.append(handler) }
+        handler = nil
+        world.sockets[identifier] = nil
+        didClose()
+    }
+
+    // MARK: What happens to it
+
+    /// Puts a packet into the receive buffer; says whether there was room.
+    @discardableResult
+    func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
+        guard !isClosed, endError == nil else { return false }
+        guard hasCredits || inboxCost < inboxLimit else { return false }
+        inboxCost += SocketBuffer.cost(of: packet.count)
+        inbox.append(packet)
+        announceReadable()
+        return true
+    }
+
+    /// Ends the socket: it is told, and sends and receives nothing new.
+    func fail(_ error: KernelError) {
+        guard !isClosed, endError == nil else { return }
+        endError = error
+        world.outputs.append(.socket(identifier, .closed(error)))
+    }
+
+    /// Asks for a writable event without having been asked to, as for a connection that came about.
+    func announceWritable() {
+        wantsWritable = true
+        writabilityChanged()
+    }
+
+    /// To be called whenever the socket may have become writable.
+    func writabilityChanged() {
+        guard wantsWritable, isWritable, !isWritableAnnounced, !isClosed, endError == nil else { return }
+        isWritableAnnounced = true
+        world.outputs.append(.socket(identifier, .writable))
+    }
+
+    func announceReadable() {
+        guard isReading, !inbox.isEmpty, !isReadableAnnounced, !isClosed, endError == nil else { return }
+        isReadableAnnounced = true
+        world.outputs.append(.socket(identifier, .readable))
+    }
+
+    // MARK: Telling
+
+    /// Takes over the handler of a socket that was accepted, and tells it what has happened so far.
+    func install(_ handler: @escaping SocketHandler) {
+        guard !isClosed else {
+            world.released.append(handler)
+            return
+        }
+        self.handler = handler
+        announceReadable()
+        if let endError, !isEndTold { world.outputs.append(.socket(identifier, .closed(endError))) }
+    }
+
+    /// Whom to tell an event now that it is its turn; nil when it is no longer true.
+    func handler(for event: SocketEvent) -> SocketHandler? {
+        switch event {
+        case .readable:
+            isReadableAnnounced = false
+            return isReading && !inbox.isEmpty && endError == nil ? handler : nil
+        case .writable:
+            isWritableAnnounced = false
+            guard isWritable, endError == nil else { return nil }
+            wantsWritable = false
+            return handler
+        case .closed:
+            guard !isEndTold else { return nil }
+            isEndTold = true
+            return handler
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+/// A simulated peripheral's end of a link.
+public struct SimulatedLink: Sendable {
+    /// The band it is on.
+    public let radio: SimulatedRadio
+    let identifier: Int
+
+    private func withEnd<Result: Sendable>(_ body: @Sendable (LinkEnd) -> Result) -> Result? {
+        radio.withWorld { [identifier] world in world.peripheralEnds[identifier].map(body) }
+    }
+
+    /// The central's address; zero after the end.
+    public var peer: BluetoothAddress { withEnd { $0.peerAddress } ?? .zero }
+
+    /// How the link is protected.
+    public var security: LinkSecurity { withEnd { $0.link.security } ?? LinkSecurity(level: .low, keySize: 0) }
+
+    /// Sends a packet, by default to the Attribute Protocol's channel.
+    ///
+    /// The controller takes a dozen packets; after that the call answers ``SendOutcome/wouldBlock`` until some were sent.
+    @discardableResult
+    public func send(_ packet: [UInt8], on channel: L2CAPChannel = .attribute) -> SendOutcome {
+        withEnd { end -> SendOutcome in
+            guard !end.link.isEnded else { return .failed(KernelError("send", .notConnected)) }
+            guard end.hasRoom else { return .wouldBlock }
+            guard let key = end.key(of: channel) else { return .failed(KernelError("send", .notConnected)) }
+            end.send(.data(key, packet))
+            return .sent
+        } ?? .failed(KernelError("send", .notConnected))
+    }
+
+    /// Asks for one ``SimulatedLinkHandler/writable(_:)`` as soon as a packet can be sent.
+    public func notifyWhenWritable() {
+        _ = withEnd { end in
+            end.side.wantsRoom = true
+            if end.hasRoom { end.side.node.hasRoom(end) }
+        }
+    }
+
+    /// Ends the link at its next connection event.
+    public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
+        _ = withEnd { $0.disconnect(reason: reason) }
+    }
+}
+
+extension LinkEnd {
+    /// The key of a channel that a peripheral knows by its name.
+    fileprivate func key(of channel: L2CAPChannel) -> ChannelKey? {
+        switch channel {
+        case .fixed(let identifier): return .fixed(identifier)
+        case .dynamic(let psm):
+            return (side.node as? PeripheralNode)?.channels.filter { $0.value == psm }.map(\.key).first
+        }
+    }
+}
+
+extension SimulatedRadio {
+    /// Tells the program of a peripheral what has happened on one of its links.
+    func deliver(_ event: PeripheralEvent, toPeripheralAt identifier: Int) {
+        let link = SimulatedLink(radio: self, identifier: identifier)
+        if case .connected = event {
+            let make = withWorld { ($0.peripheralEnds[identifier]?.side.node as? PeripheralNode)?.makeHandler }
+            guard let handler = make?(link) else { return }
+            withWorld { world in
+                if let end = world.peripheralEnds[identifier] {
+                    end.side.handler = handler
+                } else {
+                    world.released.append(handler)
+                }
+            }
+            return
+        }
+        let handler = withWorld { $0.peripheralEnds[identifier]?.side.handler }
+        switch event {
+        case .connected: break
+        case .received(let channel, let packet): handler?.received(packet.span.bytes, on: channel, of: link)
+        case .writable: handler?.writable(link)
+        case .securityChanged(let security): handler?.securityChanged(security, of: link)
+        case .disconnected(let reason):
+            handler?.disconnected(link, reason: reason)
+            withWorld { world in
+                guard let end = world.peripheralEnds.removeValue(forKey: identifier) else { return }
+                if let handler = end.side.handler { world.released.append(handler) }
+                end.side.handler = nil
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import BluetoothKernel
+import Synchronization
+
+/// A simulation came to a stand: what the program waits for will never happen.
+public struct SimulationStalled: Error, Sendable, CustomStringConvertible {
+    /// Why it is known that nothing more will happen.
+    public enum Reason: Sendable, Equatable {
+        /// Nothing is ready and nothing has a deadline.
+        case nothingScheduled
+        /// The virtual time that was allowed has passed.
+        case limitReached
+    }
+
+    /// Why it is known.
+    public var reason: Reason
+    /// The virtual moment at which the simulation stood.
+    public var moment: KernelInstant
+    /// What is still open in the simulated kernels, one line each.
+    public var open: [String]
+
+    /// Names the moment and what is still open.
+    public var description: String {
+        let time = Duration.nanoseconds(moment.nanoseconds)
+        let what =
+            reason == .nothingScheduled
+            ? "an await would never end: nothing is ready and nothing has a deadline" : "the time allowed has passed"
+        let list = open.isEmpty ? "nothing is open" : "open: " + open.joined(separator: "; ")
+        return "simulation stalled at \(time): \(what); \(list)"
+    }
+}
+
+extension SimulatedRadio {
+    /// Runs `body` as a task on the radio's loop and lets time pass until it returns.
+    ///
+    /// In virtual time the clock moves only while `body`, and everything else on the loop, waits. Where it does not run
+    /// at all, nothing is simulated. Work that `body` hands to threads of its own is not seen by the virtual clock.
+    /// - Parameters:
+    ///   - limit: how much virtual time it may take; ignored in real time.
+    ///   - stallGrace: how much real time has to pass without anything happening before the simulation counts as
+    ///     stalled, since somebody outside the loop might still add to it.
+    ///   - body: the story.
+    /// - Throws: what `body` throws; ``SimulationStalled`` when it waits for something that will never happen or that
+    ///   takes longer than `limit`. It is then cancelled, and if it does not end by that, abandoned.
+    public func run<Result: Sendable>(
+        limit: Duration = .seconds(3600), stallGrace: Duration = .seconds(5),
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let story = Story<Result>()
+        virtualTime?.onStall(after: stallGrace, story.identifier) { story.stall(.nothingScheduled) }
+        defer { virtualTime?.removeStallHandler(story.identifier) }
+        let task = Task(executorPreference: loop) { [loop, virtualTime] in
+            virtualTime?.resumeTime()
+            // One that only ends when it is cancelled has time to do so; after that it is given up.
+            let timers = [loop.makeTimer { story.stall(.limitReached) }, loop.makeTimer { story.stall(.limitReached) }]
+            if virtualTime != nil {
+                timers[0].set(after: limit)
+                timers[1].set(after: limit + .seconds(60))
+            }
+            let result: Swift.Result<Result, any Error>
+            do {
+                result = .success(try await body())
+            } catch {
+                result = .failure(error)
+            }
+            for timer in timers { timer.cancel() }
+            // From here on time stands still again.
+            if story.finish(result) { virtualTime?.pauseTime() }
+        }
+        story.start(task)
+        let outcome = await withTaskCancellationHandler {
+            await story.outcome()
+        } onCancel: {
+            task.cancel()
+        }
+        switch outcome {
+        case .finished(let result): return try result.get()
+        case .stalled(let reason, let isAbandoned):
+            // Otherwise the story itself has stopped time.
+            if isAbandoned { virtualTime?.pauseTime() }
+            throw SimulationStalled(reason: reason, moment: now, open: withWorld { $0.openThings })
+        }
+    }
+}
+
+/// The course of one ``SimulatedRadio/run(limit:stallGrace:_:)``.
+private final class Story<Success: Sendable>: Sendable {
+    enum Outcome: Sendable {
+        case finished(Swift.Result<Success, any Error>)
+        case stalled(SimulationStalled.Reason, isAbandoned: Bool)
+    }
+
+    private struct State {
+        var task: Task<Void, Never>?
+        var outcome: Outcome?
+        var stall: SimulationStalled.Reason?
+        var waiter: CheckedContinuation<Outcome, Never>?
+
+        mutating func end(_ outcome: Outcome) -> CheckedContinuation<Outcome, Never>? {
+            guard self.outcome == nil else { return nil }
+            self.outcome = outcome
+            defer { waiter = nil }
+            return waiter
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var identifier: ObjectIdentifier { ObjectIdentifier(self) }
+
+    func start(_ task: Task<Void, Never>) {
+        state.withLock { $0.task = task }
+    }
+
+    /// The body has ended; false when it had been given up before.
+    func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
+        let (waiter, outcome, isFirst) = state.withLock { state in
+            let outcome = state.stall.map { Outcome.stalled($0, isAbandoned: false) } ?? .finished(result)
+            let isFirst = state.outcome == nil
+            return (state.end(outcome), outcome, isFirst)
+        }
+        waiter?.resume(returning: outcome)
+        return isFirst
+    }
+
+    /// The first time the body is cancelled, so that it can end; the second time it is given up.
+    func stall(_ reason: SimulationStalled.Reason) {
+        let (waiter, outcome, task) = state.withLock { state in
+            guard let first = state.stall else {
+                state.stall = reason
+                return (nil as CheckedContinuation<Outcome, Never>?, nil as Outcome?, state.task)
+            }
+            let outcome = Outcome.stalled(first, isAbandoned: true)
+            return (state.end(outcome), outcome, nil)
+        }
+        task?.cancel()
+        if let outcome { waiter?.resume(returning: outcome) }
+    }
+
+    func outcome() async -> Outcome {
+        await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiter = continuation }
+                return state.outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+    }
+}
+
+extension SimulatedRadio {
+    /// Waits until `duration` has passed on the radio's clock.
+    ///
+    /// Throws when the task is cancelled meanwhile.
+    public func sleep(for duration: Duration) async throws(CancellationError) {
+        let nap = Nap()
+        let timer = loop.makeTimer { nap.end() }
+        timer.set(after: duration)
+        await withTaskCancellationHandler {
+            await nap.wait()
+        } onCancel: {
+            nap.end()
+        }
+        timer.cancel()
+        if Task.isCancelled { throw CancellationError() }
+    }
+}
+
+/// Something to wait for that happens once.
+private final class Nap: Sendable {
+    private struct State {
+        var isOver = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func end() {
+        let waiter = state.withLock { state in
+            state.isOver = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiter = continuation }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+import Synchronization
+
+/// The one thread of a loop: started once, detached, known by its identity.
+final class LoopThread: Sendable {
+    private final class Start: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+    }
+
+    /// The running thread's `pthread_t`; zero, which no running thread has, before it starts.
+    private let identity = Atomic<UInt>(0)
+
+    /// Whether the caller runs on this thread.
+    var isCurrent: Bool {
+        UInt(pthread_self()) == identity.load(ordering: .acquiring)
+    }
+
+    /// Starts the thread, which calls `body` once and ends.
+    func start(_ body: @escaping @Sendable () -> Void) {
+        let start = Start { [self] in
+            identity.store(UInt(pthread_self()), ordering: .releasing)
+            body()
+            identity.store(0, ordering: .releasing)
+        }
+        var thread = pthread_t()
+        let result = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            }, Unmanaged.passRetained(start).toOpaque())
+        // A process that cannot have one more thread cannot simulate anything; there is no caller to tell.
+        precondition(result == 0, "pthread_create failed with \(result)")
+        pthread_detach(thread)
+    }
+}
+
+/// A flag that one thread waits for, until it is raised or a moment has come.
+///
+/// Unchecked because of the two pointers: they never change, what they point to is only given to the pthread calls,
+/// which synchronise themselves, and `isRaised` is read and written between lock and unlock of `mutex` alone.
+final class WakeSignal: @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private var isRaised = false
+
+    init() {
+        mutex = .allocate(capacity: 1)
+        mutex.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(mutex, nil)
+        condition = .allocate(capacity: 1)
+        condition.initialize(to: pthread_cond_t())
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        condition.deallocate()
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Raises the flag.
+    func raise() {
+        pthread_mutex_lock(mutex)
+        isRaised = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Lowers the flag and says whether it was raised, without waiting.
+    func take() -> Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        defer { isRaised = false }
+        return isRaised
+    }
+
+    /// Waits for the flag, lowers it, and returns true; false when `deadline` (nil: never) on the monotonic clock came.
+    @discardableResult
+    func wait(untilNanoseconds deadline: Int64?) -> Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while !isRaised {
+            guard let deadline else {
+                pthread_cond_wait(condition, mutex)
+                continue
+            }
+            var moment = timespec()
+            moment.tv_sec = Int(max(0, deadline) / 1_000_000_000)
+            moment.tv_nsec = Int(max(0, deadline) % 1_000_000_000)
+            if pthread_cond_timedwait(condition, mutex, &moment) == ETIMEDOUT { break }
+        }
+        defer { isRaised = false }
+        return isRaised
+    }
+}
+
+/// The system's monotonic clock in nanoseconds.
+func monotonicNanoseconds() -> Int64 {
+    var moment = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &moment)
+    return Int64(moment.tv_sec) &* 1_000_000_000 &+ Int64(moment.tv_nsec)
+}
