@@ -23,37 +23,47 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
 
 /// The options that every program takes, before or after the subcommand.
 public struct CommonOptions: ParsableArguments, Sendable {
+    /// Whether to run on the simulated radio.
     @Flag(help: "Run on a simulated radio with a LINBLE and some beacons; needs no Bluetooth at all.")
     public var simulate = false
 
+    /// Which adapter.
     @Option(name: [.short, .long], help: "The adapter: hci0, 0 or its address. Without it, the first one.")
     public var adapter: String?
 
+    /// The device's name.
     @Option(name: [.short, .long], help: "The device's advertised name.")
     public var name: String?
 
+    /// The device's address.
     @Option(name: [.short, .long], help: "The device's address, such as C0:98:E5:12:34:56.")
     public var address: String?
 
+    /// The kind of the address.
     @Option(help: "The kind of the address: auto (take it from the advertisement), public or random.")
     public var addressType = AddressTypeOption.auto
 
+    /// How long it may take, in seconds.
     @Option(
         name: [.short, .long],
         help: ArgumentHelp("How long it may take: to find the device, and for each answer.", valueName: "seconds"))
     public var timeout: Double?
 
+    /// Whether results are JSON Lines.
     @Flag(help: "Print results as JSON Lines.")
     public var json = false
 
+    /// Whether an adapter that is off is powered on.
     @Flag(
         inversion: .prefixedNo, exclusivity: .chooseLast,
         help: "Power the adapter on when it is off. It stays on afterwards.")
     public var powerOn = true
 
+    /// Whether colours are forbidden.
     @Flag(help: "No colours. They are also off with NO_COLOR, TERM=dumb, and where the output is no terminal.")
     public var noColor = false
 
+    /// How often -v was given.
     @Flag(name: [.short, .long], help: "Tell what happens; twice: in detail.")
     public var verbose: Int
 
