@@ -28,7 +28,7 @@ public struct CommonOptions: ParsableArguments, Sendable {
     public var simulate = false
 
     /// Which adapter.
-    @Option(name: [.short, .long], help: "The adapter: hci0, 0 or its address. Without it, the first one.")
+    @Option(name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address. Without it, the first one.")
     public var adapter: String?
 
     /// The device's name.

@@ -53,7 +53,7 @@ public struct Table: Sendable {
 }
 
 /// How far something has come, drawn on standard error where that is a terminal.
-public struct ProgressBar: ~Copyable {
+public final class ProgressBar {
     private let label: String
     private let total: Int
     private let style: Style
@@ -68,7 +68,7 @@ public struct ProgressBar: ~Copyable {
     }
 
     /// Draws that `done` bytes are through; at most ten times a second.
-    public mutating func update(_ done: Int) {
+    public func update(_ done: Int) {
         guard style.isTerminal else { return }
         let now = ContinuousClock.now
         if let lastDrawing, now - lastDrawing < .milliseconds(100), done < total { return }
