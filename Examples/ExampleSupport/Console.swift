@@ -19,6 +19,9 @@ public struct Console: Sendable {
         messages = Style(descriptor: STDERR_FILENO, isAllowed: !options.noColor)
     }
 
+    /// How many character cells standard output has, if it is a terminal.
+    public var size: (width: Int, height: Int) { terminalSize(of: STDOUT_FILENO) }
+
     /// Writes a line of results.
     public func result(_ line: String) {
         writeAll(line + "\n", to: STDOUT_FILENO)
@@ -106,11 +109,11 @@ public struct Style: Sendable {
     public func cyan(_ text: String) -> String { paint(text, "36") }
 }
 
-/// The number of character cells of a terminal's line, 80 where it cannot be told.
-func terminalWidth(of descriptor: Int32) -> Int {
+/// How many character cells a terminal has; 80 by 24 where it cannot be told.
+func terminalSize(of descriptor: Int32) -> (width: Int, height: Int) {
     var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-    return Int(size.ws_col)
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+    return (Int(size.ws_col), Int(size.ws_row))
 }
 
 /// What to do with a string that a device sent before it goes to a terminal: control characters are shown, not obeyed.

@@ -77,7 +77,7 @@ public final class ProgressBar {
         let seconds = (now - start) / .seconds(1)
         let rate = seconds > 0 ? Double(done) / seconds : 0
         let text = " \(Int(share * 100)) %  \(done)/\(total) B  \(formatRate(rate))"
-        let width = max(10, min(40, terminalWidth(of: STDERR_FILENO) - label.count - text.count - 4))
+        let width = max(10, min(40, terminalSize(of: STDERR_FILENO).width - label.count - text.count - 4))
         let filled = Int(share * Double(width))
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
         writeAll("\r\(label) \(style.cyan(bar))\(text)\u{1B}[K", to: STDERR_FILENO)

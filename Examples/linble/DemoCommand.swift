@@ -27,7 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
             let device = try common.uartDevice()
             let story = Story(console)
             try await common.withAdapter(console) { adapter in
-                let information = try await adapter.information()
+                let information = adapter.information
                 story.step(
                     "Adapter",
                     "\(information.name)  \(information.address)"

@@ -77,6 +77,9 @@ final class TurnQueue: Sendable {
 
     private let state = Mutex(State())
 
+    /// How many wait, those included that have given up since.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
     /// Waits for the turn; false when the task is cancelled first. Whoever got it calls ``leave()``.
     func enter(isolation: isolated (any Actor)? = #isolation) async -> Bool {
         let waiter = state.withLock { state -> OneShot<Bool>? in

@@ -41,7 +41,7 @@ public actor UARTConnection {
 
     init(
         connection: Connection, profile: UARTProfile, toDevice: RemoteCharacteristic, isWrittenByRequest: Bool,
-        subscription: Subscription, options: UARTOptions
+        subscription: BoundedStream<[UInt8]>, options: UARTOptions
     ) {
         self.connection = connection
         self.profile = profile

@@ -20,7 +20,7 @@ public indirect enum UARTDevice: Hashable, Sendable {
         case .address(let address): advertisement.address == address
         case .addressOfAnyKind(let address): advertisement.address?.value == address.value
         case .advertisedService:
-            advertisement.data.serviceUUIDs.contains { uuid in profiles.contains { $0.service == uuid } }
+            profiles.contains { advertisement.data.containsService($0.service) }
         case .any(let devices): devices.contains { $0.matches(advertisement, profiles: profiles) }
         }
     }
