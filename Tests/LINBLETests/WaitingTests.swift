@@ -113,12 +113,11 @@ import Testing
     }
 
     @Test func aReadEndsByTimeAndByCancellationAndLosesNothing() async throws {
-        let buffer = buffer()
+        let (buffer, loop) = (buffer(), loop)
         #expect(
             await code { () async throws(BluetoothError) in
                 try await buffer.read(until: loop.now.advanced(by: .milliseconds(1)), on: loop)
             } == .timedOut)
-        let loop = loop
         let task = Task { () -> BluetoothError.Code? in
             do throws(BluetoothError) {
                 _ = try await buffer.read(until: nil, on: loop)
