@@ -1,0 +1,38 @@
+import BluetoothLE
+
+extension CommonOptions {
+    /// Opens the adapter that -i names on the simulated radio or on the real one, powers it on unless --no-power-on was
+    /// given, runs `body` and closes it.
+    public func withAdapter<Value: Sendable>(
+        _ console: Console, _ body: @Sendable (Adapter) async throws -> Value
+    ) async throws -> Value {
+        let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
+        let adapter = try await Adapter.open(
+            selector, power: powerOn ? .powerOn : .leave, on: try makeKernel())
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
+        await adapter.close()
+        return try result.get()
+    }
+
+    /// The simulated radio with --simulate; nil for the real one.
+    public func makeKernel() throws -> (any BluetoothKernel)? {
+        nil
+    }
+}
+
+/// Runs `body` and cancels it after `limit`; nil when that happened.
+public func withTimeLimit<Value: Sendable>(
+    _ limit: Duration?, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+    guard let limit else { return try await body() }
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(for: limit)
+            return nil
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+    }
+}

@@ -1,0 +1,130 @@
+import Glibc
+
+/// Where a program writes: results to standard output, everything else to standard error.
+public struct Console: Sendable {
+    /// Whether the results are JSON Lines.
+    public let isJSON: Bool
+    /// How much is told: 0, 1 or 2.
+    public let verbosity: Int
+    /// Colours of standard output.
+    public let output: Style
+    /// Colours of standard error.
+    public let messages: Style
+
+    /// A console as the options ask for it.
+    public init(_ options: CommonOptions) {
+        isJSON = options.json
+        verbosity = options.verbose
+        output = Style(descriptor: STDOUT_FILENO, isAllowed: !options.noColor && !options.json)
+        messages = Style(descriptor: STDERR_FILENO, isAllowed: !options.noColor)
+    }
+
+    /// How many character cells standard output has, if it is a terminal.
+    public var size: (width: Int, height: Int) { terminalSize(of: STDOUT_FILENO) }
+
+    /// Writes a line of results.
+    public func result(_ line: String) {
+        writeAll(line + "\n", to: STDOUT_FILENO)
+    }
+
+    /// Writes bytes of results as they are.
+    public func result(_ bytes: [UInt8]) {
+        writeAll(bytes, to: STDOUT_FILENO)
+    }
+
+    /// Writes a JSON object as one line of results.
+    public func result(_ fields: [(String, JSONValue)]) {
+        result(JSONValue.object(fields).description)
+    }
+
+    /// Says what is going on.
+    public func message(_ line: String) {
+        writeAll(line + "\n", to: STDERR_FILENO)
+    }
+
+    /// Says what is going on if -v was given.
+    public func detail(_ line: @autoclosure () -> String) {
+        if verbosity > 0 { message(messages.dim(line())) }
+    }
+
+    /// Says what went wrong and what helps.
+    public func error(_ program: String, _ text: String, remedy: String?) {
+        message(messages.red("\(program): ") + text)
+        if let remedy { message(remedy) }
+    }
+}
+
+/// Writes all of `text` to a descriptor; an end that nobody reads ends the writing.
+func writeAll(_ text: String, to descriptor: Int32) {
+    writeAll(Array(text.utf8), to: descriptor)
+}
+
+/// Writes all of `bytes` to a descriptor; false when it takes no more.
+@discardableResult
+func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+        let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        if written > 0 {
+            rest = rest.dropFirst(written)
+        } else if errno == EAGAIN {
+            var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            _ = Glibc.poll(&poll, 1, -1)
+        } else if errno != EINTR {
+            return false
+        }
+    }
+    return true
+}
+
+/// Colours for a terminal, or none.
+public struct Style: Sendable {
+    /// Whether the descriptor is a terminal.
+    public let isTerminal: Bool
+    /// Whether colours are used.
+    public let isEnabled: Bool
+
+    /// Colours if the descriptor is a terminal that understands them and nobody forbids them.
+    public init(descriptor: Int32, isAllowed: Bool = true) {
+        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        isTerminal = isatty(descriptor) == 1
+        isEnabled = isAllowed && isTerminal && variable("NO_COLOR").map(\.isEmpty) ?? true && variable("TERM") != "dumb"
+    }
+
+    private func paint(_ text: String, _ code: String) -> String {
+        isEnabled ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+
+    /// Bold.
+    public func bold(_ text: String) -> String { paint(text, "1") }
+    /// Faint.
+    public func dim(_ text: String) -> String { paint(text, "2") }
+    /// For failures.
+    public func red(_ text: String) -> String { paint(text, "31") }
+    /// For success.
+    public func green(_ text: String) -> String { paint(text, "32") }
+    /// For warnings.
+    public func yellow(_ text: String) -> String { paint(text, "33") }
+    /// For names and headings.
+    public func cyan(_ text: String) -> String { paint(text, "36") }
+}
+
+/// How many character cells a terminal has; 80 by 24 where it cannot be told.
+func terminalSize(of descriptor: Int32) -> (width: Int, height: Int) {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+    return (Int(size.ws_col), Int(size.ws_row))
+}
+
+/// What to do with a string that a device sent before it goes to a terminal: control characters are shown, not obeyed.
+public func printable(_ text: some StringProtocol) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+            result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}

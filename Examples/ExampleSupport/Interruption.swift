@@ -1,0 +1,99 @@
+import Glibc
+import Synchronization
+
+/// The pipe's end that a signal handler writes to; a handler may do little else.
+private let signalPipe = Atomic<Int32>(-1)
+
+/// Turns SIGINT and SIGTERM into a cancellation: the first cancels, the second ends the process at once.
+///
+/// The handler writes the signal's number into a pipe; a thread of its own sleeps reading it.
+final class Interruption: Sendable {
+    private struct State {
+        var signal: Int32?
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    /// The first signal that came.
+    var signal: Int32? { state.withLock { $0.signal } }
+
+    /// Starts to watch; `cancel` runs on the first signal.
+    func watch(_ cancel: @escaping @Sendable () -> Void) {
+        state.withLock { $0.cancel = cancel }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let (readEnd, writeEnd) = (ends[0], ends[1])
+        signalPipe.store(writeEnd, ordering: .sequentiallyConsistent)
+        let reader = Unmanaged.passRetained(Reader { [self] in read(readEnd) })
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument { Unmanaged<Reader>.fromOpaque(argument).takeRetainedValue().body() }
+                return nil
+            }, reader.toOpaque())
+        guard status == 0 else {
+            reader.release()
+            return
+        }
+        pthread_detach(thread)
+        for number in [SIGINT, SIGTERM] {
+            Glibc.signal(number) { number in
+                let saved = errno
+                var byte = UInt8(truncatingIfNeeded: number)
+                _ = write(signalPipe.load(ordering: .relaxed), &byte, 1)
+                errno = saved
+            }
+        }
+    }
+
+    private final class Reader: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    private func read(_ descriptor: Int32) {
+        var byte: UInt8 = 0
+        while true {
+            let count = Glibc.read(descriptor, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { return }
+            let number = Int32(byte)
+            let cancel = state.withLock { state -> (@Sendable () -> Void)? in
+                guard state.signal == nil else { return nil }
+                state.signal = number
+                return state.cancel
+            }
+            guard let cancel else {
+                restoreTerminal()
+                _exit(128 + number)
+            }
+            cancel()
+        }
+    }
+}
+
+/// The terminal's settings before a program changed them.
+private let savedTerminal = Mutex<termios?>(nil)
+
+/// Makes the terminal hand over every key at once and unechoed; false when standard input is no terminal.
+public func makeTerminalRaw() -> Bool {
+    var settings = termios()
+    guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return false }
+    savedTerminal.withLock { if $0 == nil { $0 = settings } }
+    settings.c_iflag &= ~tcflag_t(ICRNL | IXON | INLCR | IGNCR)
+    settings.c_lflag &= ~tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
+    return tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) == 0
+}
+
+/// Gives the terminal back the settings it had.
+public func restoreTerminal() {
+    savedTerminal.withLock { saved in
+        guard var settings = saved else { return }
+        _ = tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+        saved = nil
+    }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import BluetoothLE
+import BluetoothPrimitives
+
+/// How a device's address kind is chosen on the command line.
+public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// What the device's advertisements say.
+    case auto
+    /// Assigned by the IEEE.
+    case `public`
+    /// Made up by the device.
+    case random
+
+    /// The kind, or nil when it is to be found out.
+    public var kind: BluetoothAddress.Kind? {
+        switch self {
+        case .auto: nil
+        case .public: .public
+        case .random: .random
+        }
+    }
+}
+
+/// The options that every program takes, before or after the subcommand.
+public struct CommonOptions: ParsableArguments, Sendable {
+    /// Whether to run on the simulated radio.
+    @Flag(help: "Run on a simulated radio with a LINBLE and some beacons; needs no Bluetooth at all.")
+    public var simulate = false
+
+    /// Which adapter.
+    @Option(name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address. Without it, the first one.")
+    public var adapter: String?
+
+    /// The device's name.
+    @Option(name: [.short, .long], help: "The device's advertised name.")
+    public var name: String?
+
+    /// The device's address.
+    @Option(name: [.short, .long], help: "The device's address, such as C0:98:E5:12:34:56.")
+    public var address: String?
+
+    /// The kind of the address.
+    @Option(help: "The kind of the address: auto (take it from the advertisement), public or random.")
+    public var addressType = AddressTypeOption.auto
+
+    /// How long it may take, in seconds.
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("How long it may take: to find the device, and for each answer.", valueName: "seconds"))
+    public var timeout: Double?
+
+    /// Whether results are JSON Lines.
+    @Flag(help: "Print results as JSON Lines.")
+    public var json = false
+
+    /// Whether an adapter that is off is powered on.
+    @Flag(
+        inversion: .prefixedNo, exclusivity: .chooseLast,
+        help: "Power the adapter on when it is off. It stays on afterwards.")
+    public var powerOn = true
+
+    /// Whether colours are forbidden.
+    @Flag(help: "No colours. They are also off with NO_COLOR, TERM=dumb, and where the output is no terminal.")
+    public var noColor = false
+
+    /// How often -v was given.
+    @Flag(name: [.short, .long], help: "Tell what happens; twice: in detail.")
+    public var verbose: Int
+
+    /// The defaults.
+    public init() {}
+
+    /// Refuses what cannot be meant.
+    public mutating func validate() throws {
+        if let timeout, !(timeout > 0 && timeout <= 1_000_000) {
+            throw ValidationError("--timeout takes a number of seconds above 0.")
+        }
+        if let adapter, AdapterSelector(adapter) == nil {
+            throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
+        }
+        if let address, BluetoothAddress(address) == nil {
+            throw ValidationError("--address takes six pairs of digits with colons, not '\(address)'.")
+        }
+    }
+
+    /// The time given with --timeout, or `standard`.
+    public func timeout(or standard: Duration) -> Duration {
+        timeout.map { .seconds($0) } ?? standard
+    }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import BluetoothLE
+import LINBLE
+
+/// The options of programs that use a UART.
+public struct UARTProgramOptions: ParsableArguments, Sendable {
+    /// Which profile the device has.
+    @Option(help: "What the device speaks: \(Self.profileNames), or auto for any of them.")
+    public var profile = "linble"
+
+    /// The ATT_MTU to ask for.
+    @Option(help: "The ATT_MTU to ask for, 23 to 517.")
+    public var mtu: UInt16 = 517
+
+    /// A cap for chunks.
+    @Option(help: ArgumentHelp("The most bytes in one write. Without it, ATT_MTU − 3.", valueName: "bytes"))
+    public var chunk: Int?
+
+    /// A pace in bytes a second.
+    @Option(help: ArgumentHelp("Send at most so many bytes a second.", valueName: "bytes/s"))
+    public var pace: Int?
+
+    /// The device's UART speed.
+    @Option(help: ArgumentHelp("Send no faster than a UART of this speed.", valueName: "bits/s"))
+    public var baud: Int?
+
+    /// The defaults.
+    public init() {}
+
+    private static var profileNames: String {
+        UARTProfile.known.map { profile in
+            let first = profile.name.lowercased().prefix { $0 != " " }
+            return String(first)
+        }.joined(separator: ", ")
+    }
+
+    /// Refuses what cannot be meant.
+    public mutating func validate() throws {
+        guard profile == "auto" || UARTProfile(named: profile) != nil else {
+            throw ValidationError("--profile takes auto, \(Self.profileNames), not '\(profile)'.")
+        }
+        guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517.") }
+        for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {
+            if let value, value < 1 { throw ValidationError("\(name) takes a number above 0.") }
+        }
+        if pace != nil, baud != nil { throw ValidationError("Give either --pace or --baud.") }
+    }
+
+    /// The library's options.
+    public func options(_ common: CommonOptions) -> UARTOptions {
+        var options = UARTOptions()
+        options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
+        options.maximumTransmissionUnit = mtu
+        options.maximumChunkLength = chunk
+        if let pace { options.pacing = .bytesPerSecond(pace) }
+        if let baud { options.pacing = .baudRate(baud) }
+        if let timeout = common.timeout {
+            options.scanTimeout = .seconds(timeout)
+            options.connectTimeout = .seconds(timeout)
+            options.stepTimeout = .seconds(timeout)
+        }
+        return options
+    }
+}
+
+extension CommonOptions {
+    /// The device that -n or -a names; without them, `name` or whichever offers the service.
+    public func uartDevice(orNamed name: String = "LINBLE-Z1") throws -> UARTDevice {
+        switch (self.name, address) {
+        case (let name?, nil): return .name(name)
+        case (nil, let text?):
+            let kind = addressType.kind
+            guard let address = BluetoothAddress(text, kind: kind ?? .random) else {
+                throw ProgramError(.usage, "'\(text)' is no address.")
+            }
+            return kind == nil ? .addressOfAnyKind(address) : .address(address)
+        case (nil, nil): return simulate ? .name(name) : .any([.name(name), .advertisedService])
+        default: throw ProgramError(.usage, "Give either a name (-n) or an address (-a).")
+        }
+    }
+
+    /// Opens the adapter, connects to the device's UART, runs `body` and disconnects, whatever happens.
+    public func withUART<Value: Sendable>(
+        _ device: UARTDevice, _ uartOptions: UARTProgramOptions, _ console: Console,
+        _ body: @Sendable (UARTConnection) async throws -> Value
+    ) async throws -> Value {
+        try await withAdapter(console) { adapter in
+            let uart = try await UARTConnection.open(device, on: adapter, options: uartOptions.options(self)) {
+                console.tell($0)
+            }
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(uart)) } catch { result = .failure(error) }
+            await uart.disconnect()
+            return try result.get()
+        }
+    }
+}
+
+extension Console {
+    /// Tells with -v how far the way to a UART has been gone; failed attempts always.
+    public func tell(_ progress: UARTProgress) {
+        switch progress {
+        case .failed(let error, let attempt) where error.code != .cancelled && error.isRetryable:
+            message(messages.yellow("attempt \(attempt) failed: ") + error.message)
+        case .failed: break
+        default: detail(progress.text)
+        }
+    }
+}
+
+extension UARTProgress {
+    /// What happened, in words.
+    public var text: String {
+        switch self {
+        case .scanning(let device): "looking for \(device)"
+        case .found(let advertisement): "found \(advertisement.summary)"
+        case .connecting(let address, let attempt):
+            "connecting to \(address)" + (attempt > 1 ? ", attempt \(attempt)" : "")
+        case .connected(let address, let mtu): "connected to \(address), ATT_MTU \(mtu)"
+        case .discovered(let profile): "found the \(profile.name) service"
+        case .online(let length): "online, chunks of up to \(length) bytes"
+        case .failed(let error, let attempt): "attempt \(attempt) failed: \(error.message)"
+        }
+    }
+}
+
+extension Advertisement {
+    /// Name, address, kind and strength, for people.
+    public var summary: String {
+        let name = data.localName.map { printable($0) } ?? "(no name)"
+        let address = address.map { "\($0) (\($0.kind))" } ?? "(anonymous)"
+        return "\(name)  \(address)" + (rssi.map { "  \($0) dBm" } ?? "")
+    }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo", abstract: "Tell the whole story of a UART session, step by step.",
+        discussion: """
+            What is connected to the device's UART has to speak the command protocol of the maker's sample \
+            applications; the simulated LINBLE does (--simulate).
+            """)
+
+    @OptionGroup var common: CommonOptions
+    @OptionGroup var uart: UARTProgramOptions
+
+    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
+    var sample: UInt8 = 2
+
+    func validate() throws {
+        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds.") }
+    }
+
+    func run() async throws {
+        let (common, uartOptions, sample) = (common, uart, sample)
+        try await common.run("linble demo") { console in
+            let device = try common.uartDevice()
+            let story = Story(console)
+            try await common.withAdapter(console) { adapter in
+                let information = adapter.information
+                story.step(
+                    "Adapter",
+                    "\(information.name)  \(information.address)"
+                        + (common.simulate ? "  on a simulated radio" : ""))
+                let uart = try await UARTConnection.open(
+                    device, on: adapter, options: uartOptions.options(common)
+                ) { story.tell($0) }
+                do {
+                    try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)
+                } catch {
+                    await uart.disconnect()
+                    throw error
+                }
+                await uart.disconnect()
+                story.step(
+                    "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
+            }
+        }
+    }
+}
+
+/// The commands of the sample protocol one after the other.
+private func talk(
+    _ uart: UARTConnection, _ story: Story, _ console: Console, _ timeout: Duration, _ seconds: UInt8
+) async throws {
+    let client = SampleCommandClient(uart, timeout: timeout) { console.packet($0, $1) }
+    do throws(BluetoothError) {
+        story.step("Link test", "is there a microcontroller behind the UART?")
+        try await client.testLink()
+    } catch {
+        guard error.code == .timedOut else { throw error }
+        throw ProgramError(
+            .timedOut, "The device is online, but nothing behind its UART answers the link test.",
+            remedy: "This demo speaks the command protocol of the maker's sample applications; see linble exchange and "
+                + "linble terminal for anything else.")
+    }
+
+    story.step("Registers", "read register 2; set register 4, read it back, restore it")
+    _ = try await client.readRegister(2)
+    let before = try await client.readRegister(4)
+    try await client.writeRegister(4, value: 0x0F)
+    let now = try await client.readRegister(4)
+    try await client.writeRegister(4, value: before)
+    guard now == 0x0F else {
+        throw ProgramError(.protocolError, "Register 4 is 0x\([now].hexadecimal) after 0x0F was written to it.")
+    }
+
+    story.step("Version", "of the microcontroller's program")
+    story.say(printable(try await client.readVersion()))
+
+    story.step("Sampling", "a sensor for \(seconds) s")
+    var samples: [Double] = []
+    let readings = try await client.samples(seconds: seconds)
+    for try await sample in readings { samples.append(Double(sample)) }
+    story.say(
+        "\(samples.count) samples  \(sparkline(samples))  "
+            + "\(formatDecimal(samples.min() ?? 0, digits: 2)) to \(formatDecimal(samples.max() ?? 0, digits: 2))")
+
+    story.step("Name", "read it, write it back")
+    let name = try await client.readName()
+    story.say(printable(name))
+    try await client.writeName(name)
+}
+
+/// Numbered steps on standard output.
+private final class Story: Sendable {
+    private let console: Console
+
+    init(_ console: Console) { self.console = console }
+
+    /// Begins a step.
+    func step(_ title: String, _ text: String) {
+        if console.isJSON {
+            console.result([
+                ("t", .string(timestamp())), ("event", .string("step")), ("title", .string(title)),
+                ("text", .string(text)),
+            ])
+        } else {
+            let padded = title + String(repeating: " ", count: max(0, 12 - title.count))
+            console.result(console.output.bold(padded) + text)
+        }
+    }
+
+    /// Says what a step has found.
+    func say(_ text: String) {
+        if console.isJSON {
+            console.result([("t", .string(timestamp())), ("event", .string("result")), ("text", .string(text))])
+        } else {
+            console.result(String(repeating: " ", count: 12) + text)
+        }
+    }
+
+    /// The steps on the way to the UART.
+    func tell(_ progress: UARTProgress) {
+        switch progress {
+        case .scanning: step("Scan", progress.text)
+        case .connecting: step("Connect", progress.text)
+        case .discovered: step("Subscribe", progress.text)
+        case .failed: console.tell(progress)
+        case .found, .connected, .online: say(progress.text)
+        }
+    }
+}

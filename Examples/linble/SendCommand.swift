@@ -1,0 +1,119 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+
+struct SendCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send", abstract: "Send a file.",
+        discussion: """
+            Ends when the device has received everything; with --echo, when all of it has come back. The simulated \
+            device LINBLE-ECHO sends back what it gets.
+            """)
+
+    @OptionGroup var common: CommonOptions
+    @OptionGroup var uart: UARTProgramOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Write what comes back into this file, and compare it with what was sent.", valueName: "file"))
+    var echo: String?
+
+    @Argument(help: "The file to send.", completion: .file())
+    var file: String
+
+    func run() async throws {
+        let (common, uartOptions, file, echo) = (common, uart, file, echo)
+        try await common.run("linble send") { console in
+            let contents = try readFile(file)
+            let output = try echo.map { try OutputFile($0) }
+            let device = try common.uartDevice(
+                orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
+            try await common.withUART(device, uartOptions, console) { uart in
+                let timeout = common.timeout(or: .seconds(5))
+                let start = ContinuousClock.now
+                let isIdentical: Bool?
+                if let output {
+                    isIdentical = try await exchange(contents, over: uart, into: output, timeout, console)
+                } else {
+                    try await send(contents, over: uart, showing: console)
+                    try await uart.flush()
+                    isIdentical = nil
+                }
+                report(contents.count, ContinuousClock.now - start, isIdentical, console)
+                guard isIdentical ?? true else {
+                    throw ProgramError(.badData, "What came back is not what was sent.")
+                }
+            }
+        }
+    }
+}
+
+/// Sends in blocks, so that the progress can be shown.
+private func send(_ contents: [UInt8], over uart: UARTConnection, showing console: Console? = nil) async throws {
+    let bar = ProgressBar("sending", total: contents.count, style: console?.messages ?? Style(descriptor: -1))
+    var rest = contents[...]
+    while !rest.isEmpty {
+        try await uart.send(Array(rest.prefix(2048)))
+        rest = rest.dropFirst(2048)
+        bar.update(contents.count - rest.count)
+    }
+}
+
+/// Sends and receives at the same time; says whether what came back is what was sent.
+private func exchange(
+    _ contents: [UInt8], over uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
+) async throws -> Bool {
+    async let sending: Void = send(contents, over: uart)
+    let isIdentical = try await receive(contents, from: uart, into: output, timeout, console)
+    try await sending
+    return isIdentical
+}
+
+/// Receives as many bytes as were sent; says whether they are the same.
+private func receive(
+    _ contents: [UInt8], from uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
+) async throws -> Bool {
+    let bar = ProgressBar("echo", total: contents.count, style: console.messages)
+    var count = 0
+    var isIdentical = true
+    while count < contents.count {
+        guard let bytes = try await nextBytes(from: uart, after: count, of: contents.count, timeout) else { break }
+        try output.write(bytes)
+        let expected = contents[count..<min(contents.count, count + bytes.count)]
+        if !expected.elementsEqual(bytes) { isIdentical = false }
+        count += bytes.count
+        bar.update(count)
+    }
+    return isIdentical && count == contents.count
+}
+
+private func nextBytes(
+    from uart: UARTConnection, after count: Int, of total: Int, _ timeout: Duration
+) async throws -> [UInt8]? {
+    do throws(BluetoothError) {
+        return try await uart.read(timeout: timeout)
+    } catch {
+        guard error.code == .timedOut else { throw error }
+        throw ProgramError(
+            .timedOut, "Only \(count) of \(total) bytes have come back.",
+            remedy: "Is there something at the device's UART that echoes, and fast enough? --pace slows the sending.")
+    }
+}
+
+private func report(_ count: Int, _ duration: Duration, _ isIdentical: Bool?, _ console: Console) {
+    let seconds = duration / .seconds(1)
+    if console.isJSON {
+        var fields: [(String, JSONValue)] = [
+            ("t", .string(timestamp())), ("event", .string("sent")), ("bytes", .integer(count)),
+            ("seconds", .number(seconds)),
+        ]
+        if let isIdentical { fields.append(("identical", .bool(isIdentical))) }
+        console.result(fields)
+    } else {
+        let comparison = isIdentical.map { $0 ? ", and the same came back" : ", and something else came back" } ?? ""
+        console.message(
+            "\(count) bytes in \(formatDecimal(seconds, digits: 2)) s (\(formatRate(Double(count) / seconds)))"
+                + comparison)
+    }
+}

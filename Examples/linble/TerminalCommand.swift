@@ -1,0 +1,117 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+
+/// What the Enter key sends.
+enum LineEnding: String, ExpressibleByArgument, CaseIterable {
+    case cr, lf, crlf, none
+
+    var bytes: [UInt8] {
+        switch self {
+        case .cr: [0x0D]
+        case .lf: [0x0A]
+        case .crlf: [0x0D, 0x0A]
+        case .none: []
+        }
+    }
+}
+
+struct TerminalCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "terminal", abstract: "A terminal on the device's UART.",
+        discussion: """
+            Ctrl-] leaves it; every other key goes to the device. When standard input is no terminal its bytes are sent \
+            as they are, and the program ends when they are through and nothing has come for --linger seconds.
+            """)
+
+    @OptionGroup var common: CommonOptions
+    @OptionGroup var uart: UARTProgramOptions
+
+    @Option(help: "What the Enter key sends: cr, lf, crlf or none.")
+    var eol = LineEnding.cr
+
+    @Flag(help: "Show received bytes as hexadecimal digits.")
+    var hex = false
+
+    @Flag(help: "Show what is typed.")
+    var echo = false
+
+    @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
+    var linger = 1.0
+
+    func validate() throws {
+        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes a number of seconds.") }
+    }
+
+    func run() async throws {
+        let session = TerminalSession(
+            lineEnding: eol, showsHex: hex, echoes: echo, linger: .seconds(linger))
+        let (common, uartOptions) = (common, uart)
+        try await common.run("linble terminal") { console in
+            try await common.withUART(try common.uartDevice(), uartOptions, console) { uart in
+                try await session.run(uart, console)
+            }
+        }
+    }
+}
+
+private struct TerminalSession: Sendable {
+    let lineEnding: LineEnding
+    let showsHex: Bool
+    let echoes: Bool
+    let linger: Duration
+
+    private static let escape: UInt8 = 0x1D
+
+    func run(_ uart: UARTConnection, _ console: Console) async throws {
+        let isInteractive = makeTerminalRaw()
+        defer { restoreTerminal() }
+        if isInteractive { console.message("Online. Ctrl-] ends.\r") }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await show(uart, console, isInteractive: isInteractive) }
+            group.addTask { try await type(uart, console, isInteractive: isInteractive) }
+            defer { group.cancelAll() }
+            // The input's end ends the session, and so does the link's.
+            try await group.next()
+        }
+        if isInteractive { console.message("\r\nDisconnected.\r") }
+    }
+
+    /// Prints what comes until the link ends.
+    private func show(_ uart: UARTConnection, _ console: Console, isInteractive: Bool) async throws {
+        for try await bytes in uart.received {
+            if console.isJSON {
+                console.result([
+                    ("t", .string(timestamp())), ("event", .string("rx")), ("data", .string(bytes.hexadecimal)),
+                ])
+            } else if showsHex {
+                console.result(Array("\(bytes.hexadecimal)\(isInteractive ? "\r\n" : "\n")".utf8))
+            } else {
+                console.result(bytes)
+            }
+        }
+    }
+
+    /// Sends what is typed until Ctrl-] or the end of the input.
+    private func type(_ uart: UARTConnection, _ console: Console, isInteractive: Bool) async throws {
+        let input = StandardInput()
+        while let bytes = await input.next() {
+            guard isInteractive else {
+                try await uart.send(bytes)
+                continue
+            }
+            let typed = bytes.prefix { $0 != Self.escape }
+            if echoes { console.result(typed.flatMap { $0 == 0x0D ? [0x0D, 0x0A] : [$0] }) }
+            try await uart.send(typed.flatMap { $0 == 0x0D ? lineEnding.bytes : [$0] })
+            if typed.count < bytes.count { return }
+        }
+        try await uart.flush()
+        var received = uart.receivedByteCount
+        while true {
+            try await Task.sleep(for: linger)
+            guard uart.receivedByteCount != received else { return }
+            received = uart.receivedByteCount
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import BluetoothPrimitives
+
+/// Why bytes could not be cut into frames, or a frame not be made into bytes.
+public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A frame is longer than the framer's maximum; the framer passes over it.
+    case frameTooLong(length: Int, maximum: Int)
+    /// A length field says what no frame can have; the framer goes on after the field.
+    case invalidLength(Int)
+    /// A frame to be sent holds the delimiter, or has another length than the fixed one.
+    case notFramable
+    /// More bytes were appended without taking out frames than the framer holds; they were not taken.
+    case overflow(capacity: Int)
+
+    /// Says what is wrong, with the numbers.
+    public var description: String {
+        switch self {
+        case .frameTooLong(let length, let maximum): "a frame of \(length) bytes or more, where \(maximum) are allowed"
+        case .invalidLength(let length): "a length field of \(length)"
+        case .notFramable: "this framing cannot express the frame"
+        case .overflow(let capacity): "more than \(capacity) bytes without taking out frames"
+        }
+    }
+}
+
+/// Finds the frames in a stream of bytes that arrives in pieces cut at arbitrary places.
+///
+/// Append each piece, then call ``next()`` until it gives nil. A framer holds a bounded number of bytes. After an
+/// error it has already put the offending bytes aside and ``next()`` may be called again.
+public protocol Framer: Sendable {
+    /// Takes a piece of the stream.
+    ///
+    /// Throws ``FramingError/overflow(capacity:)``, and takes nothing of the piece, when frames are not taken out.
+    mutating func append(_ bytes: [UInt8]) throws(FramingError)
+
+    /// Takes out the next whole frame, without its length field or delimiter; nil when there is none yet.
+    mutating func next() throws(FramingError) -> [UInt8]?
+
+    /// The bytes that carry `frame`.
+    func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8]
+
+    /// Forgets what has arrived of an unfinished frame.
+    mutating func reset()
+}
+
+/// What every framer holds at least, so that one piece always fits however short the frames are.
+private let minimumCapacity = 65_536
+
+extension ByteQueue {
+    fileprivate mutating func append(_ bytes: [UInt8], forFramesUpTo length: Int) throws(FramingError) {
+        let capacity = max(minimumCapacity, length > Int.max / 2 ? length : 2 * length)
+        guard bytes.count <= capacity - count else { throw .overflow(capacity: capacity) }
+        append(bytes)
+    }
+}
+
+/// Frames that begin with their length.
+public struct LengthPrefixFramer: Framer {
+    /// How many bytes the length field takes.
+    public enum Width: Int, Hashable, Sendable {
+        /// 1 to 255.
+        case one = 1
+        /// Up to 65 535.
+        case two = 2
+        /// Up to 4 294 967 295.
+        case four = 4
+    }
+
+    /// The width of the length field.
+    public let width: Width
+    /// Whether the field's least significant byte comes first.
+    public let isLittleEndian: Bool
+    /// Whether the length counts the field itself too.
+    public let countsItself: Bool
+    /// The shortest frame that makes sense; a length field below it is an error.
+    public let minimumFrameLength: Int
+    /// The longest frame that is accepted.
+    public let maximumFrameLength: Int
+
+    private var queue = ByteQueue()
+    private var toSkip = 0
+
+    /// A framer for the given kind of length field.
+    public init(
+        width: Width, isLittleEndian: Bool = false, countsItself: Bool = false, minimumFrameLength: Int = 0,
+        maximumFrameLength: Int = 65_536
+    ) {
+        self.width = width
+        self.isLittleEndian = isLittleEndian
+        self.countsItself = countsItself
+        self.minimumFrameLength = max(0, minimumFrameLength)
+        self.maximumFrameLength = max(0, maximumFrameLength)
+    }
+
+    private var overhead: Int { countsItself ? width.rawValue : 0 }
+
+    /// Takes a piece of the stream.
+    public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
+        let skipped = min(toSkip, bytes.count)
+        try queue.append(skipped == 0 ? bytes : Array(bytes.dropFirst(skipped)), forFramesUpTo: maximumFrameLength)
+        toSkip -= skipped
+    }
+
+    /// Takes out the next whole frame; nil when there is none yet.
+    public mutating func next() throws(FramingError) -> [UInt8]? {
+        guard queue.count >= width.rawValue else { return nil }
+        var field: UInt32 = 0
+        for offset in 0..<width.rawValue {
+            field = field << 8 | UInt32(queue[isLittleEndian ? width.rawValue - 1 - offset : offset])
+        }
+        let length = Int(field) - overhead
+        guard length >= minimumFrameLength else {
+            queue.drop(width.rawValue)
+            throw .invalidLength(Int(field))
+        }
+        guard length <= maximumFrameLength else {
+            queue.drop(width.rawValue)
+            let present = min(length, queue.count)
+            queue.drop(present)
+            toSkip = length - present
+            throw .frameTooLong(length: length, maximum: maximumFrameLength)
+        }
+        guard queue.count >= width.rawValue + length else { return nil }
+        queue.drop(width.rawValue)
+        return queue.removeFirst(length)
+    }
+
+    /// The length field, then `frame`.
+    public func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8] {
+        let limit = width == .four ? Int(UInt32.max) : 1 << (8 * width.rawValue) - 1
+        let maximum = min(maximumFrameLength, limit - overhead)
+        guard frame.count <= maximum else { throw .frameTooLong(length: frame.count, maximum: maximum) }
+        guard frame.count >= minimumFrameLength else { throw .invalidLength(frame.count) }
+        let field = frame.count + overhead
+        var bytes = (0..<width.rawValue).map { UInt8(truncatingIfNeeded: field >> (8 * $0)) }
+        if !isLittleEndian { bytes.reverse() }
+        return bytes + frame
+    }
+
+    /// Forgets what has arrived of an unfinished frame.
+    public mutating func reset() {
+        queue.removeAll()
+        toSkip = 0
+    }
+}
+
+/// Frames that end with a delimiter, such as lines.
+public struct DelimiterFramer: Framer {
+    /// What ends a frame; never empty.
+    public let delimiter: [UInt8]
+    /// The longest frame that is accepted.
+    public let maximumFrameLength: Int
+
+    private var queue = ByteQueue()
+    /// How far the front of the queue is known to hold no delimiter.
+    private var searched = 0
+    /// Whether a frame that was too long is being passed over.
+    private var isSkipping = false
+
+    /// A framer for frames that end with `delimiter`; an empty one stands for a line feed.
+    public init(delimiter: [UInt8] = [0x0A], maximumFrameLength: Int = 4096) {
+        self.delimiter = delimiter.isEmpty ? [0x0A] : delimiter
+        self.maximumFrameLength = max(0, maximumFrameLength)
+    }
+
+    /// Takes a piece of the stream.
+    public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
+        try queue.append(bytes, forFramesUpTo: maximumFrameLength)
+    }
+
+    /// Takes out the next whole frame; nil when there is none yet.
+    public mutating func next() throws(FramingError) -> [UInt8]? {
+        while true {
+            let end = queue.firstOffset(of: delimiter, from: searched)
+            searched = end ?? max(searched, queue.count - delimiter.count + 1)
+            if isSkipping {
+                queue.drop(end.map { $0 + delimiter.count } ?? searched)
+                searched = 0
+                guard end != nil else { return nil }
+                isSkipping = false
+                continue
+            }
+            // `searched` bytes at least belong to the frame, whether its end is there or not.
+            guard searched <= maximumFrameLength else {
+                let length = searched
+                isSkipping = true
+                throw .frameTooLong(length: length, maximum: maximumFrameLength)
+            }
+            guard let end else { return nil }
+            let frame = queue.removeFirst(end)
+            queue.drop(delimiter.count)
+            searched = 0
+            return frame
+        }
+    }
+
+    /// `frame`, then the delimiter.
+    public func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8] {
+        guard frame.count <= maximumFrameLength else {
+            throw .frameTooLong(length: frame.count, maximum: maximumFrameLength)
+        }
+        var whole = ByteQueue()
+        whole.append(frame + delimiter)
+        guard whole.firstOffset(of: delimiter, from: 0) == frame.count else { throw .notFramable }
+        return frame + delimiter
+    }
+
+    /// Forgets what has arrived of an unfinished frame.
+    public mutating func reset() {
+        queue.removeAll()
+        searched = 0
+        isSkipping = false
+    }
+}
+
+/// Frames that all have the same length.
+public struct FixedLengthFramer: Framer {
+    /// How many bytes a frame has; one at least.
+    public let frameLength: Int
+    private var queue = ByteQueue()
+
+    /// A framer for frames of `frameLength` bytes; less than one stands for one.
+    public init(frameLength: Int) {
+        self.frameLength = max(1, frameLength)
+    }
+
+    /// Takes a piece of the stream.
+    public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
+        try queue.append(bytes, forFramesUpTo: frameLength)
+    }
+
+    /// Takes out the next whole frame; nil when there is none yet.
+    public mutating func next() throws(FramingError) -> [UInt8]? {
+        queue.count >= frameLength ? queue.removeFirst(frameLength) : nil
+    }
+
+    /// `frame` as it is.
+    public func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8] {
+        guard frame.count == frameLength else { throw .notFramable }
+        return frame
+    }
+
+    /// Forgets what has arrived of an unfinished frame.
+    public mutating func reset() {
+        queue.removeAll()
+    }
+}

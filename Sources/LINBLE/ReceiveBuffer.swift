@@ -1,0 +1,112 @@
+import BluetoothLE
+import Synchronization
+
+/// The bytes that have come from a device and have not been read yet: one that fills it, one that reads it.
+///
+/// Holds a bounded number of bytes: who fills it waits while it is full, so that the subscription below fills up in
+/// turn and ends in an error if nobody reads at all.
+final class ReceiveBuffer: Sendable {
+    private enum Ending {
+        case regular
+        case failed(BluetoothError)
+    }
+
+    private enum Wake {
+        case ready
+        case timedOut
+        case cancelled
+    }
+
+    private struct State {
+        var bytes: [UInt8] = []
+        var total = 0
+        var ending: Ending?
+        var reader: OneShot<Wake>?
+        var filler: OneShot<Bool>?
+    }
+
+    private let state = Mutex(State())
+    private let capacity: Int
+    private let operation: BluetoothError.Operation
+
+    init(capacity: Int, operation: BluetoothError.Operation) {
+        self.capacity = max(1, capacity)
+        self.operation = operation
+    }
+
+    /// How many bytes have come altogether.
+    var total: Int { state.withLock { $0.total } }
+
+    /// Adds bytes, then waits until there is room for more; false when the task was cancelled.
+    func append(_ bytes: [UInt8]) async -> Bool {
+        let (reader, filler) = state.withLock { state -> (OneShot<Wake>?, OneShot<Bool>?) in
+            state.bytes += bytes
+            state.total &+= bytes.count
+            if state.bytes.count >= capacity { state.filler = OneShot() }
+            defer { state.reader = nil }
+            return (state.reader, state.filler)
+        }
+        reader?.resolve(.ready)
+        return await filler?.value(ifCancelled: false) ?? true
+    }
+
+    /// No more bytes will come, because of `error` or regularly.
+    func finish(_ error: BluetoothError?) {
+        let reader = state.withLock { state -> OneShot<Wake>? in
+            guard state.ending == nil else { return nil }
+            state.ending = error.map { .failed($0) } ?? .regular
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resolve(.ready)
+    }
+
+    /// All bytes that are there, or the first to come; nil after the end.
+    func read(
+        until deadline: KernelInstant?, on loop: EventLoop, isolation: isolated (any Actor)? = #isolation
+    ) async throws(BluetoothError) -> [UInt8]? {
+        while true {
+            let waiter = OneShot<Wake>()
+            if let ready = takeOrWait(waiter) { return try ready.get() }
+            let timer = deadline.map { deadline in
+                let timer = loop.makeTimer { waiter.resolve(.timedOut) }
+                timer.set(at: deadline)
+                return timer
+            }
+            let wake = await waiter.value(ifCancelled: .cancelled)
+            timer?.cancel()
+            guard wake != .ready else { continue }
+            state.withLock { state in
+                if state.reader === waiter { state.reader = nil }
+            }
+            throw wake == .cancelled
+                ? BluetoothError(.cancelled, operation, "The task was cancelled.")
+                : BluetoothError(.timedOut, operation, "Nothing arrived in time.", isRetryable: true)
+        }
+    }
+
+    /// What can be told now; otherwise `waiter` is resolved when there is more to tell.
+    private func takeOrWait(_ waiter: OneShot<Wake>) -> Result<[UInt8]?, BluetoothError>? {
+        let (result, filler) = state.withLock { state -> (Result<[UInt8]?, BluetoothError>?, OneShot<Bool>?) in
+            guard state.bytes.isEmpty else {
+                defer {
+                    state.bytes = []
+                    state.filler = nil
+                }
+                return (.success(state.bytes), state.filler)
+            }
+            switch state.ending {
+            case .failed(let error): return (.failure(error), nil)
+            case .regular: return (.success(nil), nil)
+            case nil: break
+            }
+            guard state.reader == nil else {
+                return (.failure(BluetoothError(.busy, operation, "Somebody else is already reading.")), nil)
+            }
+            state.reader = waiter
+            return (nil, nil)
+        }
+        filler?.resolve(true)
+        return result
+    }
+}

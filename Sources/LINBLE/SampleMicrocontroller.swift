@@ -1,0 +1,130 @@
+/// The other side of the sample protocol: the microcontroller that sits behind a LINBLE's UART.
+///
+/// Pure: bytes and expired timers in, actions out. Whoever runs it does the sending and the waiting.
+public struct SampleMicrocontroller: Sendable {
+    /// What is to be done, in order.
+    public enum Action: Hashable, Sendable {
+        /// Put bytes on the UART.
+        case send([UInt8])
+        /// Call ``SampleMicrocontroller/timerExpired()`` after this long, in place of any earlier wish; nil: not at all.
+        case setTimer(Duration?)
+    }
+
+    /// The eight registers.
+    public private(set) var registers: [UInt8]
+    /// The version of its program.
+    public let version: String
+    /// The device's name.
+    public private(set) var name: String
+    /// The time between two samples.
+    public let sampleInterval: Duration
+    /// How many packets it got that mean nothing; it stays silent about them.
+    public private(set) var discardedPackets = 0
+
+    private var receiver = SampleReceiver<SampleCommand>()
+    private var remainingSampling: Duration = .zero
+    private var sampleCount = 0
+
+    /// A microcontroller that has just been switched on.
+    /// - Parameters:
+    ///   - registers: the first values of the registers; missing ones are 0, those after the eighth are ignored.
+    ///   - version: its version: printable ASCII, at most 254 characters.
+    ///   - name: its name: printable ASCII, at most 254 characters.
+    ///   - sampleInterval: the time between two samples, 1 ms at least.
+    public init(
+        registers: [UInt8] = [0x00, 0x11, 0xFF, 0x33, 0x44, 0x55, 0x66, 0x77], version: String = "1.2.3.987654",
+        name: String = "Sample-UartController-001", sampleInterval: Duration = .milliseconds(250)
+    ) {
+        self.registers = Array((registers + Array(repeating: 0, count: 8)).prefix(8))
+        self.version = version
+        self.name = name
+        self.sampleInterval = max(sampleInterval, .milliseconds(1))
+    }
+
+    /// Takes bytes from the UART.
+    public mutating func receive(_ bytes: [UInt8]) -> [Action] {
+        do {
+            try receiver.append(bytes)
+        } catch {
+            // More bytes at once than any UART delivers: none of them is understood.
+            receiver.reset()
+            discardedPackets &+= 1
+            return []
+        }
+        var actions: [Action] = []
+        while let element = receiver.next() {
+            switch element {
+            case .message(let command): actions += answer(command)
+            case .discarded: discardedPackets &+= 1
+            }
+        }
+        return actions
+    }
+
+    /// Takes the end of the wait it asked for last.
+    public mutating func timerExpired() -> [Action] {
+        guard remainingSampling > .zero else { return [] }
+        remainingSampling -= sampleInterval
+        guard remainingSampling >= .zero else { return endOfSampling() }
+        let sample = send(.sample(nextReading()))
+        return sample + (remainingSampling > .zero ? [.setTimer(sampleInterval)] : endOfSampling())
+    }
+
+    /// Stops what goes on by itself and forgets half a packet, as when the link is lost.
+    public mutating func disconnected() -> [Action] {
+        receiver.reset()
+        remainingSampling = .zero
+        return [.setTimer(nil)]
+    }
+
+    private mutating func answer(_ command: SampleCommand) -> [Action] {
+        switch command {
+        case .linkTest: return send(.linkTest)
+        case .readRegister(let register): return send(.register(register, value: registers[Int(register) & 7]))
+        case .writeRegister(let register, let value):
+            registers[Int(register) & 7] = value
+            return send(.registerWritten)
+        case .readVersion: return send(.version(version))
+        case .startSampling(let seconds):
+            remainingSampling = .seconds(Int(seconds))
+            return send(.samplingStarted) + [.setTimer(sampleInterval)]
+        case .readName: return send(.name(name))
+        case .writeName(let name):
+            self.name = name
+            return send(.nameWritten)
+        }
+    }
+
+    private func send(_ response: SampleResponse) -> [Action] {
+        // Only a version or name that was not printable ASCII from the beginning cannot be sent.
+        guard let bytes = try? response.encoded() else { return [] }
+        return [.send(bytes)]
+    }
+
+    private mutating func endOfSampling() -> [Action] {
+        remainingSampling = .zero
+        return send(.samplingEnded)
+    }
+
+    /// A triangle around 124, so that a picture of the samples shows something.
+    private mutating func nextReading() -> Float {
+        let phase = sampleCount % 16
+        sampleCount &+= 1
+        return 123 + Float(phase < 8 ? phase : 16 - phase) * 0.25
+    }
+}
+
+/// Cuts bytes at random places into pieces of at least one and at most `maximumLength` bytes, as a LINBLE may cut what
+/// its UART hands it.
+public func splitAtRandom(
+    _ bytes: [UInt8], maximumLength: Int = .max, using generator: inout some RandomNumberGenerator
+) -> [[UInt8]] {
+    var pieces: [[UInt8]] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+        let length = Int.random(in: 1...max(1, min(maximumLength, rest.count)), using: &generator)
+        pieces.append(Array(rest.prefix(length)))
+        rest = rest.dropFirst(length)
+    }
+    return pieces
+}

@@ -1,0 +1,234 @@
+import BluetoothLE
+
+/// A UART at the other end of a Bluetooth link, such as that of a LINBLE: a stream of bytes both ways.
+///
+/// It exists only while it is usable, that is after the device has confirmed the subscription: a LINBLE bridges its
+/// UART from then on ("online") and not before.
+///
+/// ```swift
+/// let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: adapter)
+/// try await uart.send([0x01, 0x00])
+/// for try await bytes in uart.received { print(bytes.hexadecimal) }
+/// ```
+///
+/// The bytes are a stream: they arrive cut at arbitrary places. ``frames(_:)`` finds what belongs together.
+public actor UARTConnection {
+    /// The link beneath.
+    public nonisolated let connection: Connection
+    /// Which profile the device has.
+    public nonisolated let profile: UARTProfile
+    /// How it is used.
+    public nonisolated let options: UARTOptions
+
+    private let toDevice: RemoteCharacteristic
+    private let isWrittenByRequest: Bool
+    private let turns = TurnQueue()
+    /// The moment from which the next byte may be sent, where sending is paced.
+    private var nextSending: KernelInstant
+    private nonisolated let buffer: ReceiveBuffer
+    private nonisolated let pump: Task<Void, Never>
+
+    /// How many bytes have been handed to the kernel.
+    public private(set) var sentByteCount = 0
+    /// How many bytes have been received.
+    public nonisolated var receivedByteCount: Int { buffer.total }
+
+    /// It lives where the connection lives, so that a chunk costs no change of threads.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.unownedExecutor }
+
+    /// The peer's address.
+    public nonisolated var peer: BluetoothAddress { connection.peer }
+
+    init(
+        connection: Connection, profile: UARTProfile, toDevice: RemoteCharacteristic, isWrittenByRequest: Bool,
+        subscription: BoundedStream<[UInt8]>, options: UARTOptions
+    ) {
+        self.connection = connection
+        self.profile = profile
+        self.options = options
+        self.toDevice = toDevice
+        self.isWrittenByRequest = isWrittenByRequest
+        nextSending = connection.loop.now
+        let buffer = ReceiveBuffer(
+            capacity: options.receiveCapacity, operation: .init("receive", peer: connection.peer))
+        self.buffer = buffer
+        pump = Task(executorPreference: connection.loop) {
+            do throws(BluetoothError) {
+                var values = subscription.makeAsyncIterator()
+                while let value = try await values.next(isolation: nil) {
+                    guard await buffer.append(value) else { break }
+                }
+                buffer.finish(nil)
+            } catch {
+                buffer.finish(error)
+            }
+        }
+    }
+
+    deinit {
+        pump.cancel()
+    }
+
+    // MARK: Sending
+
+    /// The most bytes that go into one write now: ATT_MTU − 3, or less where the profile or the options have a cap.
+    public var maximumChunkLength: Int {
+        get async {
+            let limits = [
+                await connection.maximumCommandLength, profile.maximumChunkLength, options.maximumChunkLength,
+            ]
+            return max(1, limits.compactMap { $0 }.min() ?? 1)
+        }
+    }
+
+    /// Sends bytes in chunks; returns when the kernel has taken the last of them.
+    ///
+    /// Suspends while the kernel takes no more, and by the pacing. Bytes of one call stay together even when several
+    /// tasks send.
+    public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
+        guard await turns.enter() else {
+            throw BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
+        }
+        defer { turns.leave() }
+        let chunkLength = await maximumChunkLength
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let chunk = Array(rest.prefix(chunkLength))
+            try await pace(chunk.count)
+            if isWrittenByRequest {
+                try await connection.write(chunk, to: toDevice, timeout: options.stepTimeout)
+            } else {
+                try await connection.writeCommand(chunk, to: toDevice)
+            }
+            sentByteCount &+= chunk.count
+            rest = rest.dropFirst(chunk.count)
+        }
+    }
+
+    /// Waits until the device has received all that was sent before.
+    ///
+    /// Asks the device something on the same bearer, which answers in order. It does not tell whether the device's UART
+    /// has put the bytes out.
+    public func flush() async throws(BluetoothError) {
+        guard await turns.enter() else {
+            throw BluetoothError(.cancelled, .init("flush", peer: peer), "The task was cancelled.")
+        }
+        defer { turns.leave() }
+        _ = try await connection.discoverServices(profile.service, timeout: options.stepTimeout)
+    }
+
+    /// Waits until a chunk may be sent.
+    private func pace(_ length: Int) async throws(BluetoothError) {
+        guard let rate = options.pacing.bytesPerSecond(for: profile) else { return }
+        let loop = connection.loop
+        if nextSending > loop.now {
+            let cancelled = BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
+            try await loop.wait(until: nextSending, ifCancelled: cancelled)
+        }
+        nextSending = max(nextSending, loop.now).advanced(by: .seconds(length) / rate)
+    }
+
+    // MARK: Receiving
+
+    /// Gives the bytes that have arrived, waiting for the first if there are none; nil after the end of the stream.
+    ///
+    /// One task may read at a time. Throws `timedOut` when nothing arrives in time, and why the link ended once all
+    /// that came before has been read.
+    public func read(
+        timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
+    ) async throws(BluetoothError) -> [UInt8]? {
+        let loop = connection.loop
+        return try await buffer.read(until: timeout.map { loop.now.advanced(by: $0) }, on: loop)
+    }
+
+    /// The bytes as they arrive, cut at arbitrary places.
+    public nonisolated var received: UARTReceived { UARTReceived(uart: self) }
+
+    /// The frames that `framer` finds in the bytes that arrive.
+    public nonisolated func frames<F: Framer>(_ framer: F) -> UARTFrames<F> {
+        UARTFrames(uart: self, framer: framer)
+    }
+
+    // MARK: The end
+
+    /// Ends the link. What has been received before can still be read.
+    public func disconnect() async {
+        await connection.disconnect()
+    }
+}
+
+/// The bytes of a UART as an asynchronous sequence; it ends in the error that ended the link.
+public struct UARTReceived: AsyncSequence, Sendable {
+    /// A piece of the stream, cut at arbitrary places.
+    public typealias Element = [UInt8]
+    /// What it throws.
+    public typealias Failure = BluetoothError
+
+    let uart: UARTConnection
+
+    /// Starts to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(uart: uart) }
+
+    /// Reads piece by piece.
+    public struct Iterator: AsyncIteratorProtocol {
+        let uart: UARTConnection
+
+        /// The next piece.
+        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await uart.read(isolation: nil)
+        }
+
+        /// The next piece.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
+            try await uart.read(isolation: actor)
+        }
+    }
+}
+
+/// The frames in the bytes of a UART as an asynchronous sequence.
+public struct UARTFrames<F: Framer>: AsyncSequence, Sendable {
+    /// A whole frame without its length field or delimiter.
+    public typealias Element = [UInt8]
+    /// What it throws: why the link ended, or `protocolViolation` for what cannot be framed. After that one may go on.
+    public typealias Failure = BluetoothError
+
+    let uart: UARTConnection
+    let framer: F
+
+    /// Starts to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(uart: uart, framer: framer) }
+
+    /// Reads frame by frame.
+    public struct Iterator: AsyncIteratorProtocol {
+        let uart: UARTConnection
+        var framer: F
+
+        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await next(isolation: nil)
+        }
+
+        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
+            while true {
+                if let frame = try nextFrame() { return frame }
+                guard let bytes = try await uart.read(isolation: actor) else { return nil }
+                try append(bytes)
+            }
+        }
+
+        private mutating func nextFrame() throws(BluetoothError) -> [UInt8]? {
+            do throws(FramingError) { return try framer.next() } catch { throw uart.violation(error) }
+        }
+
+        private mutating func append(_ bytes: [UInt8]) throws(BluetoothError) {
+            do throws(FramingError) { try framer.append(bytes) } catch { throw uart.violation(error) }
+        }
+    }
+}
+
+extension UARTConnection {
+    nonisolated func violation(_ error: FramingError) -> BluetoothError {
+        BluetoothError(.protocolViolation, .init("receive", peer: peer), "The device sent \(error).")
+    }
+}

@@ -1,0 +1,157 @@
+import BluetoothLE
+
+extension UARTConnection {
+    /// Finds a device, connects to it, finds its UART service and subscribes: afterwards bytes flow both ways.
+    ///
+    /// When a step fails, the link is ended and it starts over from scanning, as the maker of LINBLE has it, as often
+    /// as the options allow and as far as trying again can help.
+    /// - Parameters:
+    ///   - device: which device.
+    ///   - adapter: the adapter to use; it must be powered.
+    ///   - options: profiles, times and limits.
+    ///   - progress: told about every step; runs anywhere.
+    /// - Throws: `notFound` when the device was not seen in time; `unsupported` when it has no such service, with the
+    ///   services that it has; what the failing step threw otherwise.
+    public static func open(
+        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions = UARTOptions(),
+        progress: (@Sendable (UARTProgress) -> Void)? = nil
+    ) async throws(BluetoothError) -> UARTConnection {
+        var attempt = 1
+        while true {
+            do throws(BluetoothError) {
+                return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
+            } catch {
+                progress?(.failed(error, attempt: attempt))
+                guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
+                attempt += 1
+            }
+        }
+    }
+
+    private static func open(
+        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions, attempt: Int,
+        progress: (@Sendable (UARTProgress) -> Void)?
+    ) async throws(BluetoothError) -> UARTConnection {
+        let address = try await find(device, on: adapter, options: options, progress: progress)
+        progress?(.connecting(address, attempt: attempt))
+        var connectionOptions = ConnectionOptions()
+        connectionOptions.timeout = options.connectTimeout
+        connectionOptions.maximumTransmissionUnit = options.maximumTransmissionUnit
+        connectionOptions.attempts = 1
+        let connection = try await adapter.connect(to: address, options: connectionOptions)
+        do throws(BluetoothError) {
+            progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
+            let uart = try await attach(to: connection, options: options, progress: progress)
+            progress?(.online(maximumChunkLength: await uart.maximumChunkLength))
+            return uart
+        } catch {
+            await connection.disconnect()
+            throw error.namingPairing
+        }
+    }
+
+    /// The device's address, from its advertisement unless the caller knows it with its kind.
+    private static func find(
+        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions,
+        progress: (@Sendable (UARTProgress) -> Void)?
+    ) async throws(BluetoothError) -> BluetoothAddress {
+        if case .address(let address) = device { return address }
+        progress?(.scanning(device))
+        let profiles = options.profiles
+        do throws(BluetoothError) {
+            let advertisement = try await adapter.first(timeout: options.scanTimeout) {
+                $0.isConnectable && $0.address != nil && device.matches($0, profiles: profiles)
+            }
+            progress?(.found(advertisement))
+            guard let address = advertisement.address else { throw .notSeen(device) }
+            return address
+        } catch  where error.code == .notFound {
+            throw .notSeen(device)
+        }
+    }
+
+    /// Finds the UART service on a connection that is there, and subscribes.
+    ///
+    /// Leaves the connection as it is when it throws.
+    /// - Throws: `unsupported` when the device has no service of the profiles, or one without the characteristics.
+    public static func attach(
+        to connection: Connection, options: UARTOptions = UARTOptions(),
+        progress: (@Sendable (UARTProgress) -> Void)? = nil
+    ) async throws(BluetoothError) -> UARTConnection {
+        // With one profile the device is asked for its service alone; with several, for all, once.
+        let only = options.profiles.count == 1 ? options.profiles.first?.service : nil
+        let services = try await connection.discoverServices(only, timeout: options.stepTimeout)
+        for profile in options.profiles {
+            guard let service = services.first(where: { $0.uuid == profile.service }) else { continue }
+            let characteristics = try await connection.discoverCharacteristics(
+                of: service, timeout: options.stepTimeout)
+            let candidates = characteristics.map {
+                UARTProfile.Candidate(uuid: $0.uuid, properties: $0.properties)
+            }
+            guard let selection = profile.selection(among: candidates) else {
+                throw .unsupportedDevice(connection.peer, incomplete: profile, candidates: candidates)
+            }
+            progress?(.discovered(profile))
+            // The subscription takes values before the request for them goes out, so none is lost.
+            let subscription = try await connection.subscribe(
+                to: characteristics[selection.fromDevice], timeout: options.stepTimeout)
+            return UARTConnection(
+                connection: connection, profile: profile, toDevice: characteristics[selection.toDevice],
+                isWrittenByRequest: selection.isWrittenByRequest, subscription: subscription, options: options)
+        }
+        let all = only == nil ? services : try await connection.discoverServices(timeout: options.stepTimeout)
+        throw .unsupportedDevice(connection.peer, services: all.map(\.uuid), profiles: options.profiles)
+    }
+}
+
+extension BluetoothError {
+    /// Whether starting over from scanning may help.
+    fileprivate var mayGoBetterNextTime: Bool {
+        switch code {
+        case .timedOut, .connectionFailed, .disconnected: true
+        default: false
+        }
+    }
+
+    fileprivate static func notSeen(_ device: UARTDevice) -> BluetoothError {
+        BluetoothError(
+            .notFound, Operation("find"), "Did not see \(device).",
+            remedy: "Is it switched on, near, and not connected to something else? A device that is connected does "
+                + "not advertise.")
+    }
+
+    fileprivate static func unsupportedDevice(
+        _ peer: BluetoothAddress, services: [BluetoothUUID], profiles: [UARTProfile]
+    ) -> BluetoothError {
+        let wanted = profiles.map(\.name).joined(separator: ", ")
+        let known = UARTProfile.known.first { profile in services.contains(profile.service) }
+        let list = services.isEmpty ? "none" : services.map(\.description).joined(separator: ", ")
+        return BluetoothError(
+            .unsupported, Operation("open the UART", peer: peer),
+            "Connected, but there is no UART service of \(wanted). Services: \(list).",
+            remedy: known.map { "Its service is that of \($0.name): use that profile." })
+    }
+
+    fileprivate static func unsupportedDevice(
+        _ peer: BluetoothAddress, incomplete profile: UARTProfile, candidates: [UARTProfile.Candidate]
+    ) -> BluetoothError {
+        let list =
+            candidates.isEmpty
+            ? "none" : candidates.map { "\($0.uuid) \($0.properties)" }.joined(separator: ", ")
+        return BluetoothError(
+            .unsupported, Operation("open the UART", peer: peer),
+            "The \(profile.name) service lacks a characteristic to write or one that notifies. It has: \(list).")
+    }
+
+    /// The same error with what to do when the device insists on pairing.
+    fileprivate var namingPairing: BluetoothError {
+        guard remedy == nil, case .attribute(let status) = cause,
+            [ATTErrorCode(rawValue: 0x05), ATTErrorCode(rawValue: 0x08), ATTErrorCode(rawValue: 0x0F)].contains(status)
+        else { return self }
+        var error = self
+        error.remedy =
+            "The device wants to be paired first. A LINBLE does so when its command BTLA has turned pairing on; turn "
+            + "it off, or pair the two."
+        return error
+    }
+}
