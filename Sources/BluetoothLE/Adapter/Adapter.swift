@@ -16,18 +16,21 @@ public actor Adapter: LoopActor {
 
     private let kernel: any BluetoothKernel
     private let log: Logger
+    private let management: ManagementClient
     private let controller: Controller
-    private var management: ManagementClient?
     private var end: BluetoothError?
 
-    private init(_ information: AdapterInformation, on kernel: any BluetoothKernel, log: Logger) {
+    private init(
+        _ information: AdapterInformation, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger
+    ) {
         self.information = information
+        self.management = management
         self.kernel = kernel
         self.log = log
         loop = kernel.loop
         controller = Controller(
-            information.index, ownAddressType: information.address.kind == .random ? .random : .public, on: kernel,
-            log: log)
+            information.index, ownAddressType: information.address.kind == .random ? .random : .public,
+            management: management, on: kernel, log: log)
     }
 
     /// All adapters of this machine, lowest index first. Needs no privilege.
@@ -56,21 +59,19 @@ public actor Adapter: LoopActor {
         log: Logger = Logger(label: "bluetooth.adapter")
     ) async throws(BluetoothError) -> Adapter {
         let kernel = kernel ?? LinuxKernel.shared
-        let directory = AdapterDirectory(kernel: kernel, management: ManagementClient(on: kernel, log: log))
+        let management = ManagementClient(on: kernel, log: log)
+        let directory = AdapterDirectory(kernel: kernel, management: management)
         let chosen = try await directory.choose(selector)
-        let adapter = Adapter(try await directory.prepare(chosen, power: power), on: kernel, log: log)
-        try await adapter.watch()
+        let adapter = Adapter(
+            try await directory.prepare(chosen, power: power), management: management, on: kernel, log: log)
+        try await adapter.watch(directory)
         return adapter
     }
 
     /// Begins to follow what happens to the adapter.
-    private func watch() async throws(BluetoothError) {
-        let management = ManagementClient(on: kernel, log: log) { [weak self] notice in
-            self?.assumeIsolated { $0.take(notice) }
-        }
-        self.management = management
+    private func watch(_ directory: AdapterDirectory) async throws(BluetoothError) {
+        await management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
         // Asked once the events are followed, so that nothing falls in between.
-        let directory = AdapterDirectory(kernel: kernel, management: management)
         guard let now = try await directory.information(information.index) else { throw .noAdapter(operation("open")) }
         if !now.isPowered { finish(.adapterWentOff(operation("use the adapter"))) }
     }
@@ -100,8 +101,10 @@ public actor Adapter: LoopActor {
 
     /// Ends the adapter's scans and sockets. The controller stays as it is; connections stay up.
     public func close() {
-        finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
-        management = nil
+        let reason = BluetoothError(
+            .cancelled, operation("use the adapter"), "The adapter was closed by this program.")
+        finish(reason)
+        management.assumeIsolated { $0.close(reason) }
     }
 
     private func checkUsable() throws(BluetoothError) {

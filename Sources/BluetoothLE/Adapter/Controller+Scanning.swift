@@ -31,7 +31,6 @@ extension Controller {
     /// Leaves the scanner to the kernel, which needs it to make a connection, until ``resumeScans()``.
     func suspendScans() async {
         scanning.suspensions += 1
-        guard !scanning.sessions.isEmpty else { return }
         // A scan that cannot be stopped does not keep a connection from being tried.
         try? await bringInLine(.init("pause the scan", adapter: name))
     }
@@ -54,7 +53,11 @@ extension Controller {
     private func takeScanSteps() {
         guard closeReason == nil else { return }
         if let step = scanning.takeStep() {
-            send(command(for: step)) { [self] answer in finish(step, answer) }
+            if let command = command(for: step) {
+                send(command) { [self] answer in finish(step, answer) }
+            } else {
+                endDiscovery()
+            }
         } else if !scanning.isBusy {
             let waiters = scanning.waiters
             scanning.waiters = []
@@ -97,10 +100,27 @@ extension Controller {
         scanning.waiters = []
     }
 
-    private func command(for step: Scanning.Step) -> HCICommand {
+    /// Asks for the end of a discovery of no type at all, which is what the kernel takes a raw scan for.
+    ///
+    /// One that a program began through the management interface has a type and is left alone. The outcome does not
+    /// matter: older kernels know of no discovery, and without CAP_NET_ADMIN it cannot be helped.
+    private func endDiscovery() {
+        management.assumeIsolated {
+            $0.post(.stopDiscovery([]), to: index) { [weak self] _ in
+                self?.assumeIsolated {
+                    $0.scanning.succeed()
+                    $0.takeScanSteps()
+                }
+            }
+        }
+    }
+
+    /// The command for a step; nil for the one that is the kernel's.
+    private func command(for step: Scanning.Step) -> HCICommand? {
         let isExtended = scanning.family == .extended
         switch step {
         case .readSupportedCommands: return .readLocalSupportedCommands
+        case .endDiscovery: return nil
         case .disable, .enable:
             let isOn = step == .enable
             return isExtended

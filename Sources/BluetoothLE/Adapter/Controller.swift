@@ -12,6 +12,7 @@ actor Controller: LoopActor {
     nonisolated let loop: EventLoop
     nonisolated let index: UInt16
     let kernel: any BluetoothKernel
+    let management: ManagementClient
     let log: Logger
     let ownAddressType: LEOwnAddressType
 
@@ -31,8 +32,12 @@ actor Controller: LoopActor {
         let completion: (Answer) -> Void
     }
 
-    init(_ index: UInt16, ownAddressType: LEOwnAddressType, on kernel: any BluetoothKernel, log: Logger) {
+    init(
+        _ index: UInt16, ownAddressType: LEOwnAddressType, management: ManagementClient,
+        on kernel: any BluetoothKernel, log: Logger
+    ) {
         self.index = index
+        self.management = management
         self.ownAddressType = ownAddressType
         self.kernel = kernel
         self.log = log

@@ -8,15 +8,18 @@ actor ManagementClient: LoopActor {
     nonisolated let loop: EventLoop
     private let kernel: any BluetoothKernel
     private let log: Logger
-    private let onNotice: @Sendable (AdapterNotice) -> Void
+    private var onNotice: @Sendable (AdapterNotice) -> Void = { _ in }
     private var socket: (any PacketSocket)?
     private var requests: [Request] = []
     private var end: BluetoothError?
 
+    typealias Answer = Result<ManagementReply, BluetoothError>
+
     private struct Request {
         let command: ManagementCommand
         let index: UInt16
-        let call = PendingCall<ManagementReply>()
+        let isAbandoned: @Sendable () -> Bool
+        let completion: @Sendable (Answer) -> Void
         var isSent = false
 
         func hasSameKey(as other: Request) -> Bool {
@@ -24,14 +27,15 @@ actor ManagementClient: LoopActor {
         }
     }
 
-    /// A client that tells `onNotice`, on the loop, what happens to adapters.
-    init(
-        on kernel: any BluetoothKernel, log: Logger, onNotice: @escaping @Sendable (AdapterNotice) -> Void = { _ in }
-    ) {
+    init(on kernel: any BluetoothKernel, log: Logger) {
         self.kernel = kernel
         self.log = log
-        self.onNotice = onNotice
         loop = kernel.loop
+    }
+
+    /// Has `onNotice` called, on the loop, with what happens to adapters.
+    func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) {
+        self.onNotice = onNotice
     }
 
     /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
@@ -42,13 +46,24 @@ actor ManagementClient: LoopActor {
     func send(
         _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> ManagementReply {
-        let operation = Self.operation(command, index)
-        if let end { throw end }
-        try open(operation)
-        let request = Request(command: command, index: index)
-        requests.append(request)
+        let call = PendingCall<ManagementReply>()
+        post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
+        return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
+    }
+
+    /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
+    func post(
+        _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping @Sendable () -> Bool = { false },
+        completion: @escaping @Sendable (Answer) -> Void
+    ) {
+        if let end { return completion(.failure(end)) }
+        do {
+            try open(Self.operation(command, index))
+        } catch {
+            return completion(.failure(error))
+        }
+        requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
         sendWaiting()
-        return try await request.call.value(operation, timeout: timeout, on: loop)
     }
 
     private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
@@ -61,28 +76,32 @@ actor ManagementClient: LoopActor {
     /// A request whose caller gave up keeps its place until the kernel replies, so that its reply is not taken for
     /// another's.
     private func sendWaiting() {
-        requests.removeAll { !$0.isSent && $0.call.isResolved }
+        requests.removeAll { !$0.isSent && $0.isAbandoned() }
+        var failures: [(Request, BluetoothError)] = []
         for position in requests.indices where !requests[position].isSent {
             let request = requests[position]
             if requests[..<position].contains(where: { $0.hasSameKey(as: request) }) { continue }
             requests[position].isSent = true
-            transmit(request)
+            if let error = transmit(request) { failures.append((request, error)) }
+        }
+        for (request, error) in failures {
+            requests.removeAll { $0.isSent && $0.hasSameKey(as: request) }
+            request.completion(.failure(error))
         }
     }
 
-    private func transmit(_ request: Request) {
-        guard let socket, let packet = try? request.command.packet(for: request.index) else { return }
-        log.trace("mgmt → \(packet.hexadecimal)")
+    private func transmit(_ request: Request) -> BluetoothError? {
         let operation = Self.operation(request.command, request.index)
-        switch socket.send(packet.span.bytes) {
-        case .sent: return
-        case .wouldBlock:
-            request.call.fail(
-                BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true))
-        case .failed(let error):
-            request.call.fail(.controller(operation, error, kernel.environment()))
+        guard let socket, let packet = try? request.command.packet(for: request.index) else {
+            return .invalidArgument(operation, "The command does not fit into a packet.")
         }
-        requests.removeAll { $0.call === request.call }
+        log.trace("mgmt → \(packet.hexadecimal)")
+        switch socket.send(packet.span.bytes) {
+        case .sent: return nil
+        case .wouldBlock:
+            return BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true)
+        case .failed(let error): return .controller(operation, error, kernel.environment())
+        }
     }
 
     private func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
@@ -136,9 +155,10 @@ actor ManagementClient: LoopActor {
         else { return }
         let request = requests.remove(at: position)
         if status.isSuccess {
-            request.call.succeed(reply)
+            request.completion(.success(reply))
         } else {
-            request.call.fail(.management(Self.operation(request.command, index), status, kernel.environment()))
+            request.completion(
+                .failure(.management(Self.operation(request.command, index), status, kernel.environment())))
         }
         sendWaiting()
     }
@@ -149,8 +169,9 @@ actor ManagementClient: LoopActor {
         end = reason
         socket?.close()
         socket = nil
-        for request in requests { request.call.fail(reason) }
+        let ended = requests
         requests = []
+        for request in ended { request.completion(.failure(reason)) }
     }
 }
 

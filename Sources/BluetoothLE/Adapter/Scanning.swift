@@ -43,10 +43,17 @@ struct Scanning {
         case setParameters(ScanSettings)
         /// To begin.
         case enable
+        /// To have the kernel forget that somebody was scanning actively.
+        ///
+        /// Since Linux 6.6 it takes an active scan for a discovery and makes no connection while it thinks one is
+        /// going on; that the scan was ended by the same raw command does not change its mind.
+        case endDiscovery
     }
 
     private enum State: Equatable {
         case off
+        /// Off, while the kernel may still think that a discovery is going on.
+        case ended
         case configured(ScanSettings)
         /// Scanning as we told it, or, with nil, as somebody else did.
         case on(ScanSettings?)
@@ -59,7 +66,8 @@ struct Scanning {
     var suspensions = 0
     /// The commands the controller has for it.
     private(set) var family: HCICommandFamily?
-    private var state = State.off
+    /// At first somebody who was killed may have left the kernel thinking of a discovery.
+    private var state = State.ended
     private var stepInFlight: Step?
     private var hasOverridden = false
     private var nextID: UInt64 = 0
@@ -82,6 +90,7 @@ struct Scanning {
         let step: Step? =
             switch state {
             case .on(let settings): settings != nil && settings == wanted ? nil : .disable
+            case .ended: .endDiscovery
             case .off where wanted != nil && family == nil: .readSupportedCommands
             case .off: wanted.map { .setParameters($0) }
             case .configured(let settings):
@@ -94,18 +103,13 @@ struct Scanning {
     /// Whether a step is under way.
     var isBusy: Bool { stepInFlight != nil }
 
-    /// Whether the controller scans because of us.
-    var isOn: Bool {
-        if case .on = state { return true }
-        return false
-    }
-
     /// Takes note that the step in flight succeeded; `family` is what reading the commands brought.
     mutating func succeed(_ family: HCICommandFamily? = nil) {
         defer { stepInFlight = nil }
         switch (stepInFlight, state) {
         case (.readSupportedCommands, _): self.family = family ?? .legacy
-        case (.disable, _): state = .off
+        case (.disable, _): state = .ended
+        case (.endDiscovery, _): state = .off
         case (.setParameters(let settings), _): state = .configured(settings)
         case (.enable, .configured(let settings)):
             state = .on(settings)
@@ -122,14 +126,14 @@ struct Scanning {
         defer { stepInFlight = nil }
         switch stepInFlight {
         case .disable where status == .commandDisallowed:
-            state = .off
+            state = .ended
             return false
         case .setParameters where status == .commandDisallowed && !isForeign && !hasOverridden:
             hasOverridden = true
             state = .on(nil)
             return false
         default:
-            state = .off
+            state = .ended
             return true
         }
     }
@@ -137,6 +141,6 @@ struct Scanning {
     /// Takes note that the step in flight failed for another reason.
     mutating func fail() {
         stepInFlight = nil
-        state = .off
+        state = .ended
     }
 }
