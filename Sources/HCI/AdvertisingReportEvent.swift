@@ -18,8 +18,8 @@ public struct AdvertisingReportEvent: Sendable {
 
     /// Adds a report.
     ///
-    /// A legacy layout leaves out what it has no place for. Throws ``BufferFull`` and leaves the event as it was when the
-    /// report does not fit any more; `packet` is then to be sent and a new event begun.
+    /// A legacy layout leaves out what it has no place for. Throws ``BufferFull`` and leaves the event as it was when
+    /// the report does not fit any more; ``packet`` is then to be sent and a new event begun.
     public mutating func append(_ report: borrowing AdvertisingReport) throws(BufferFull) {
         let start = writer.count
         do throws(BufferFull) {

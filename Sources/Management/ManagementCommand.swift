@@ -146,8 +146,7 @@ public enum ManagementCommand: Hashable, Sendable {
 
     /// The command as a packet for the adapter hci`index`, or for none.
     ///
-    /// The kernel takes 1028 bytes in one packet unless the socket's limit was raised (BT_SNDMTU). Throws ``BufferFull``
-    /// when the parameters take more than 65535 bytes, or data more than 255.
+    /// Throws ``BufferFull`` when the parameters take more than 65535 bytes, or advertising data more than 255.
     public func packet(for index: UInt16 = ManagementPacket.noController) throws(BufferFull) -> [UInt8] {
         var writer = ByteWriter(capacity: ManagementPacket.headerByteCount + parameterCapacity)
         try encode(for: index, into: &writer)

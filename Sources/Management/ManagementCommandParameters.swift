@@ -3,8 +3,8 @@ import BluetoothPrimitives
 extension ManagementCommand {
     /// Reads the command of a packet.
     ///
-    /// An unnamed command is ``unknown(_:parameters:)``. Throws when a named one has too few parameters. Parameters beyond
-    /// those known are ignored, and values without a meaning are kept where the type can hold them, so that a command
+    /// An unnamed command is ``unknown(_:parameters:)``. Throws when a named one has too few parameters. Parameters
+    /// beyond those known are ignored, and values without a meaning are kept where the type can hold them, so that a command
     /// which does not encode to the bytes it came from is one the kernel refuses with Invalid Parameters.
     public init(decoding packet: ManagementPacket) throws(TruncatedBytes) {
         let opcode = ManagementOpcode(rawValue: packet.code)

@@ -98,8 +98,8 @@ public struct LongTermKey: Hashable, Sendable {
     public var address: BluetoothAddress
     /// How the key came about.
     public var kind: Kind
-    /// For a legacy key, whether it is for connections in which this adapter is the central. Secure Connections have one
-    /// key for both.
+    /// For a legacy key, whether it is for connections in which this adapter is the central. Secure Connections have
+    /// one key for both.
     public var isCentral: Bool
     /// How many bytes of the key count, 7 to 16.
     public var encryptionSize: UInt8

@@ -283,7 +283,8 @@ extension ManagementOpcode: CustomStringConvertible {
         case .removeAdvertisementMonitor: return "Remove Advertisement Monitor"
         case .addExtendedAdvertisingParameters: return "Add Extended Advertising Parameters"
         case .addExtendedAdvertisingData: return "Add Extended Advertising Data"
-        case .addAdvertisementPatternsMonitorWithRSSIThreshold: return "Add Advertisement Patterns Monitor With RSSI Threshold"
+        case .addAdvertisementPatternsMonitorWithRSSIThreshold:
+            return "Add Advertisement Patterns Monitor With RSSI Threshold"
         case .setMeshReceiver: return "Set Mesh Receiver"
         case .readMeshFeatures: return "Read Mesh Features"
         case .transmitMeshPacket: return "Transmit Mesh Packet"
