@@ -23,11 +23,14 @@ public struct TruncatedBytes: Error, Equatable, Sendable, CustomStringConvertibl
 /// Every decoder of this package reads through this type, so an offset is computed nowhere else. A read either
 /// succeeds and advances, or throws ``TruncatedBytes`` and leaves the reader where it was.
 public struct ByteReader: ~Escapable {
+    // Inlined always: the throwing path makes each read look too large to the optimiser, and a call for every field
+    // costs more than the field. `advance` is the one bounds check; what follows it is unchecked.
+
     @usableFromInline let bytes: RawSpan
     @usableFromInline var position: Int
 
     /// Starts at the first of `bytes`, which are borrowed for as long as the reader lives.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(copy bytes)
     public init(_ bytes: RawSpan) {
         self.bytes = bytes
@@ -35,76 +38,76 @@ public struct ByteReader: ~Escapable {
     }
 
     /// How many bytes have been read.
-    @inlinable public var offset: Int { position }
+    @inlinable @inline(__always) public var offset: Int { position }
 
     /// How many bytes are left.
-    @inlinable public var remaining: Int { bytes.byteCount - position }
+    @inlinable @inline(__always) public var remaining: Int { bytes.byteCount &- position }
 
     /// Whether all bytes have been read.
-    @inlinable public var isAtEnd: Bool { position == bytes.byteCount }
+    @inlinable @inline(__always) public var isAtEnd: Bool { position == bytes.byteCount }
 
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     mutating func advance(_ count: Int) throws(TruncatedBytes) -> Int {
         guard count >= 0, count <= remaining else {
             throw TruncatedBytes(offset: position, needed: count, available: remaining)
         }
         let start = position
-        position += count
+        position &+= count
         return start
     }
 
     /// Reads one byte.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUInt8() throws(TruncatedBytes) -> UInt8 {
         let start = try advance(1)
-        return bytes.unsafeLoad(fromByteOffset: start, as: UInt8.self)
+        return bytes.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self)
     }
 
     /// Reads one byte as a two's complement number.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readInt8() throws(TruncatedBytes) -> Int8 {
         Int8(bitPattern: try readUInt8())
     }
 
     /// Reads two bytes, least significant first.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUInt16() throws(TruncatedBytes) -> UInt16 {
         let start = try advance(2)
-        return UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt16.self))
+        return UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start, as: UInt16.self))
     }
 
     /// Reads three bytes, least significant first.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUInt24() throws(TruncatedBytes) -> UInt32 {
         let start = try advance(3)
-        let low = UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt16.self))
-        let high = bytes.unsafeLoad(fromByteOffset: start + 2, as: UInt8.self)
+        let low = UInt16(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start, as: UInt16.self))
+        let high = bytes.unsafeLoad(fromUncheckedByteOffset: start + 2, as: UInt8.self)
         return UInt32(low) | UInt32(high) << 16
     }
 
     /// Reads four bytes, least significant first.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUInt32() throws(TruncatedBytes) -> UInt32 {
         let start = try advance(4)
-        return UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt32.self))
+        return UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start, as: UInt32.self))
     }
 
     /// Reads eight bytes, least significant first.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUInt64() throws(TruncatedBytes) -> UInt64 {
         let start = try advance(8)
-        return UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self))
+        return UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start, as: UInt64.self))
     }
 
     /// Reads a UUID in wire order (least significant byte first) of the given width.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUUID(_ width: BluetoothUUID.Width) throws(TruncatedBytes) -> BluetoothUUID {
         switch width {
@@ -119,7 +122,7 @@ public struct ByteReader: ~Escapable {
     }
 
     /// Reads a device address of the given kind in wire order (least significant byte first).
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readAddress(_ kind: BluetoothAddress.Kind) throws(TruncatedBytes) -> BluetoothAddress {
         guard remaining >= 6 else { throw TruncatedBytes(offset: position, needed: 6, available: remaining) }
@@ -129,26 +132,26 @@ public struct ByteReader: ~Escapable {
     }
 
     /// Reads `count` bytes without copying them.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     public mutating func read(_ count: Int) throws(TruncatedBytes) -> RawSpan {
         let start = try advance(count)
-        return bytes.extracting(unchecked: start..<start + count)
+        return bytes.extracting(unchecked: Range(uncheckedBounds: (start, start &+ count)))
     }
 
     /// Reads all bytes that are left without copying them; none is not an error.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     public mutating func readRemaining() -> RawSpan {
         let start = position
         position = bytes.byteCount
-        return bytes.extracting(unchecked: start..<position)
+        return bytes.extracting(unchecked: Range(uncheckedBounds: (start, position)))
     }
 
     /// Passes over `count` bytes.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func skip(_ count: Int) throws(TruncatedBytes) {
         _ = try advance(count)
