@@ -227,10 +227,12 @@ extension ADField {
     private static func readURI(
         from reader: inout ByteReader, fault: inout ADFault?
     ) throws(TruncatedBytes) -> ADField {
-        guard reader.remaining > 0 else { throw TruncatedBytes(offset: 0, needed: 1, available: 0) }
+        guard reader.remaining > 0 else { throw TruncatedBytes(offset: reader.offset, needed: 1, available: 0) }
         let text = readText(from: &reader, fault: &fault)
-        // A URI whose first character is not even UTF-8 has a fault already.
-        guard let number = text.unicodeScalars.first else { return .other(.uri, []) }
+        guard let number = text.unicodeScalars.first else {
+            fault = fault ?? .unassigned(0)
+            return .other(.uri, [])
+        }
         guard let scheme = URIScheme.name(of: number.value) else {
             fault = .unassigned(number.value)
             return .other(.uri, [])
