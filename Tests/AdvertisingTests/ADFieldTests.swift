@@ -41,7 +41,10 @@ import Testing
             #expect(fields.count == 3)
             #expect(fields.first == .other(ADType(rawValue: 0xFE), hex("0102")))
             #expect(fields.last == .other(ADType(rawValue: 0xFD), hex("0304")))
-            #expect(advertisement.structures.map(\.type) == [ADType(rawValue: 0xFE), structure.type, ADType(rawValue: 0xFD)])
+            #expect(
+                advertisement.structures.map(\.type) == [
+                    ADType(rawValue: 0xFE), structure.type, ADType(rawValue: 0xFD),
+                ])
             if case .other(let type, let kept) = fields[1] {
                 #expect(type == structure.type)
                 #expect(kept == data)
@@ -98,7 +101,8 @@ import Testing
         ),
         (
             "08 26 01 06 01 AA 02 00 01",
-            .transportDiscoveryData([TransportDiscoveryBlock(organization: 1, flags: 6, data: [0xAA])]), .trailingBytes(3)
+            .transportDiscoveryData([TransportDiscoveryBlock(organization: 1, flags: 6, data: [0xAA])]),
+            .trailingBytes(3)
         ),
         ("06 09 4C49 C3 4E42", .localName("LI"), .invalidUTF8(validBytes: 2)),
         ("06 08 4C494E E383", .localName("LIN", complete: false), .invalidUTF8(validBytes: 3)),

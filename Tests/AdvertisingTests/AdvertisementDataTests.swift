@@ -159,7 +159,8 @@ import Testing
         ("020106 0D09 4C49", ADType.completeLocalName as ADType?, 13, 3), ("020106 02", nil, 2, 0),
         ("020106 FF09", .completeLocalName, 255, 1),
     ])
-    func aStructureThatRunsPastTheEndIsReportedOnce(_ text: String, _ type: ADType?, _ declared: Int, _ available: Int) {
+    func aStructureThatRunsPastTheEndIsReportedOnce(_ text: String, _ type: ADType?, _ declared: Int, _ available: Int)
+    {
         let fault = ADFault.runsPastEnd(declared: declared, available: available)
         let data = AdvertisementData(advertising: hex(text), scanResponse: hex(text))
         #expect(data.structures.count == 2)
@@ -180,12 +181,14 @@ import Testing
             seen.append(ADStructure(structure))
             offsets.append(structure.offset)
         }
-        #expect(seen == [ADStructure(type: .flags, data: [6]), ADStructure(type: .completeServices16, data: hex("0D18"))])
+        #expect(
+            seen == [ADStructure(type: .flags, data: [6]), ADStructure(type: .completeServices16, data: hex("0D18"))])
         #expect(offsets == [0, 3])
         let problem = structures.problem
         #expect(
-            problem == ADProblem(
-                offset: 7, type: .completeLocalName, fault: .runsPastEnd(declared: 13, available: 1)))
+            problem
+                == ADProblem(
+                    offset: 7, type: .completeLocalName, fault: .runsPastEnd(declared: 13, available: 1)))
         let isOver = structures.next() == nil
         #expect(isOver)
         let again = structures.problem
@@ -193,7 +196,8 @@ import Testing
     }
 
     @Test func borrowedQuestionsAreAnswered() {
-        let bytes = hex("05020D180F18 1107\(linbleServiceOnTheAir) 0A094C494E424C452D5A31 05FFA6070102 0416 0F185B 0314AAFE")
+        let bytes = hex(
+            "05020D180F18 1107\(linbleServiceOnTheAir) 0A094C494E424C452D5A31 05FFA6070102 0416 0F185B 0314AAFE")
         let structures = ADStructures(bytes.span.bytes)
         let answers = [
             structures.containsService(0x180F), structures.containsService(linbleService),
