@@ -105,7 +105,7 @@ extension ClassOfDevice: CustomStringConvertible {
     public var description: String { "0x" + hexadecimal(rawValue, digits: 6) }
 }
 
-/// Device ID of a BR/EDR inquiry response (CSS Part A §1.10 takes it from the Device ID profile).
+/// Device ID of a BR/EDR inquiry response (Device ID Profile).
 public struct DeviceID: Hashable, Sendable {
     /// Who assigned `vendor`: 1 the Bluetooth SIG, 2 the USB forum.
     public var vendorSource: UInt16
@@ -232,7 +232,7 @@ public struct EncryptedAdvertisingData: Hashable, Sendable {
     }
 }
 
-/// To which coordinated set a device belongs, for those who hold the set's key (CSS Part A §1.21).
+/// To which coordinated set a device belongs, for those who hold the set's key (Coordinated Set Identification Service).
 public struct ResolvableSetIdentifier: Hashable, Sendable {
     /// What the key makes of ``random``: 24 bits.
     public let hash: UInt32
@@ -255,7 +255,7 @@ extension ResolvableSetIdentifier: CustomStringConvertible {
     public var description: String { hexadecimal(random, digits: 6) + ":" + hexadecimal(hash, digits: 6) }
 }
 
-/// One block of Transport Discovery Data (CSS Part A §1.10): a service on another transport.
+/// One block of Transport Discovery Data (Transport Discovery Service): a service on another transport.
 public struct TransportDiscoveryBlock: Hashable, Sendable {
     /// Who defined the data: 1 the Bluetooth SIG, 2 the Wi-Fi Alliance, …
     public var organization: UInt8

@@ -20,24 +20,23 @@ extension RawSpan {
     /// The text up to a zero, as far as it is UTF-8; `fault` says where it stops being so, or what follows the zeros.
     func text(fault: inout ADFault?) -> String {
         let count = textByteCount
-        return withUnsafeBytes { bytes in
-            if bytes.dropFirst(count).contains(where: { $0 != 0 }) { fault = .trailingBytes(byteCount - count) }
-            let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count))
-            if let text = String(validating: bytes, as: UTF8.self) { return text }
-            let valid = validUTF8Prefix(of: bytes)
+        if count < byteCount, hasOtherThanZeros(from: count) { fault = .trailingBytes(byteCount - count) }
+        // The only way from raw bytes to typed ones without a closure; every byte is a valid UInt8.
+        let bytes = Span<UInt8>(_bytes: extracting(first: count))
+        do {
+            return String(copying: try UTF8Span(validating: bytes))
+        } catch {
+            let valid = error.byteOffsets.lowerBound
             fault = .invalidUTF8(validBytes: valid)
-            return String(decoding: UnsafeRawBufferPointer(rebasing: bytes.prefix(valid)), as: UTF8.self)
+            guard let text = try? UTF8Span(validating: bytes.extracting(first: valid)) else { return "" }
+            return String(copying: text)
         }
     }
-}
 
-/// How many bytes at the front of `bytes` are whole characters of UTF-8.
-private func validUTF8Prefix(of bytes: UnsafeRawBufferPointer) -> Int {
-    var valid = 0
-    var decoder = UTF8()
-    var iterator = bytes.makeIterator()
-    while case .scalarValue(let scalar) = decoder.decode(&iterator) { valid += UTF8.width(scalar) }
-    return valid
+    private func hasOtherThanZeros(from start: Int) -> Bool {
+        for index in start..<byteCount where unsafeLoad(fromByteOffset: index, as: UInt8.self) != 0 { return true }
+        return false
+    }
 }
 
 /// The longest front of `text` that takes at most `byteCount` bytes of UTF-8 and cuts no character in two.
