@@ -17,7 +17,7 @@ extension CommonOptions {
 
     /// The simulated radio with --simulate; nil for the real one.
     public func makeKernel() throws -> (any BluetoothKernel)? {
-        nil
+        simulate ? SimulatedWorld.makeKernel() : nil
     }
 }
 
