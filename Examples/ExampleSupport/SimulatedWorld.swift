@@ -35,7 +35,8 @@ enum SimulatedWorld {
         let beacon = IBeacon(proximityUUID: uuid, major: 7, minor: 42, measuredPower: -59)
         return [
             .manufacturerData(beacon.manufacturerData),
-            .serviceData(ServiceData(service: Eddystone.service, data: [0x10, 0xEB, 0x03] + Array("swift".utf8) + [0x08])),
+            .serviceData(
+                ServiceData(service: Eddystone.service, data: [0x10, 0xEB, 0x03] + Array("swift".utf8) + [0x08])),
             .localName("Thermometer"),
         ]
     }
