@@ -67,7 +67,7 @@ let package = Package(
 
         // Programs.
         .target(
-            name: "ExampleSupport", dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments],
+            name: "ExampleSupport", dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments, log],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(

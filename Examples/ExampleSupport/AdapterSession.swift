@@ -1,4 +1,5 @@
 import BluetoothLE
+import Logging
 
 extension CommonOptions {
     /// Opens the adapter that -i names on the simulated radio or on the real one, powers it on unless --no-power-on was
@@ -8,16 +9,23 @@ extension CommonOptions {
     ) async throws -> Value {
         let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
         let adapter = try await Adapter.open(
-            selector, power: powerOn ? .powerOn : .leave, on: try makeKernel())
+            selector, power: powerOn ? .powerOn : .leave, on: makeKernel(), log: log)
         let result: Result<Value, any Error>
         do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
         await adapter.close()
         return try result.get()
     }
 
+    /// What the library tells on standard error: oddities with -v, every packet with -vv.
+    private var log: Logger {
+        var log = Logger(label: "bluetooth", factory: { StreamLogHandler.standardError(label: $0) })
+        log.logLevel = verbose > 1 ? .trace : verbose > 0 ? .debug : .notice
+        return log
+    }
+
     /// The simulated radio with --simulate; nil for the real one.
-    public func makeKernel() throws -> (any BluetoothKernel)? {
-        nil
+    public func makeKernel() -> (any BluetoothKernel)? {
+        simulate ? SimulatedWorld.makeKernel() : nil
     }
 }
 

@@ -97,12 +97,10 @@ extension CommonOptions {
 }
 
 extension Console {
-    /// Tells with -v how far the way to a UART has been gone; failed attempts always.
+    /// Tells with -v how far the way to a UART has been gone; that it starts over is told always.
     public func tell(_ progress: UARTProgress) {
         switch progress {
-        case .failed(let error, let attempt) where error.code != .cancelled && error.isRetryable:
-            message(messages.yellow("attempt \(attempt) failed: ") + error.message)
-        case .failed: break
+        case .startingOver: message(messages.yellow(progress.text))
         default: detail(progress.text)
         }
     }
@@ -119,7 +117,7 @@ extension UARTProgress {
         case .connected(let address, let mtu): "connected to \(address), ATT_MTU \(mtu)"
         case .discovered(let profile): "found the \(profile.name) service"
         case .online(let length): "online, chunks of up to \(length) bytes"
-        case .failed(let error, let attempt): "attempt \(attempt) failed: \(error.message)"
+        case .startingOver(let error): "starting over: \(error.message)"
         }
     }
 }

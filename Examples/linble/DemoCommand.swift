@@ -126,7 +126,7 @@ private final class Story: Sendable {
         case .scanning: step("Scan", progress.text)
         case .connecting: step("Connect", progress.text)
         case .discovered: step("Subscribe", progress.text)
-        case .failed: console.tell(progress)
+        case .startingOver: console.tell(progress)
         case .found, .connected, .online: say(progress.text)
         }
     }

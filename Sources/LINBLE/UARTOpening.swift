@@ -21,9 +21,9 @@ extension UARTConnection {
             do throws(BluetoothError) {
                 return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
             } catch {
-                progress?(.failed(error, attempt: attempt))
                 guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
                 attempt += 1
+                progress?(.startingOver(after: error))
             }
         }
     }

@@ -114,6 +114,6 @@ public enum UARTProgress: Sendable {
     case discovered(UARTProfile)
     /// The device has confirmed the subscription: bytes flow both ways.
     case online(maximumChunkLength: Int)
-    /// A step failed; the link is ended, and it starts over unless this was the last attempt.
-    case failed(BluetoothError, attempt: Int)
+    /// A step failed; the link has been ended, and it starts over from scanning.
+    case startingOver(after: BluetoothError)
 }

@@ -1,0 +1,43 @@
+import BluetoothLE
+import LINBLE
+import SimulatedKernel
+import SimulatedLINBLE
+
+/// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
+/// microcontroller of the vendor's samples behind it, one that echoes, and some beacons.
+enum SimulatedWorld {
+    static func makeKernel() -> any BluetoothKernel {
+        let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
+        _ = SimulatedLINBLE(
+            on: radio,
+            .init(
+                name: "LINBLE-Z1", address: BluetoothAddress(0xC098_E512_3456, kind: .random), splitsAtRandom: true,
+                signalStrength: -58))
+        _ = SimulatedLINBLE(
+            on: radio,
+            .init(
+                name: "LINBLE-ECHO", address: BluetoothAddress(0xC098_E512_3457, kind: .random), wiring: .loopback,
+                signalStrength: -63))
+        for (index, field) in beacons.enumerated() {
+            var data = AdvertisementDataBuilder()
+            // Each of them fits into a legacy advertisement with its flags.
+            try? data.add(.flags(.brEDRNotSupported))
+            try? data.add(field)
+            SimulatedPeripheral(
+                on: radio, advertisements: [.beacon(data.bytes, interval: .milliseconds(200 + 150 * index))],
+                signalStrength: Int8(clamping: -66 - 7 * index))
+        }
+        return radio.makeKernel(adapters: [.fresh])
+    }
+
+    private static var beacons: [ADField] {
+        let uuid: BluetoothUUID = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
+        let beacon = IBeacon(proximityUUID: uuid, major: 7, minor: 42, measuredPower: -59)
+        return [
+            .manufacturerData(beacon.manufacturerData),
+            .serviceData(
+                ServiceData(service: Eddystone.service, data: [0x10, 0xEB, 0x03] + Array("swift".utf8) + [0x08])),
+            .localName("Thermometer"),
+        ]
+    }
+}

@@ -1,1 +1,0 @@
-// This floor is not built yet.

@@ -1,0 +1,217 @@
+import BluetoothLE
+import LINBLE
+import SimulatedLINBLE
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct UARTConnectionTests {
+    /// `count` bytes that differ enough for a mistake in their order to show.
+    private func pattern(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 251) }
+    }
+
+    /// Reads until there are `count` bytes.
+    private func read(_ count: Int, from uart: UARTConnection) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count, let more = try await uart.read(timeout: .seconds(60)) { bytes += more }
+        return bytes
+    }
+
+    @Test func bytesGoOutAndTheAnswerComesBack() async throws {
+        try await SimulatedWorld.run { world in
+            let uart = try await world.openUART()
+            #expect(uart.profile == .linble)
+            try await uart.send(hex("0100"))
+            #expect(try await read(2, from: uart) == hex("0140"))
+            #expect(await uart.sentByteCount == 2)
+            #expect(uart.receivedByteCount == 2)
+            await uart.disconnect()
+        }
+    }
+
+    @Test(arguments: [false, true]) func everythingComesBackFromAnEchoInOrder(splits: Bool) async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback, splitsAtRandom: splits, bufferCapacity: 1 << 20)) {
+            world in
+            let uart = try await world.openUART()
+            let bytes = pattern(102_400)
+            async let sending: Void = uart.send(bytes)
+            #expect(try await read(bytes.count, from: uart) == bytes)
+            try await sending
+            #expect(world.linble.statistics.bytesFromHosts == bytes.count)
+            #expect(world.linble.statistics.bytesLost == 0)
+        }
+    }
+
+    @Test func aChunkIsAsLongAsTheLinkTheProfileAndTheCallerAllow() async throws {
+        try await SimulatedWorld.run { world in
+            let uart = try await world.openUART()
+            #expect(await uart.maximumChunkLength == 244)
+        }
+        try await SimulatedWorld.run { world in
+            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 20))
+            #expect(await uart.maximumChunkLength == 20)
+        }
+        try await SimulatedWorld.run(.init(profile: .hm10)) { world in
+            let uart = try await world.openUART(UARTOptions(profiles: [.hm10]))
+            #expect(await uart.maximumChunkLength == 20)
+        }
+        try await SimulatedWorld.run(.init(receiveMTU: 23)) { world in
+            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 0))
+            #expect(await uart.maximumChunkLength == 1)
+        }
+    }
+
+    @Test func sendingKeepsThePace() async throws {
+        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
+            let options = UARTOptions(maximumChunkLength: 20, pacing: .baudRate(9600))
+            let uart = try await world.openUART(options)
+            let time = try await world.duration { try await uart.send(pattern(960)) }
+            #expect(time > .milliseconds(970) && time < .milliseconds(1010), "\(time)")
+        }
+    }
+
+    @Test func whatTasksSendStaysTogether() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 20))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for value in 1...4 as ClosedRange<UInt8> {
+                    group.addTask { try await uart.send(Array(repeating: value, count: 200)) }
+                }
+                try await group.waitForAll()
+            }
+            let bytes = try await read(800, from: uart)
+            let runs = bytes.indices.count { $0 == 0 || bytes[$0] != bytes[$0 - 1] }
+            #expect(runs == 4)
+        }
+    }
+
+    @Test func framesAreFoundHoweverTheUARTCutsThem() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback, splitsAtRandom: true, seed: 5)) { world in
+            let uart = try await world.openUART()
+            let framer = DelimiterFramer()
+            let lines = ["one", "", "three", "a longer line than the others"].map { Array($0.utf8) }
+            try await uart.send(try lines.flatMap { try framer.encode($0) })
+            var found: [[UInt8]] = []
+            for try await line in uart.frames(framer) {
+                found.append(line)
+                if found.count == lines.count { break }
+            }
+            #expect(found == lines)
+        }
+    }
+
+    @Test func aFrameThatIsTooLongIsAnErrorAfterWhichOneGoesOn() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART()
+            try await uart.send(Array("much too long\nfine\n".utf8))
+            var frames = uart.frames(DelimiterFramer(maximumFrameLength: 4)).makeAsyncIterator()
+            #expect(await errorCode { _ = try await frames.next() } == .protocolViolation)
+            #expect(try await frames.next() == Array("fine".utf8))
+        }
+    }
+
+    @Test func readingEndsByTimeAndGoesOnAfterwards() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART()
+            let time = await world.duration {
+                #expect(await errorCode { _ = try await uart.read(timeout: .seconds(2)) } == .timedOut)
+            }
+            #expect(time >= .seconds(2) && time < .seconds(3))
+            try await uart.send([1, 2, 3])
+            #expect(try await read(3, from: uart) == [1, 2, 3])
+        }
+    }
+
+    @Test func flushingWaitsUntilTheDeviceHasEverything() async throws {
+        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
+            let uart = try await world.openUART()
+            try await uart.send(pattern(5000))
+            try await uart.flush()
+            #expect(world.linble.statistics.bytesFromHosts == 5000)
+        }
+    }
+
+    // MARK: What goes wrong
+
+    @Test func aDeviceOfAnotherKindIsNamed() async throws {
+        try await SimulatedWorld.run(.init(profile: .nordic)) { world in
+            do {
+                _ = try await world.openUART()
+                Issue.record("no error")
+            } catch let error as BluetoothError {
+                #expect(error.code == .unsupported)
+                #expect(error.message.contains("\(UARTProfile.nordic.service)"))
+                #expect(error.remedy?.contains("Nordic UART") == true)
+            }
+        }
+    }
+
+    @Test func oneOfSeveralProfilesIsTaken() async throws {
+        try await SimulatedWorld.run(.init(profile: .nordic, wiring: .loopback)) { world in
+            let uart = try await world.openUART(UARTOptions(profiles: UARTProfile.known))
+            #expect(uart.profile == .nordic)
+            try await uart.send([1, 2, 3])
+            #expect(try await read(3, from: uart) == [1, 2, 3])
+        }
+    }
+
+    @Test func bytesBeforeTheSubscriptionGoNowhere() async throws {
+        try await SimulatedWorld.run { world in
+            let connection = try await world.connect()
+            let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
+            let characteristics = try await connection.discoverCharacteristics(of: service)
+            let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
+            try await connection.writeCommand(hex("0100"), to: toDevice)
+            let uart = try await UARTConnection.attach(to: connection)
+            try await uart.send(hex("0100"))
+            #expect(try await read(2, from: uart) == hex("0140"))
+            #expect(world.linble.statistics.bytesIgnoredOffline == 2)
+            #expect(world.linble.statistics.bytesFromHosts == 2)
+        }
+    }
+
+    @Test func aDeviceThatVanishesEndsReadingAndSending() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART()
+            try await uart.send([1, 2, 3])
+            #expect(try await read(3, from: uart) == [1, 2, 3])
+            world.linble.peripheral.setHidden(true)
+            async let reading = errorCode { _ = try await uart.read() }
+            async let sending = errorCode { while true { try await uart.send(pattern(1000)) } }
+            #expect(await reading == .disconnected)
+            #expect(await sending == .disconnected)
+        }
+    }
+
+    @Test func disconnectingEndsTheStreamAfterWhatHasArrived() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART()
+            try await uart.send([1, 2, 3])
+            while uart.receivedByteCount < 3 { try await uart.flush() }
+            await uart.disconnect()
+            #expect(try await uart.read() == [1, 2, 3])
+            #expect(await errorCode { _ = try await uart.read() } == .disconnected)
+            #expect(await errorCode { try await uart.send([1]) } == .disconnected)
+        }
+    }
+
+    @Test func aDeviceThatDoesNotAnswerEndsEachStepInTime() async throws {
+        try await SimulatedWorld.run { world in
+            let connection = try await world.connect()
+            world.linble.peripheral.setMute(true)
+            let time = await world.duration {
+                #expect(await errorCode { _ = try await UARTConnection.attach(to: connection) } == .timedOut)
+            }
+            #expect(time >= .seconds(5) && time < .seconds(6))
+        }
+    }
+
+    @Test func aReaderThatSleepsLosesNothingUntilTheBuffersAreFull() async throws {
+        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
+            let uart = try await world.openUART(UARTOptions(receiveCapacity: 1000))
+            try await uart.send(pattern(20_000))
+            try await uart.flush()
+            #expect(try await read(20_000, from: uart) == pattern(20_000))
+        }
+    }
+}
