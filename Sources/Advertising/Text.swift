@@ -22,22 +22,16 @@ extension RawSpan {
         let count = textByteCount
         return withUnsafeBytes { bytes in
             if bytes.dropFirst(count).contains(where: { $0 != 0 }) { fault = .trailingBytes(byteCount - count) }
-            let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count))
-            if let text = String(validating: bytes, as: UTF8.self) { return text }
-            let valid = validUTF8Prefix(of: bytes)
-            fault = .invalidUTF8(validBytes: valid)
-            return String(decoding: UnsafeRawBufferPointer(rebasing: bytes.prefix(valid)), as: UTF8.self)
+            let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count)).assumingMemoryBound(to: UInt8.self)
+            do throws(UTF8.ValidationError) {
+                return String(copying: try UTF8Span(validating: bytes.span))
+            } catch {
+                let valid = error.byteOffsets.lowerBound
+                fault = .invalidUTF8(validBytes: valid)
+                return String(decoding: bytes.prefix(valid), as: UTF8.self)
+            }
         }
     }
-}
-
-/// How many bytes at the front of `bytes` are whole characters of UTF-8.
-private func validUTF8Prefix(of bytes: UnsafeRawBufferPointer) -> Int {
-    var valid = 0
-    var decoder = UTF8()
-    var iterator = bytes.makeIterator()
-    while case .scalarValue(let scalar) = decoder.decode(&iterator) { valid += UTF8.width(scalar) }
-    return valid
 }
 
 /// The longest front of `text` that takes at most `byteCount` bytes of UTF-8 and cuts no character in two.
