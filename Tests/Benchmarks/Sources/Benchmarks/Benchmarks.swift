@@ -65,6 +65,13 @@ enum Benchmarks {
             add(try decodingBenchmarks(harness))
             add(try encodingBenchmarks(harness))
         }
+        if wants("connection") {
+            let connections = try ConnectionBenchmarks(harness, ceilings)
+            add(try await connections.reads())
+            add(try await connections.streams())
+            add(try await connections.discovery())
+        }
+        if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report
     }
 }

@@ -35,10 +35,8 @@ extension Report.Section {
             lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
         }
         for entry in measurements {
-            var goals = entry.goal.map { "≤ \(number($0)) ns" } ?? ""
-            if let allocations = entry.allocationGoal {
-                goals += (goals.isEmpty ? "" : ", ") + "≤ \(number(allocations))"
-            }
+            let goals = [entry.goal?.description, entry.allocationGoal.map { "≤ \(number($0)) allocations" }]
+                .compactMap { $0 }.joined(separator: ", ")
             let mark = entry.meetsGoals ? "" : " **missed**"
             lines.append(
                 "| \(entry.name) | \(number(entry.cpu)) | \(number(entry.allocations)) | \(goals)\(mark) | "
@@ -63,7 +61,7 @@ extension Report {
                 object([
                     ("name", quoted(entry.name)), ("cpuNanoseconds", plain(entry.cpu)),
                     ("wallNanoseconds", plain(entry.wall)), ("allocations", plain(entry.allocations)),
-                    ("goalNanoseconds", entry.goal.map(plain)), ("goalAllocations", entry.allocationGoal.map(plain)),
+                    ("goal", entry.goal.map { quoted($0.description) }), ("goalAllocations", entry.allocationGoal.map(plain)),
                     ("floor", entry.floor.map { quoted($0.name) }), ("ratioToFloor", entry.ratio.map(plain)),
                     ("meetsGoals", "\(entry.meetsGoals)"),
                 ])
@@ -108,4 +106,13 @@ func number(_ value: Double) -> String {
     guard scaled % scale != 0 else { return text }
     let rest = "\(scaled % scale)"
     return text + "." + String(repeating: "0", count: digits - rest.count) + rest
+}
+
+extension Goal: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .nanoseconds(let most): "≤ \(number(most)) ns"
+        case .timesFloor(let most): "≤ \(number(most)) ×"
+        }
+    }
 }

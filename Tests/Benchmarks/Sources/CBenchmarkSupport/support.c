@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 // The program's own malloc comes before glibc's for every library in the process; glibc's stays reachable by these.
 extern void *__libc_malloc(size_t size);
@@ -106,4 +107,21 @@ int benchmark_pin(int core)
 void benchmark_consume(uint64_t value)
 {
     __asm__ volatile("" : : "r"(value) : "memory");
+}
+
+static benchmark_usage usage_of(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    int64_t seconds = (int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
+    benchmark_usage result = {seconds * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec, usage.ru_nvcsw};
+    return result;
+}
+
+benchmark_usage benchmark_usage_of_other_threads(void)
+{
+    benchmark_usage all = usage_of(RUSAGE_SELF), own = usage_of(RUSAGE_THREAD);
+    benchmark_usage others = {
+        all.microseconds - own.microseconds, all.voluntary_switches - own.voluntary_switches};
+    return others;
 }

@@ -22,5 +22,13 @@ benchmark_allocations benchmark_stop_counting(void);
 // Keeps this thread, and those it makes from now on, on one core. Returns 0 or errno.
 int benchmark_pin(int core);
 
+typedef struct {
+    int64_t microseconds;
+    int64_t voluntary_switches;
+} benchmark_usage;
+
+// What all threads but the calling one have used so far: processor time, and how often they went to sleep.
+benchmark_usage benchmark_usage_of_other_threads(void);
+
 // Takes a value the compiler must not find out about.
 void benchmark_consume(uint64_t value);
