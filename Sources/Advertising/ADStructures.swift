@@ -40,16 +40,22 @@ public struct ADStructureView: ~Escapable {
 /// A zero length ends the payload early. A structure that runs past the end is not given; it ends the walk and becomes
 /// the ``problem``.
 public struct ADStructures: ~Escapable {
+    @usableFromInline enum State {
+        case walking
+        /// A zero length has been read.
+        case ended
+        /// The reader stands before the length of a structure that runs past the end.
+        case overrun
+    }
+
     @usableFromInline var reader: ByteReader
-    @usableFromInline var isFinished = false
-    @usableFromInline var overrun: (offset: Int, type: ADType?, declared: Int, available: Int)?
+    @usableFromInline var state = State.walking
 
     /// Starts at the first structure of `payload`, which is borrowed for as long as the walk lives.
     @inlinable
     @_lifetime(copy payload)
     public init(_ payload: RawSpan) {
         reader = ByteReader(payload)
-        overrun = nil
     }
 
     /// The next structure, or nil at the end of the payload.
@@ -57,38 +63,43 @@ public struct ADStructures: ~Escapable {
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     public mutating func next() -> ADStructureView? {
-        let offset = reader.offset
-        guard !isFinished, let length = try? reader.readUInt8() else { return nil }
-        guard length > 0 else {
-            isFinished = true
+        guard state == .walking, !reader.isAtEnd else { return nil }
+        let start = reader
+        do throws(TruncatedBytes) {
+            let length = Int(try reader.readUInt8())
+            guard length > 0 else {
+                state = .ended
+                return nil
+            }
+            let type = ADType(rawValue: try reader.readUInt8())
+            return ADStructureView(type: type, data: try reader.read(length - 1), offset: start.offset)
+        } catch {
+            reader = start
+            state = .overrun
             return nil
         }
-        let available = reader.remaining
-        guard Int(length) <= available, let type = try? reader.readUInt8(), let data = try? reader.read(Int(length) - 1)
-        else {
-            let type = try? reader.readUInt8()
-            overrun = (offset, type.map { ADType(rawValue: $0) }, Int(length), available)
-            isFinished = true
-            return nil
-        }
-        return ADStructureView(type: ADType(rawValue: type), data: data, offset: offset)
     }
 
     /// What is wrong with the payload as a whole, once the walk came to its end: a structure that runs past the end, or
     /// bytes other than zeros after the zero length that ends it.
     public var problem: ADProblem? {
-        if let overrun {
-            let fault = ADFault.runsPastEnd(declared: overrun.declared, available: overrun.available)
-            return ADProblem(offset: overrun.offset, type: overrun.type, fault: fault)
-        }
-        guard isFinished else { return nil }
         var rest = reader
-        while let byte = try? rest.readUInt8() {
-            if byte != 0 {
-                return ADProblem(offset: reader.offset, type: nil, fault: .bytesAfterEnd(reader.remaining))
+        switch state {
+        case .walking: return nil
+        case .ended:
+            while let byte = try? rest.readUInt8() {
+                if byte != 0 {
+                    return ADProblem(offset: reader.offset, type: nil, fault: .bytesAfterEnd(reader.remaining))
+                }
             }
+            return nil
+        case .overrun:
+            let declared = Int((try? rest.readUInt8()) ?? 0)
+            let available = rest.remaining
+            let type = (try? rest.readUInt8()).map { ADType(rawValue: $0) }
+            let fault = ADFault.runsPastEnd(declared: declared, available: available)
+            return ADProblem(offset: reader.offset, type: type, fault: fault)
         }
-        return nil
     }
 }
 

@@ -20,22 +20,17 @@ extension RawSpan {
     /// The text up to a zero, as far as it is UTF-8; `fault` says where it stops being so, or what follows the zeros.
     func text(fault: inout ADFault?) -> String {
         let count = textByteCount
-        if count < byteCount, hasOtherThanZeros(from: count) { fault = .trailingBytes(byteCount - count) }
-        // The only way from raw bytes to typed ones without a closure; every byte is a valid UInt8.
-        let bytes = Span<UInt8>(_bytes: extracting(first: count))
-        do {
-            return String(copying: try UTF8Span(validating: bytes))
-        } catch {
-            let valid = error.byteOffsets.lowerBound
-            fault = .invalidUTF8(validBytes: valid)
-            guard let text = try? UTF8Span(validating: bytes.extracting(first: valid)) else { return "" }
-            return String(copying: text)
+        return withUnsafeBytes { bytes in
+            if bytes.dropFirst(count).contains(where: { $0 != 0 }) { fault = .trailingBytes(byteCount - count) }
+            let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(count)).assumingMemoryBound(to: UInt8.self)
+            do throws(UTF8.ValidationError) {
+                return String(copying: try UTF8Span(validating: bytes.span))
+            } catch {
+                let valid = error.byteOffsets.lowerBound
+                fault = .invalidUTF8(validBytes: valid)
+                return String(decoding: bytes.prefix(valid), as: UTF8.self)
+            }
         }
-    }
-
-    private func hasOtherThanZeros(from start: Int) -> Bool {
-        for index in start..<byteCount where unsafeLoad(fromByteOffset: index, as: UInt8.self) != 0 { return true }
-        return false
     }
 }
 

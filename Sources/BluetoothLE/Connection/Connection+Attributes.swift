@@ -37,8 +37,10 @@ extension Connection {
         return try await transaction.call.value(operation, timeout: timeout, on: loop)
     }
 
-    /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1). Done once, when the link has come up.
-    func exchangeMTU(offering mtu: UInt16, timeout: Duration?) async throws(BluetoothError) {
+    /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1).
+    ///
+    /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes.
+    public func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil) async throws(BluetoothError) {
         let agreed = try await perform(MTUExchange(offering: mtu), "exchange MTU", timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
     }

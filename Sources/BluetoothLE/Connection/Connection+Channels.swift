@@ -1,0 +1,26 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+extension Connection {
+    /// A connection over an L2CAP channel that is connected already: one that a peer opened, or one of a pair that
+    /// stands for a link in a test.
+    ///
+    /// The ATT_MTU is 23 until ``exchangeMTU(offering:timeout:)`` or the peer's client raises it.
+    /// - Parameters:
+    ///   - connect: hands over the channel and is given the handler of its events; called once, on `loop`.
+    ///   - peer: the device at the other end.
+    ///   - loop: the loop that owns the channel.
+    ///   - database: what the peer finds here when it is a client as well.
+    ///   - receiveMTU: the largest PDU to receive, 23 to 517 bytes.
+    ///   - log: where the link's events are told.
+    public init(
+        over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
+        to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
+        log: Logger = Logger(label: "bluetooth.connection")
+    ) async throws(KernelError) {
+        self.init(to: peer, database: database, receiveMTU: min(max(receiveMTU, 23), 517), on: loop, log: log)
+        try adopt(connect)
+    }
+}

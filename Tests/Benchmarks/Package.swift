@@ -1,0 +1,23 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A package of its own, so that programs that use the library do not resolve or build it.
+// Run it from the repository's root: swift run -c release --package-path Tests/Benchmarks
+let package = Package(
+    name: "Benchmarks",
+    dependencies: [
+        .package(name: "swift-bluetooth-le", path: "../..")
+    ],
+    targets: [
+        .target(name: "CBenchmarkSupport", cSettings: [.define("_GNU_SOURCE")]),
+        .executableTarget(
+            name: "Benchmarks",
+            dependencies: ["CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le")],
+            swiftSettings: [
+                .swiftLanguageMode(.v6),
+                .treatAllWarnings(as: .error),
+                .enableExperimentalFeature("Lifetimes"),
+            ]),
+    ]
+)

@@ -1,0 +1,155 @@
+import ATT
+import BluetoothPrimitives
+import CBenchmarkSupport
+
+/// PDUs of one kind, several with different bytes, so that no compiler can know those of the next.
+private struct Samples: Sendable {
+    static let count = 16
+    let name: String
+    let isSentByClient: Bool
+    let bytes: [UInt8]
+    let length: Int
+
+    /// PDUs that begin with `head`, go on with bytes of which each PDU has others, and end with `tail`.
+    init(_ name: String, _ direction: ATTDirection, _ head: [UInt8], varying: Int, _ tail: [UInt8] = []) {
+        self.name = name
+        isSentByClient = direction == .clientToServer
+        var all: [UInt8] = []
+        for number in 0..<Self.count {
+            all += head
+            for index in 0..<varying { all.append(UInt8(truncatingIfNeeded: 1 + number + index)) }
+            all += tail
+        }
+        bytes = all
+        length = all.count / Self.count
+    }
+
+    /// Those that a connection in use sends and receives most.
+    static let common = [
+        Samples("Read Request", .clientToServer, [0x0A], varying: 2),
+        Samples("Read Response, 20 bytes", .serverToClient, [0x0B], varying: 20),
+        Samples("Read Blob Request", .clientToServer, [0x0C], varying: 4),
+        Samples("Write Request, 20 bytes", .clientToServer, [0x12], varying: 22),
+        Samples("Write Response", .serverToClient, [0x13], varying: 0),
+        Samples("Write Command, 20 bytes", .clientToServer, [0x52], varying: 22),
+        Samples("Write Command, 244 bytes", .clientToServer, [0x52], varying: 246),
+        Samples("Notification, 20 bytes", .serverToClient, [0x1B], varying: 22),
+        Samples("Notification, 244 bytes", .serverToClient, [0x1B], varying: 246),
+        Samples("Indication, 20 bytes", .serverToClient, [0x1D], varying: 22),
+        Samples("Confirmation", .clientToServer, [0x1E], varying: 0),
+        Samples("Error Response", .serverToClient, [0x01, 0x0A], varying: 3),
+        Samples("Exchange MTU Request", .clientToServer, [0x02], varying: 2),
+        Samples("Exchange MTU Response", .serverToClient, [0x03], varying: 2),
+        Samples("Read By Group Type Request", .clientToServer, [0x10], varying: 4, [0x00, 0x28]),
+        Samples("Read By Type Request", .clientToServer, [0x08], varying: 4, [0x03, 0x28]),
+        Samples("Find Information Request", .clientToServer, [0x04], varying: 4),
+        Samples("Read By Group Type Response, 12 services", .serverToClient, [0x11, 20], varying: 12 * 20),
+        Samples("Read By Type Response, 11 characteristics", .serverToClient, [0x09, 21], varying: 11 * 21),
+        Samples("Find Information Response, 4 descriptors", .serverToClient, [0x05, 1], varying: 4 * 4),
+        Samples("Prepare Write Request, 242 bytes", .clientToServer, [0x16], varying: 246),
+    ]
+
+    /// Calls `body` with one after the other and hands a number made of its results to nobody.
+    @inline(__always)
+    func cycle(_ count: Int, _ body: (RawSpan) throws -> Int) rethrows {
+        var sum = 0
+        let all = bytes.span.bytes
+        for index in 0..<count {
+            let start = index % Self.count * length
+            sum &+= try body(all.extracting(start..<start + length))
+        }
+        consume(sum)
+    }
+}
+
+func decodingBenchmarks(_ harness: Harness) throws -> Report.Section {
+    let measurements = try Samples.common.map { samples in
+        if samples.isSentByClient {
+            return try harness.measure(samples.name, goal: .nanoseconds(10), allocationGoal: 0) { count in
+                try samples.cycle(count) { fields(of: try ATTClientPDU(decoding: $0)) }
+            }
+        } else {
+            return try harness.measure(samples.name, goal: .nanoseconds(10), allocationGoal: 0) { count in
+                try samples.cycle(count) { fields(of: try ATTServerPDU(decoding: $0)) }
+            }
+        }
+    }
+    return Report.Section(title: "Attribute Protocol: decode a PDU", measurements: measurements + [try walk(harness)])
+}
+
+/// Decoding a list takes its entries one by one.
+private func walk(_ harness: Harness) throws -> Measurement {
+    guard let samples = Samples.common.first(where: { $0.name.contains("11 characteristics") }) else {
+        throw CallFailed(call: "no samples", number: 0)
+    }
+    return try harness.measure("… and each of the 11 entries", goal: .nanoseconds(100), allocationGoal: 0) { count in
+        try samples.cycle(count) { bytes in
+            guard case .readByTypeResponse(var list) = try ATTServerPDU(decoding: bytes) else { return 0 }
+            var sum = 0
+            while let entry = list.next() { sum &+= Int(entry.handle.rawValue) &+ entry.value.byteCount }
+            return sum
+        }
+    }
+}
+
+func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
+    var writer = ByteWriter(capacity: 517)
+    let measurements = try Samples.common.map { samples in
+        if samples.isSentByClient {
+            let pdu = try ATTClientPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
+            return try harness.measure(samples.name, goal: .nanoseconds(20), allocationGoal: 0) { count in
+                for _ in 0..<count {
+                    writer.removeAll()
+                    try pdu.encode(into: &writer)
+                }
+                consume(writer.count)
+            }
+        } else {
+            let pdu = try ATTServerPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
+            return try harness.measure(samples.name, goal: .nanoseconds(20), allocationGoal: 0) { count in
+                for _ in 0..<count {
+                    writer.removeAll()
+                    try pdu.encode(into: &writer)
+                }
+                consume(writer.count)
+            }
+        }
+    }
+    return Report.Section(
+        title: "Attribute Protocol: encode a PDU into a buffer that is used again", measurements: measurements)
+}
+
+/// A number that takes every field of a PDU to make.
+@inline(__always)
+private func fields(of pdu: borrowing ATTClientPDU) -> Int {
+    switch pdu {
+    case .exchangeMTURequest(let mtu): Int(mtu)
+    case .findInformationRequest(let range): Int(range.start.rawValue) &+ Int(range.end.rawValue)
+    case .readByTypeRequest(let range, let type), .readByGroupTypeRequest(let range, let type):
+        Int(range.start.rawValue) &+ Int(truncatingIfNeeded: type.high)
+    case .readRequest(let handle): Int(handle.rawValue)
+    case .readBlobRequest(let handle, let offset): Int(handle.rawValue) &+ Int(offset)
+    case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
+        Int(handle.rawValue) &+ value.byteCount
+    case .prepareWriteRequest(let handle, let offset, let value):
+        Int(handle.rawValue) &+ Int(offset) &+ value.byteCount
+    case .handleValueConfirmation: 1
+    default: 0
+    }
+}
+
+@inline(__always)
+private func fields(of pdu: borrowing ATTServerPDU) -> Int {
+    switch pdu {
+    case .errorResponse(let error): Int(error.handle.rawValue) &+ Int(error.code.rawValue)
+    case .exchangeMTUResponse(let mtu): Int(mtu)
+    case .findInformationResponse(let list): list.count
+    case .readByTypeResponse(let list): list.count
+    case .readByGroupTypeResponse(let list): list.count
+    case .readResponse(let value), .readBlobResponse(let value): value.byteCount
+    case .handleValueNotification(let handle, let value), .handleValueIndication(let handle, let value):
+        Int(handle.rawValue) &+ value.byteCount
+    case .writeResponse: 1
+    default: 0
+    }
+}

@@ -1,0 +1,161 @@
+import BluetoothLE
+import CBenchmarkSupport
+import LinuxKernel
+
+/// Where the caller's task runs.
+private enum Caller: CaseIterable {
+    case actorOnLoop, taskOnLoop, pool
+
+    var name: String {
+        switch self {
+        case .actorOnLoop: "from an actor on the loop"
+        case .taskOnLoop: "from a task that prefers the loop"
+        case .pool: "from the global pool"
+        }
+    }
+
+    /// Measures `body` with the caller where it shall be.
+    func measure(
+        _ harness: Harness, _ name: String, goal: Goal? = nil, floor: Measurement.Floor, on loop: EventLoop,
+        _ body: @escaping @Sendable (Int, isolated (any Actor)?) async throws -> Void
+    ) async throws -> Measurement {
+        let name = "\(name), \(self.name)"
+        switch self {
+        case .actorOnLoop:
+            return try await LoopRunner(loop: loop).measure { runner in
+                try await harness.measure(name, goal: goal, floor: floor, isolation: runner) { count in
+                    try await body(count, runner)
+                }
+            }
+        case .taskOnLoop:
+            return try await withTaskExecutorPreference(loop) {
+                try await harness.measure(name, goal: goal, floor: floor, isolation: nil) { count in
+                    try await body(count, nil)
+                }
+            }
+        case .pool:
+            return try await harness.measure(name, goal: goal, floor: floor, isolation: nil) { count in
+                try await body(count, nil)
+            }
+        }
+    }
+}
+
+/// The whole stack over a pair of local sockets, both ends in this process.
+struct ConnectionBenchmarks {
+    private let harness: Harness
+    private let ceilings: Ceilings
+    private let kernel: LinuxKernel
+
+    init(_ harness: Harness, _ ceilings: Ceilings) throws {
+        self.harness = harness
+        self.ceilings = ceilings
+        kernel = try LinuxKernel()
+    }
+
+    /// A characteristic of a remote device as the benchmarks use them.
+    private func characteristic(of client: Connection) async throws -> RemoteCharacteristic {
+        guard let found = try await client.discover().first?.characteristics.first else {
+            throw CallFailed(call: "discover", number: 0)
+        }
+        return found
+    }
+
+    /// Requests that are answered, one after the other.
+    func reads() async throws -> Report.Section {
+        let link = try await Link.make(on: kernel)
+        let client = link.client
+        let characteristic = try await characteristic(of: client)
+        let floor = ceilings.roundTrip.asFloor()
+        var measurements: [Measurement] = []
+        for caller in Caller.allCases {
+            // BlueZ's C client and server take 4.1 times the floor for it.
+            measurements.append(
+                try await caller.measure(
+                    harness, "read 20 bytes", goal: caller == .pool ? nil : .timesFloor(4.1), floor: floor,
+                    on: kernel.loop
+                ) { count, _ in
+                    for _ in 0..<count { consume(try await client.read(characteristic).count) }
+                })
+        }
+        let value = [UInt8](repeating: 0x55, count: 20)
+        measurements.append(
+            try await Caller.actorOnLoop.measure(
+                harness, "write 20 bytes with response", goal: .timesFloor(4.1), floor: floor, on: kernel.loop
+            ) { count, _ in
+                for _ in 0..<count { try await client.write(value, to: characteristic) }
+            })
+        await client.disconnect()
+        return Report.Section(
+            title: "Connection: requests, both ends awaited, ATT_MTU 247", measurements: measurements)
+    }
+
+    /// Values that nothing answers, as fast as they go.
+    func streams() async throws -> Report.Section {
+        let floor = ceilings.sendWaitReceive.asFloor()
+        let goal = Goal.timesFloor(1.8)
+        var measurements: [Measurement] = []
+
+        let (server, client) = try await NotifyingServer.make(on: kernel)
+        let characteristic = try await characteristic(of: client)
+        for length in [20, 244] {
+            let value = [UInt8](repeating: 0x55, count: length)
+            for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
+                measurements.append(
+                    try await caller.measure(
+                        harness, "notification of \(length) bytes, received", goal: goal, floor: floor, on: kernel.loop
+                    ) { count, actor in
+                        let stream = try await client.subscribe(to: characteristic, bufferCapacity: 1 << 20)
+                        await server.notify(characteristic.valueHandle, value, count: count)
+                        var iterator = stream.makeAsyncIterator()
+                        for _ in 0..<count { consume(try await iterator.next(isolation: actor)?.count ?? 0) }
+                    })
+            }
+        }
+        await client.disconnect()
+
+        let link = try await Link.make(on: kernel)
+        for length in [20, 244] {
+            let value = [UInt8](repeating: 0x55, count: length)
+            for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
+                measurements.append(
+                    try await caller.measure(
+                        harness, "write command of \(length) bytes, sent", goal: goal, floor: floor, on: kernel.loop
+                    ) { count, _ in
+                        for _ in 0..<count { try await link.client.writeCommand(value, to: characteristic) }
+                        // Answered after all commands have been taken.
+                        consume(try await link.client.read(characteristic).count)
+                    })
+            }
+        }
+        await link.client.disconnect()
+        return Report.Section(
+            title: "Connection: values without an answer, both ends, ATT_MTU 247", measurements: measurements)
+    }
+
+    /// The whole database of a peer.
+    func discovery() async throws -> Report.Section {
+        let (server, client) = try await NotifyingServer.make(on: kernel)
+        let before = await server.packetCount
+        let services = try await client.discover()
+        let packets = await server.packetCount - before
+        let characteristics = services.flatMap(\.characteristics)
+        let measurement = try await Caller.actorOnLoop.measure(
+            harness, "discover 10 services of 5 characteristics", goal: .timesFloor(3.8),
+            floor: ceilings.sendWaitReceive.asFloor(times: 14, "14 × \(ceilings.sendWaitReceive.name)"),
+            on: kernel.loop
+        ) { count, _ in
+            for _ in 0..<count { consume(try await client.discover().count) }
+        }
+        await client.disconnect()
+        return Report.Section(
+            title: "Connection: discovery, ATT_MTU 247", measurements: [measurement],
+            facts: [
+                Report.Fact(name: "PDUs, both directions", value: Double(packets), unit: "", goal: 14),
+                Report.Fact(name: "services found", value: Double(services.count), unit: ""),
+                Report.Fact(name: "characteristics found", value: Double(characteristics.count), unit: ""),
+                Report.Fact(
+                    name: "descriptors found", value: Double(characteristics.flatMap(\.descriptors).count), unit: ""),
+            ])
+    }
+}

@@ -1,0 +1,159 @@
+import BluetoothLE
+import LinuxKernel
+import Synchronization
+
+/// A handler that is known only after its socket was made.
+final class HandlerPlace: Sendable {
+    // In a structure, since a bare function in a mutex is wrapped once more at every access.
+    private struct Content {
+        var handler: SocketHandler?
+    }
+
+    private let content = Mutex(Content())
+
+    func set(_ handler: @escaping SocketHandler) {
+        content.withLock { $0.handler = handler }
+    }
+
+    var forward: SocketHandler {
+        { [self] event in content.withLock { $0 }.handler?(event) }
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop.
+    func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
+        try await LoopRunner(loop: self).run(body)
+    }
+}
+
+/// Runs code of ours on the loop, as an actor does that lives there.
+actor LoopRunner: LoopActor {
+    nonisolated let loop: EventLoop
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
+        try body()
+    }
+
+    func measure(_ body: @Sendable (isolated LoopRunner) async throws -> Measurement) async rethrows -> Measurement {
+        try await body(self)
+    }
+}
+
+/// Two connections over a pair of local sockets; the peer has the benchmarks' database.
+struct Link {
+    let client: Connection
+    let peer: Connection
+
+    static func make(on kernel: LinuxKernel, mtu: UInt16 = 247) async throws -> Link {
+        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let sockets = try await kernel.loop.run {
+            try kernel.unixPair(here.forward, there.forward)
+        }
+        let peer = try await Connection(
+            over: { there.set($0); return sockets.second }, to: sockets.second.peer, on: kernel.loop,
+            database: try .benchmark, receiveMTU: mtu)
+        let client = try await Connection(
+            over: { here.set($0); return sockets.first }, to: sockets.first.peer, on: kernel.loop)
+        try await client.exchangeMTU(offering: mtu)
+        return Link(client: client, peer: peer)
+    }
+}
+
+extension AttributeDatabase {
+    /// Ten services of five characteristics, each with a configuration descriptor: 160 handles.
+    static var benchmark: AttributeDatabase {
+        get throws {
+            try AttributeDatabase(
+                (0..<10).map { service in
+                    GATTService(
+                        uuid(service, 0),
+                        characteristics: (1...5).map { number in
+                            GATTCharacteristic(
+                                uuid(service, number), properties: [.read, .write, .writeWithoutResponse, .notify],
+                                value: .stored([UInt8](repeating: 0x55, count: 20)))
+                        })
+                })
+        }
+    }
+
+    private static func uuid(_ service: Int, _ number: Int) -> BluetoothUUID {
+        BluetoothUUID(high: 0x6E40_0000_B5A3_F393 + UInt64(service) << 8 + UInt64(number), low: 0xE0A9_E50E_24DC_CA9E)
+    }
+}
+
+/// The server's end of a link, which counts its PDUs and sends notifications as fast as the socket takes them.
+actor NotifyingServer: LoopActor {
+    nonisolated let loop: EventLoop
+    private let socket: any L2CAPSocket
+    private var server = GATTServer(limits: GATTServer.Limits(receiveMTU: 247))
+    private var database: AttributeDatabase
+    private var writer = ByteWriter(capacity: 517)
+    /// How many PDUs have been received and sent.
+    private(set) var packetCount = 0
+    private var remaining = 0
+    private var value: [UInt8] = []
+    private var characteristic = AttributeHandle(0)
+
+    private init(_ socket: any L2CAPSocket, on loop: EventLoop) throws {
+        self.loop = loop
+        self.socket = socket
+        database = try .benchmark
+    }
+
+    /// A server and a connection to it.
+    static func make(on kernel: LinuxKernel) async throws -> (server: NotifyingServer, client: Connection) {
+        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let sockets = try await kernel.loop.run {
+            try kernel.unixPair(here.forward, there.forward)
+        }
+        let server = try NotifyingServer(sockets.second, on: kernel.loop)
+        there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } }
+        let client = try await Connection(
+            over: { here.set($0); return sockets.first }, to: sockets.first.peer, on: kernel.loop)
+        try await client.exchangeMTU(offering: 247)
+        return (server, client)
+    }
+
+    private func handle(_ event: SocketEvent) {
+        switch event {
+        case .readable:
+            var answered = false
+            _ = socket.receive { pdu in
+                _ = server.receive(pdu, database: &database, into: &writer)
+                answered = writer.count > 0
+            }
+            packetCount += 1
+            guard answered else { return }
+            packetCount += 1
+            _ = socket.send(writer.bytes.span.bytes)
+        case .writable: sendNotifications()
+        case .closed: remaining = 0
+        }
+    }
+
+    /// Sends `count` notifications and returns when the first of them are on their way.
+    func notify(_ characteristic: AttributeHandle, _ value: [UInt8], count: Int) {
+        remaining = count
+        self.characteristic = characteristic
+        self.value = value
+        sendNotifications()
+    }
+
+    private func sendNotifications() {
+        while remaining > 0 {
+            do {
+                try server.encodeNotification(
+                    of: characteristic, value: value.span.bytes, database: database, into: &writer)
+            } catch {
+                return
+            }
+            guard socket.send(writer.bytes.span.bytes) == .sent else { return socket.notifyWhenWritable() }
+            remaining -= 1
+        }
+    }
+}

@@ -1,0 +1,127 @@
+#include "benchmark-support.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+// The program's own malloc comes before glibc's for every library in the process; glibc's stays reachable by these.
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *block);
+
+static atomic_bool is_counting;
+static atomic_uint_fast64_t allocation_count;
+static atomic_int_fast64_t allocated_bytes;
+
+static inline bool counts(void)
+{
+    return __builtin_expect(atomic_load_explicit(&is_counting, memory_order_relaxed), false);
+}
+
+static void *count(void *block)
+{
+    atomic_fetch_add_explicit(&allocation_count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&allocated_bytes, (int64_t)malloc_usable_size(block), memory_order_relaxed);
+    return block;
+}
+
+static void forget(void *block)
+{
+    atomic_fetch_sub_explicit(&allocated_bytes, (int64_t)malloc_usable_size(block), memory_order_relaxed);
+}
+
+void *malloc(size_t size)
+{
+    void *block = __libc_malloc(size);
+    return counts() ? count(block) : block;
+}
+
+void *calloc(size_t number, size_t size)
+{
+    void *block = __libc_calloc(number, size);
+    return counts() ? count(block) : block;
+}
+
+void *realloc(void *old, size_t size)
+{
+    bool counting = counts();
+    if (counting) forget(old);
+    void *block = __libc_realloc(old, size);
+    return counting ? count(block) : block;
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+    void *block = __libc_memalign(alignment, size);
+    return counts() ? count(block) : block;
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1))) return EINVAL;
+    void *result = memalign(alignment, size);
+    if (!result) return ENOMEM;
+    *block = result;
+    return 0;
+}
+
+void free(void *block)
+{
+    if (counts()) forget(block);
+    __libc_free(block);
+}
+
+void benchmark_start_counting(void)
+{
+    atomic_store(&allocation_count, 0);
+    atomic_store(&allocated_bytes, 0);
+    atomic_store(&is_counting, true);
+}
+
+benchmark_allocations benchmark_stop_counting(void)
+{
+    atomic_store(&is_counting, false);
+    benchmark_allocations result = {atomic_load(&allocation_count), atomic_load(&allocated_bytes)};
+    return result;
+}
+
+int benchmark_pin(int core)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    return sched_setaffinity(0, sizeof cores, &cores) == 0 ? 0 : errno;
+}
+
+void benchmark_consume(uint64_t value)
+{
+    __asm__ volatile("" : : "r"(value) : "memory");
+}
+
+static benchmark_usage usage_of(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    int64_t seconds = (int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
+    benchmark_usage result = {seconds * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec, usage.ru_nvcsw};
+    return result;
+}
+
+benchmark_usage benchmark_usage_of_other_threads(void)
+{
+    benchmark_usage all = usage_of(RUSAGE_SELF), own = usage_of(RUSAGE_THREAD);
+    benchmark_usage others = {
+        all.microseconds - own.microseconds, all.voluntary_switches - own.voluntary_switches};
+    return others;
+}
