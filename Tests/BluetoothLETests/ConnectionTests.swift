@@ -10,19 +10,20 @@ private let characteristic = RemoteCharacteristic(
     descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
 
 /// The code of the error that `body` throws, or nil when it throws none.
-private func code(_ body: () async throws(BluetoothError) -> Void) async -> BluetoothError.Code? {
+private func code(_ body: () async throws -> Void) async -> BluetoothError.Code? {
     do {
         try await body()
         return nil
     } catch {
-        return error.code
+        return (error as? BluetoothError)?.code
     }
 }
 
 @Suite struct ConnectionTests {
     @Test func aShortValueIsReadWithOneRequest() async throws {
         try await withConnection(Exchange("0A0300", "0B0102")) { connection, _ in
-            #expect(try await connection.read(characteristic) == [1, 2])
+            let value1 = try await connection.read(characteristic)
+            #expect(value1 == [1, 2])
         }
     }
 
@@ -31,7 +32,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
         try await withConnection(
             Exchange("0A0300", "0B" + part), Exchange("0C03001600", "0D" + part), Exchange("0C03002C00", "0D01")
         ) { connection, _ in
-            #expect(try await connection.read(characteristic).count == 45)
+            let value2 = try await connection.read(characteristic).count
+            #expect(value2 == 45)
         }
     }
 
@@ -55,7 +57,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
     @Test func aMalformedAnswerFailsTheCallAndLeavesTheLink() async throws {
         try await withConnection(Exchange("100100FFFF0028", "1103"), Exchange("0A0300", "0B01")) { connection, _ in
             #expect(await code { _ = try await connection.discoverServices() } == .protocolViolation)
-            #expect(try await connection.read(characteristic) == [1])
+            let value3 = try await connection.read(characteristic)
+            #expect(value3 == [1])
         }
     }
 
@@ -63,7 +66,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
         try await withConnection(Exchange("0A0300", "0B01")) { connection, socket in
             socket.deliver("0BFF")
             socket.deliver("13")
-            #expect(try await connection.read(characteristic) == [1])
+            let value4 = try await connection.read(characteristic)
+            #expect(value4 == [1])
         }
     }
 
@@ -84,7 +88,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
             #expect(await code { _ = try await connection.read(characteristic, timeout: .seconds(1)) } == .timedOut)
             async let next = connection.read(characteristic)
             socket.deliver("0B01")
-            #expect(try await next == [2])
+            let value5 = try await next
+            #expect(value5 == [2])
         }
     }
 
@@ -98,7 +103,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
             }
             async let next = connection.read(characteristic)
             socket.deliver("0B01")
-            #expect(try await next == [2])
+            let value6 = try await next
+            #expect(value6 == [2])
         }
     }
 
@@ -112,7 +118,8 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
                 await code { try await connection.write(value, to: characteristic, timeout: .seconds(1)) } == .timedOut)
             async let next = connection.read(characteristic)
             socket.deliver("17" + first)
-            #expect(try await next == [2])
+            let value7 = try await next
+            #expect(value7 == [2])
         }
     }
 
@@ -191,10 +198,13 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
     @Test func valuesThatComeBeforeTheAnswerAreThere() async throws {
         try await withConnection(Exchange("12 0400 0100", "1B 0300 01", "1B 0300 02", "13")) { connection, socket in
             var values = try await connection.subscribe(to: characteristic).makeAsyncIterator()
-            #expect(try await values.next() == [1])
-            #expect(try await values.next() == [2])
+            let value8 = try await values.next()
+            #expect(value8 == [1])
+            let value9 = try await values.next()
+            #expect(value9 == [2])
             socket.deliver("1B 0300 03")
-            #expect(try await values.next() == [3])
+            let value10 = try await values.next()
+            #expect(value10 == [3])
         }
     }
 
@@ -204,9 +214,11 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
         ) { connection, socket in
             var values = try await connection.subscribe(to: characteristic, kind: .indication).makeAsyncIterator()
             socket.deliver("1D 0300 01")
-            #expect(try await values.next() == [1])
+            let value11 = try await values.next()
+            #expect(value11 == [1])
             socket.deliver("1D 0300 02")
-            #expect(try await values.next() == [2])
+            let value12 = try await values.next()
+            #expect(value12 == [2])
             await connection.settle { socket.sent.count == 3 }
         }
     }
@@ -229,8 +241,10 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
             var first = try await connection.subscribe(to: characteristic).makeAsyncIterator()
             var second = try await connection.subscribe(to: characteristic).makeAsyncIterator()
             socket.deliver("1B 0300 01")
-            #expect(try await first.next() == [1])
-            #expect(try await second.next() == [1])
+            let value13 = try await first.next()
+            #expect(value13 == [1])
+            let value14 = try await second.next()
+            #expect(value14 == [1])
         }
     }
 
@@ -247,11 +261,14 @@ private func code(_ body: () async throws(BluetoothError) -> Void) async -> Blue
             connection, socket in
             var values = try await connection.subscribe(to: characteristic, bufferCapacity: 2).makeAsyncIterator()
             await connection.settle { socket.isDrained }
-            #expect(try await values.next() == [1])
-            #expect(try await values.next() == [2])
+            let value15 = try await values.next()
+            #expect(value15 == [1])
+            let value16 = try await values.next()
+            #expect(value16 == [2])
             let error = await #expect(throws: BluetoothError.self) { try await values.next() }
             #expect(error?.code == .overflow)
-            #expect(try await values.next() == nil)
+            let value17 = try await values.next()
+            #expect(value17 == nil)
         }
     }
 
