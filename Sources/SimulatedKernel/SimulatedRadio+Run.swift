@@ -46,23 +46,16 @@ extension SimulatedRadio {
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let story = Story<Result>()
-        virtualTime?.onStall(after: stallGrace, story.identifier) { story.stall(.nothingScheduled) }
+        virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { story.stall($0) }
         defer { virtualTime?.removeStallHandler(story.identifier) }
-        let task = Task(executorPreference: loop) { [loop, virtualTime] in
+        let task = Task(executorPreference: loop) { [virtualTime] in
             virtualTime?.resumeTime()
-            // One that only ends when it is cancelled has time to do so; after that it is given up.
-            let timers = [loop.makeTimer { story.stall(.limitReached) }, loop.makeTimer { story.stall(.limitReached) }]
-            if virtualTime != nil {
-                timers[0].set(after: limit)
-                timers[1].set(after: limit + .seconds(60))
-            }
             let result: Swift.Result<Result, any Error>
             do {
                 result = .success(try await body())
             } catch {
                 result = .failure(error)
             }
-            for timer in timers { timer.cancel() }
             // From here on time stands still again.
             if story.finish(result) { virtualTime?.pauseTime() }
         }

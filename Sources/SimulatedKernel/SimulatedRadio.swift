@@ -94,8 +94,7 @@ public final class SimulatedRadio: Sendable {
             guard let handler = withWorld({ $0.sockets[identifier]?.handler(for: event) }) else { return }
             handler(event)
             switch event {
-            // As long as there is something to read, it is told again.
-            case .readable: withWorld { $0.sockets[identifier]?.announceReadable() }
+            case .readable: withWorld { $0.sockets[identifier]?.toldReadable() }
             case .writable: break
             case .closed: withWorld { $0.sockets[identifier]?.close() }
             }

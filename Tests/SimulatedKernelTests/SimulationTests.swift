@@ -33,13 +33,16 @@ struct SimulationTests {
 
     @Test func anAwaitThatNeverEndsIsNamed() async throws {
         let radio = SimulatedRadio()
-        await #expect(throws: SimulationStalled.self) {
+        let error = await #expect(throws: SimulationStalled.self) {
             try await radio.run(stallGrace: .milliseconds(50)) {
+                try await radio.sleep(for: .seconds(3))
                 await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                     forgotten.append(continuation)
                 }
             }
         }
+        #expect(error?.reason == .nothingScheduled)
+        #expect(error?.moment == KernelInstant(nanoseconds: 3_000_000_000))
         for continuation in forgotten.take() { continuation.resume() }
     }
 

@@ -59,6 +59,13 @@ struct Channel {
         return packet
     }
 
+    /// Why the socket ended, when it does.
+    func end() async -> KernelError {
+        while true {
+            if case .closed(let error) = await tap.next() { return error }
+        }
+    }
+
     /// The next packet, or nil when the socket ends first.
     func nextPacket() async -> [UInt8]? {
         while true {

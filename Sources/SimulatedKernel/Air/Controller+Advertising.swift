@@ -71,7 +71,8 @@ extension Controller {
             legacyAdvertiser = advertiser
         }
         advertiser.address = address(parameters.ownAddressType)
-        let isDirected = parameters.type == .connectableDirectedHighDutyCycle
+        let isDirected =
+            parameters.type == .connectableDirectedHighDutyCycle
             || parameters.type == .connectableDirectedLowDutyCycle
         advertiser.target = isDirected ? parameters.peer.address : nil
         advertiser.isConnectable = isDirected || parameters.type == .connectableUndirected

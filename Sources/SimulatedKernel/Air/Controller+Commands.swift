@@ -69,7 +69,8 @@ extension Controller {
 
     private func changeAcceptList(_ command: HCICommand) -> HCIStatus {
         // Not while it is in use (Core Vol 4 Part E §7.8.16).
-        let isUsed = (scan.isEnabled && scan.filterPolicy.rawValue & 1 == 1)
+        let isUsed =
+            (scan.isEnabled && scan.filterPolicy.rawValue & 1 == 1)
             || (initiation.map { $0.peer == nil } ?? false)
         guard !isUsed else { return .commandDisallowed }
         switch command {

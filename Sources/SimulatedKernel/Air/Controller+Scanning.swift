@@ -46,7 +46,8 @@ extension Controller {
             guard scan.reported.insert(key).inserted else { return }
         }
         let variation = world.conditions.signalVariation.magnitude
-        let strength = Int(advertiser.node.signalStrength)
+        let strength =
+            Int(advertiser.node.signalStrength)
             + (variation == 0 ? 0 : Int.random(in: -Int(variation)...Int(variation), using: &world.generator))
         let rssi = Int8(clamping: max(-127, min(20, strength)))
         let data = isResponse ? advertiser.scanResponse : advertiser.data

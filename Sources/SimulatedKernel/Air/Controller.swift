@@ -94,6 +94,7 @@ final class Controller: RadioNode {
         signalStrength = configuration.signalStrength
     }
 
+    override var pairingParty: (any PairingParty)? { host as? any PairingParty }
     override var isOnAir: Bool { isRunning }
     override var isListening: Bool { isRunning && (scan.isEnabled || initiation != nil) }
 

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 /// Something to be told outside, once the world is no longer locked.
 enum Output: Sendable {
@@ -163,6 +164,8 @@ class RadioNode {
     /// How strong the others receive it, in dBm.
     var signalStrength: Int8 = -50
     var advertisers: [Advertiser] = []
+    /// Who it really is, where it advertises with private addresses, and the key that tells.
+    var identityResolvingKey: IdentityResolvingKey?
 
     init(world: World) {
         self.world = world
@@ -172,6 +175,9 @@ class RadioNode {
     var isOnAir: Bool { true }
     /// Whether advertisements are of any use to it.
     var isListening: Bool { false }
+
+    /// Who pairs for it.
+    var pairingParty: (any PairingParty)? { nil }
 
     /// Whether this device uses an address on the air.
     func uses(_ address: BluetoothAddress) -> Bool {

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 extension Adapter: ControllerHost {
     func received(event: [UInt8]) {
@@ -10,16 +11,19 @@ extension Adapter: ControllerHost {
     // MARK: Making links
 
     func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
-        discovery.heard(address, advertiser, isResponse: isResponse, rssi: rssi, on: self)
+        let peer = keys.identity(of: advertiser) ?? address
+        discovered(peer, advertiser, isResponse: isResponse, rssi: rssi)
         guard advertiser.isConnectable, !isResponse,
             !connections.contains(where: { $0.state == .initiating })
         else { return }
-        if autoConnected.contains(address), !connections.contains(where: { $0.peer == address }) {
-            connections.append(HostConnection(adapter: self, peer: address, isCentral: true))
+        if autoConnected.contains(peer), !connections.contains(where: { $0.peer == peer }) {
+            connections.append(HostConnection(adapter: self, peer: peer, isCentral: true))
         }
-        guard let connection = connections.first(where: { $0.state == .searching && $0.peer == address }) else {
+        guard let connection = connections.first(where: { $0.state == .searching && $0.peer == peer }) else {
             return
         }
+        connection.airAddress = address
+        connection.advertisingData = advertiser.data
         initiate(connection)
     }
 
@@ -34,10 +38,8 @@ extension Adapter: ControllerHost {
     }
 
     private func createConnection(_ connection: HostConnection) {
-        let parameters = keys.connectionParameters[connection.peer]
-            ?? LEConnectionParameters(
-                intervalMinimum: 0x18, intervalMaximum: 0x28, latency: 0, supervisionTimeout: 0x2A)
-        let peer = LEPeerAddress(connection.peer)
+        let parameters = keys.parameters(for: connection.peer)
+        let peer = LEPeerAddress(connection.airAddress)
         if controller.configuration.commands.connectFamily == .extended {
             perform(
                 .leExtendedCreateConnection(
@@ -68,11 +70,14 @@ extension Adapter: ControllerHost {
 
     func connected(_ end: LinkEnd) {
         let connection: HostConnection
-        if end.isCentral, let waiting = connections.first(where: { $0.state == .initiating && $0.peer == end.peerAddress }) {
+        if end.isCentral,
+            let waiting = connections.first(where: { $0.state == .initiating && $0.airAddress == end.peerAddress })
+        {
             connection = waiting
             connection.initiationTimer?.cancel()
         } else {
-            connection = HostConnection(adapter: self, peer: end.peerAddress, isCentral: end.isCentral)
+            let identity = keys.identity(ofDeviceBehind: end.other)
+            connection = HostConnection(adapter: self, peer: identity ?? end.peerAddress, isCentral: end.isCentral)
             connections.append(connection)
         }
         connection.end = end
@@ -86,7 +91,7 @@ extension Adapter: ControllerHost {
 
     /// After a link has come about, or has not: looks for others, and goes on with a discovery.
     func resumeScanning() {
-        discovery.resume(on: self)
+        resumeDiscovery()
         updatePassiveScan()
     }
 
@@ -95,6 +100,7 @@ extension Adapter: ControllerHost {
         connection.state = .connected
         for socket in connection.channels { socket.linkReady(end) }
         acceptFixedChannels(connection, end)
+        connection.pairIfAsked()
         if connection.channels.isEmpty, connection.isCentral, !autoConnected.contains(connection.peer) {
             connection.startDropTimer()
         }
@@ -159,6 +165,11 @@ extension Adapter: ControllerHost {
         connection.channelsChanged()
     }
 
+    func securityChanged(_ end: LinkEnd) {
+        guard let connection = connection(of: end) else { return }
+        for socket in connection.channels { socket.securityRaised() }
+    }
+
     // MARK: Ending links
 
     func disconnected(_ end: LinkEnd, reason: HCIStatus) {
@@ -166,16 +177,15 @@ extension Adapter: ControllerHost {
         connection.end = nil
         remove(connection, error: reason.errorNumber)
         if connection.isReported { deviceDisconnected(connection, reason: reason) }
-        keys.linkEnded(connection, on: self)
-        advertising.resume(on: self)
-        updatePassiveScan()
+        resumeAdvertising()
+        resumeScanning()
     }
 
     /// Forgets a link or an attempt; its sockets end with `error`.
     func remove(_ connection: HostConnection, error: ErrorNumber) {
         connections.removeAll { $0 === connection }
         connection.ended(with: error)
-        updatePassiveScan()
+        resumeScanning()
     }
 }
 

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 /// The kernel's side of an adapter: whether it is up, what is switched on, its links, and who has raw sockets of it.
 final class Adapter {
@@ -24,7 +25,9 @@ final class Adapter {
     var isBondable = false
     var isSSPEnabled = false
     var isSecureConnectionsEnabled = false
-    var ioCapability: UInt8 = 3
+    var isPrivacyEnabled = false
+    var isPowerChanging = false
+    var ioCapability = IOCapability.noInputNoOutput
     var staticAddress: BluetoothAddress?
     var localName = "simulated"
 
@@ -34,6 +37,8 @@ final class Adapter {
     var keys = KeyStore()
     /// Those the kernel is to keep a link to by itself.
     var autoConnected: [BluetoothAddress] = []
+    /// Those of Add Device, whatever for.
+    var addedDevices: [ManagementAddress] = []
 
     /// How long a raw command takes to the chip and back.
     private static let commandLatency = Duration.microseconds(300)
@@ -71,7 +76,9 @@ final class Adapter {
     /// Powers the adapter on or off.
     ///
     /// - Parameter linkError: what sockets of links that end with it are told.
-    func setPowered(_ isOn: Bool, linkError: ErrorNumber = .connectionAborted, skipping socket: SocketState? = nil) {
+    func setPowered(
+        _ isOn: Bool, linkError: ErrorNumber = .connectionAborted, skipping socket: ManagementSocketState? = nil
+    ) {
         guard isOn != isUp else { return }
         if isOn {
             isUp = true
@@ -80,12 +87,15 @@ final class Adapter {
             if let staticAddress { controller.randomAddress = staticAddress }
         } else {
             endAllLinks(with: linkError)
-            discovery.stop(on: self, isTold: true)
+            stopDiscovery()
             isUp = false
             controller.isRunning = false
         }
         settingsChanged(skipping: socket)
-        if isOn { advertising.resume(on: self) }
+        if isOn {
+            resumeAdvertising()
+            updatePassiveScan()
+        }
     }
 
     func setBlocked(soft: Bool, hard: Bool) {
@@ -161,15 +171,15 @@ final class Adapter {
     /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
     func updatePassiveScan() {
         guard isRunning, !discovery.isOn, !connections.contains(where: { $0.state == .initiating }) else { return }
-        let wanted = connections.filter { $0.state == .searching }.map(\.peer)
-        guard !wanted.isEmpty || !autoConnectCandidates.isEmpty else {
-            stopScan()
-            return
-        }
+        let wanted = connections.filter { $0.state == .searching }.map(\.peer) + autoConnectCandidates
         stopScan()
+        guard !wanted.isEmpty else { return }
         for entry in controller.acceptList { perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
-        for peer in wanted + autoConnectCandidates { perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
-        startScan(.passive, interval: 0x60, window: 0x60, policy: .acceptList, filtersDuplicates: true)
+        for peer in wanted { perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
+        // A device that hides behind changing addresses cannot be put on a list.
+        let isListEnough = !wanted.contains { keys.hasIdentityResolvingKey(of: $0) }
+        startScan(
+            .passive, interval: 0x60, window: 0x60, policy: isListEnough ? .acceptList : .all, filtersDuplicates: true)
     }
 
     private var autoConnectCandidates: [BluetoothAddress] {

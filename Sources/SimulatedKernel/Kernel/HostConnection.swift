@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 /// The kernel's view of one link, from the first wish for it to its end (`hci_conn` with its `l2cap_conn`).
 final class HostConnection {
@@ -27,8 +28,21 @@ final class HostConnection {
     var initiationTimer: ScheduledEvent?
     /// Whether Device Connected was sent for it.
     var isReported = false
-    /// Why it ends, where the kernel knows better than the link's own reason.
+    /// The address on the air, where the peer hides its own behind it.
+    var airAddress: BluetoothAddress
+    /// What the peer advertised when it was connected to.
+    var advertisingData: [UInt8] = []
+    /// The pairing, or the encryption with a key, that is going on.
     var pairing: Pairing?
+    /// Whether the link ends because of it.
+    var hasFailedAuthentication = false
+    /// Somebody has asked for the link to be ended, and waits.
+    var isDisconnecting = false
+    var onEnd: (() -> Void)?
+    /// Somebody waits for a pairing to end.
+    var onPaired: ((ManagementStatus) -> Void)?
+    /// What to pair with as soon as the link is up.
+    var wantedLevel: SecurityLevel?
     private var dropTimer: ScheduledEvent?
     /// What sockets left behind when they were closed.
     private var unsent: [(ChannelKey, [UInt8])] = []
@@ -41,6 +55,7 @@ final class HostConnection {
     init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
         self.adapter = adapter
         self.peer = peer
+        airAddress = peer
         self.isCentral = isCentral
     }
 
@@ -109,8 +124,14 @@ final class HostConnection {
         initiationTimer?.cancel()
         adapter.world.statistics.packetsLostWithLink += unsent.count
         unsent = []
-        let error = pairing?.linkEnded() ?? error
+        let error = hasFailedAuthentication ? .accessDenied : error
+        pairing?.linkEnded()
         pairing = nil
+        paired(.disconnected)
+        defer {
+            onEnd?()
+            onEnd = nil
+        }
         let sockets = channels
         channels = []
         for socket in sockets { socket.linkEnded(error) }

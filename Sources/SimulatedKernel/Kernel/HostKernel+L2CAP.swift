@@ -36,7 +36,8 @@ extension HostKernel {
 
     /// What `bind` and `listen` do.
     func listen(
-        channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions, _ accept: @escaping L2CAPAcceptHandler
+        channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> ListenerState {
         try check(channel)
         var channel = channel

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 /// What a process may do with the simulated kernel, and what else runs on the machine.
 struct HostConditions {
@@ -27,6 +28,13 @@ final class HostKernel {
     /// Newest first.
     var listeners: [ListenerState] = []
 
+    /// Management commands that are refused, as when somebody else is in the way.
+    var refusedOpcodes: [ManagementOpcode: ManagementStatus] = [:]
+    /// Management commands that are never answered.
+    var silentOpcodes: Set<ManagementOpcode> = []
+    /// Somebody else is discovering.
+    var isDiscoveryTaken = false
+
     init(world: World, conditions: HostConditions) {
         self.world = world
         self.conditions = conditions
@@ -51,7 +59,7 @@ final class HostKernel {
         adapters.append(adapter)
         pluggedCount += 1
         world.add(adapter.controller)
-        sendEvent(.indexAdded, adapter: index)
+        send(.indexAdded, index: index)
         if controller.isPowered { adapter.setPowered(true) }
         return adapter
     }
@@ -61,7 +69,7 @@ final class HostKernel {
         adapter.unplugged()
         adapters.removeAll { $0 === adapter }
         world.remove(adapter.controller)
-        sendEvent(.indexRemoved, adapter: adapter.index)
+        send(.indexRemoved, index: adapter.index)
     }
 
     // MARK: Routes

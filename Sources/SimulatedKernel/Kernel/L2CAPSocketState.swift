@@ -47,7 +47,8 @@ final class L2CAPSocketState: SocketState {
         receiveMTU = options.receiveMTU ?? Self.defaultMTU
         sendMTU = options.sendMTU ?? Self.defaultMTU
         wantedSecurity = options.security
-        sendLimit = SocketBuffer.bytes(asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false)
+        sendLimit = SocketBuffer.bytes(
+            asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false)
         lastPeer = connection.peer
         super.init(world: world, handler: handler)
         inboxLimit = SocketBuffer.bytes(

@@ -61,6 +61,9 @@ class SocketState {
     var inboxLimit = SocketBuffer.defaultBytes
     private var isReading = true
     private var isReadableAnnounced = false
+    /// How often in a row its program was told of packets and took none.
+    private var ignoredCount = 0
+    private var reminder: ScheduledEvent?
     private var wantsWritable = false
     private var isWritableAnnounced = false
     /// Why the socket has ended.
@@ -109,6 +112,7 @@ class SocketState {
             return (nil, .failed(KernelError("recv", error.number)))
         }
         if let packet = inbox.popFirst() {
+            ignoredCount = 0
             inboxCost -= SocketBuffer.cost(of: packet.count)
             return (packet, .packet)
         }
@@ -171,7 +175,22 @@ class SocketState {
     func announceReadable() {
         guard isReading, !inbox.isEmpty, !isReadableAnnounced, !isClosed, endError == nil else { return }
         isReadableAnnounced = true
+        reminder?.cancel()
         world.outputs.append(.socket(identifier, .readable))
+    }
+
+    /// To be called when the program has been told of packets: as long as there are some, it is told again.
+    ///
+    /// A program that takes none would keep the loop busy, and in virtual time that would stop the clock; it is told
+    /// less and less often.
+    func toldReadable() {
+        guard ignoredCount > 0, !inbox.isEmpty else {
+            ignoredCount = 1
+            return announceReadable()
+        }
+        let delay = Duration.milliseconds(1 << min(ignoredCount, 10))
+        ignoredCount += 1
+        reminder = world.schedule(after: delay) { [weak self] in self?.announceReadable() }
     }
 
     // MARK: Telling

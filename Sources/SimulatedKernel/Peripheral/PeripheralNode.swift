@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import Management
 
 /// A simulated peripheral's place in the world.
 final class PeripheralNode: RadioNode {
@@ -10,6 +11,8 @@ final class PeripheralNode: RadioNode {
     var connectionLimit = 1
     var refusal: HCIStatus?
     var isMute = false
+    var security = SimulatedSecurity()
+    var bonds: [BluetoothAddress: LongTermKey] = [:]
     /// The services that connection-oriented channels may be opened to, with the largest packet taken.
     var services: [UInt16: UInt16] = [:]
     /// The connection-oriented channels there are, with their service.
@@ -23,6 +26,8 @@ final class PeripheralNode: RadioNode {
         self.makeHandler = makeHandler
         super.init(world: world)
     }
+
+    override var pairingParty: (any PairingParty)? { self }
 
     func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         for advertiser in advertisers { advertiser.isEnabled = false }

@@ -111,7 +111,7 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    private func withNode(_ body: @Sendable (PeripheralNode) -> Void) {
+    func withNode(_ body: @Sendable (PeripheralNode) -> Void) {
         radio.withWorld { [identifier] world in
             if let node = world.peripherals[identifier] { body(node) }
         }

@@ -5,22 +5,29 @@ import Synchronization
 ///
 /// An hour passes in the time its events take. Time moves only while somebody lets it (``resumeTime()``), so that a
 /// simulation whose devices advertise for ever stands still between two tests. With nothing ready and no deadline the
-/// thread sleeps until it is woken; if that is not expected to happen, ``onStall(after:_:)`` tells.
+/// thread sleeps until it is woken; if that is not expected to happen, ``onStall(after:limit:_:_:)`` tells.
 public final class VirtualTimeDriver: EventLoopDriver {
     private struct State {
         var now = KernelInstant(nanoseconds: 0)
         /// How many there are that let time pass.
         var permits = 0
-        var stallWatchers: [StallWatcher] = []
+        var watchers: [Watcher] = []
     }
 
-    private struct StallWatcher {
+    /// Somebody who wants to know when a simulation will not come to an end.
+    private struct Watcher {
         var identifier: ObjectIdentifier
         var grace: Duration
-        var handler: @Sendable () -> Void
+        var limit: KernelInstant
+        var handler: @Sendable (SimulationStalled.Reason) -> Void
     }
 
-    private enum Step { case `return`, sleep, watch([StallWatcher]) }
+    private enum Step {
+        case `return`
+        case sleep
+        case watch([Watcher])
+        case limitReached([Watcher])
+    }
 
     private let state = Mutex(State())
     private let thread = LoopThread()
@@ -51,23 +58,28 @@ public final class VirtualTimeDriver: EventLoopDriver {
         state.withLock { $0.permits = max(0, $0.permits - 1) }
     }
 
-    /// Has `handler` called, on the loop's thread, when time may pass but nothing is ready, nothing has a deadline, and
-    /// nobody woke the loop for `grace` of real time: what is waited for will never happen.
+    /// Has `handler` called, on the loop's thread, when what is waited for will never happen: time may pass but nothing
+    /// is ready, nothing has a deadline, and nobody woke the loop for `grace` of real time.
     ///
-    /// It may be called again, after the same time, if that has not changed.
-    public func onStall(after grace: Duration, _ identifier: ObjectIdentifier, _ handler: @escaping @Sendable () -> Void)
-    {
+    /// It is called as well when time would pass `limit`. In both cases it may be called again, after the same time, if
+    /// nothing has changed.
+    public func onStall(
+        after grace: Duration, limit: Duration, _ identifier: ObjectIdentifier,
+        _ handler: @escaping @Sendable (SimulationStalled.Reason) -> Void
+    ) {
         state.withLock {
-            $0.stallWatchers.append(StallWatcher(identifier: identifier, grace: grace, handler: handler))
+            $0.watchers.append(
+                Watcher(
+                    identifier: identifier, grace: grace, limit: $0.now.advanced(by: limit), handler: handler))
         }
         signal.raise()
     }
 
-    /// Takes back ``onStall(after:_:_:)``.
+    /// Takes back ``onStall(after:limit:_:_:)``.
     public func removeStallHandler(_ identifier: ObjectIdentifier) {
         let removed = state.withLock { state in
-            let removed = state.stallWatchers.filter { $0.identifier == identifier }
-            state.stallWatchers.removeAll { $0.identifier == identifier }
+            let removed = state.watchers.filter { $0.identifier == identifier }
+            state.watchers.removeAll { $0.identifier == identifier }
             return removed.map(\.handler)
         }
         // Released here and not above, where it would be under the lock.
@@ -81,11 +93,18 @@ public final class VirtualTimeDriver: EventLoopDriver {
         let step = state.withLock { state -> Step in
             if let deadline, deadline <= state.now { return .return }
             guard state.permits > 0 else { return .sleep }
-            if let deadline {
+            guard let deadline else { return state.watchers.isEmpty ? .sleep : .watch(state.watchers) }
+            let ended = state.watchers.filter { $0.limit <= deadline }
+            guard let limit = ended.map(\.limit).min() else {
                 state.now = deadline
                 return .return
             }
-            return state.stallWatchers.isEmpty ? .sleep : .watch(state.stallWatchers)
+            state.now = max(state.now, limit)
+            // Who only ends when told so gets a minute for it.
+            for index in state.watchers.indices where state.watchers[index].limit <= limit {
+                state.watchers[index].limit = state.now.advanced(by: .seconds(60))
+            }
+            return .limitReached(ended.filter { $0.limit <= limit })
         }
         switch step {
         case .return: break
@@ -96,7 +115,8 @@ public final class VirtualTimeDriver: EventLoopDriver {
             if signal.wait(untilNanoseconds: limit.nanoseconds) { return }
             // What the handlers add to the loop does not wake it, as the loop's thread is what runs here: the caller
             // looks for it when this returns.
-            for watcher in watchers { watcher.handler() }
+            for watcher in watchers { watcher.handler(.nothingScheduled) }
+        case .limitReached(let watchers): for watcher in watchers { watcher.handler(.limitReached) }
         }
     }
 

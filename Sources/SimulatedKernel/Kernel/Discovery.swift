@@ -1,0 +1,116 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Management
+
+/// What Start Discovery has begun.
+struct Discovery {
+    /// What is looked for; nil while nothing is.
+    fileprivate(set) var types: ManagementAddressTypes?
+    fileprivate var rssiThreshold: Int8?
+    fileprivate var isForServices = false
+    fileprivate var timer: ScheduledEvent?
+    /// A scannable advertisement that waits for its scan response.
+    fileprivate var waiting: (address: BluetoothAddress, data: [UInt8], rssi: Int8, isConnectable: Bool)?
+
+    /// How long the kernel's discovery lasts.
+    fileprivate static let duration = Duration.milliseconds(10_240)
+
+    var isOn: Bool { types != nil }
+}
+
+extension Adapter {
+    func performDiscovery(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .startDiscovery(let types): startDiscovery(types, for: request)
+        case .startServiceDiscovery(let types, let threshold, _):
+            // Which services an advertiser has is for the program above to see; the kernel's filter lets through more.
+            startDiscovery(types, for: request, isForServices: true, rssiThreshold: threshold)
+        case .stopDiscovery(let types):
+            guard let current = discovery.types else {
+                return request.complete(.discovery(types), status: .rejected)
+            }
+            guard current == types else { return request.complete(.discovery(types), status: .invalidParameters) }
+            request.complete(.discovery(types))
+            stopDiscovery()
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    private func startDiscovery(
+        _ types: ManagementAddressTypes, for request: ManagementRequest, isForServices: Bool = false,
+        rssiThreshold: Int8? = nil
+    ) {
+        guard isRunning else { return request.complete(.discovery(types), status: .notPowered) }
+        guard discovery.types == nil, !kernel.isDiscoveryTaken else {
+            return request.complete(.discovery(types), status: .busy)
+        }
+        let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
+        guard isValid else { return request.complete(.discovery(types), status: .invalidParameters) }
+        guard !types.contains(.lowEnergy) || isLEEnabled else {
+            return request.complete(.discovery(types), status: .rejected)
+        }
+        discovery.types = types
+        discovery.isForServices = isForServices
+        discovery.rssiThreshold = rssiThreshold
+        startDiscoveryScan()
+        request.complete(.discovery(types))
+        send(.discovering(types, isDiscovering: true))
+        discovery.timer = world.schedule(after: Discovery.duration) { [weak self] in self?.stopDiscovery() }
+    }
+
+    private func startDiscoveryScan() {
+        stopScan()
+        startScan(.active, interval: 0x12, window: 0x12, policy: .all, filtersDuplicates: !discovery.isForServices)
+    }
+
+    func stopDiscovery() {
+        guard let types = discovery.types else { return }
+        flushDiscovery()
+        discovery.timer?.cancel()
+        discovery = Discovery()
+        if isRunning { stopScan() }
+        send(.discovering(types, isDiscovering: false))
+        updatePassiveScan()
+    }
+
+    /// Goes on after a connection attempt has stopped the scan.
+    func resumeDiscovery() {
+        guard discovery.isOn, isRunning, !controller.scan.isEnabled,
+            !connections.contains(where: { $0.state == .initiating })
+        else { return }
+        startDiscoveryScan()
+    }
+
+    func discovered(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        guard discovery.isOn else { return }
+        if isResponse, let first = discovery.waiting, first.address == address {
+            discovery.waiting = nil
+            report(address, first.data + advertiser.scanResponse, rssi, isConnectable: first.isConnectable)
+            return
+        }
+        flushDiscovery()
+        if advertiser.isScannable, !isResponse {
+            discovery.waiting = (address, advertiser.data, rssi, advertiser.isConnectable)
+        } else {
+            report(
+                address, isResponse ? advertiser.scanResponse : advertiser.data, rssi,
+                isConnectable: advertiser.isConnectable)
+        }
+    }
+
+    private func flushDiscovery() {
+        guard let first = discovery.waiting else { return }
+        discovery.waiting = nil
+        report(first.address, first.data, first.rssi, isConnectable: first.isConnectable)
+    }
+
+    private func report(_ address: BluetoothAddress, _ data: [UInt8], _ rssi: Int8, isConnectable: Bool) {
+        if let threshold = discovery.rssiThreshold, rssi < threshold { return }
+        send(
+            .deviceFound(
+                ManagementDeviceFound(
+                    address: ManagementAddress(address), rssi: rssi, flags: isConnectable ? [] : .notConnectable,
+                    data: data.span.bytes)))
+    }
+}

@@ -1,0 +1,205 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Management
+
+/// A management socket.
+final class ManagementSocketState: SocketState {
+    unowned let kernel: HostKernel
+    /// Whether its process had CAP_NET_ADMIN when it opened it.
+    let isTrusted: Bool
+
+    /// How long the kernel takes to answer.
+    private static let latency = Duration.microseconds(200)
+
+    init(kernel: HostKernel, handler: @escaping SocketHandler) {
+        self.kernel = kernel
+        isTrusted = kernel.conditions.hasNetAdmin
+        super.init(world: kernel.world, handler: handler)
+        kernel.managementSockets.append(self)
+    }
+
+    override func didClose() {
+        kernel.managementSockets.removeAll { $0 === self }
+    }
+
+    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+        // The length in the packet has to be that of the packet.
+        guard let header = try? ManagementPacket(decoding: packet.span.bytes),
+            header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count
+        else { return .failed(KernelError("send", .invalidArgument)) }
+        world.schedule(after: Self.latency) { [weak self] in
+            guard let self, !isClosed else { return }
+            perform(packet)
+        }
+        return .sent
+    }
+
+    private func perform(_ packet: [UInt8]) {
+        guard let header = try? ManagementPacket(decoding: packet.span.bytes) else { return }
+        let request = ManagementRequest(
+            socket: self, opcode: ManagementOpcode(rawValue: header.code), index: header.index)
+        if kernel.silentOpcodes.contains(request.opcode) { return }
+        if let status = kernel.refusedOpcodes[request.opcode] { return request.fail(status) }
+        let command: ManagementCommand
+        do throws(TruncatedBytes) {
+            command = try ManagementCommand(decoding: header)
+        } catch {
+            return request.fail(.invalidParameters)
+        }
+        if case .unknown = command { return request.fail(.unknownCommand) }
+        guard isTrusted || command.isForEverybody else { return request.fail(.permissionDenied) }
+        // A command that is not encoded as it came had values nobody knows, or bytes too many.
+        guard (try? command.packet(for: header.index)) == packet else { return request.fail(.invalidParameters) }
+        if command.isAboutAdapter {
+            guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
+            adapter.perform(command, for: request)
+        } else {
+            guard header.index == ManagementPacket.noController else { return request.fail(.invalidIndex) }
+            kernel.perform(command, for: request)
+        }
+    }
+
+    func offer(_ packet: [UInt8]) {
+        if !deliver(packet) { world.statistics.eventOverflows += 1 }
+    }
+}
+
+/// A command that waits for its answer.
+struct ManagementRequest {
+    weak var socket: ManagementSocketState?
+    let opcode: ManagementOpcode
+    let index: UInt16
+
+    /// Command Complete.
+    func complete(_ reply: ManagementReply = .none, status: ManagementStatus = .success) {
+        // Every answer fits.
+        guard let packet = try? reply.commandComplete(opcode, status: status, index: index) else { return }
+        socket?.offer(packet)
+    }
+
+    /// Command Status, by which the kernel refuses.
+    func fail(_ status: ManagementStatus) {
+        guard let packet = try? ManagementEvent.commandStatus(opcode, status).packet(for: index) else { return }
+        socket?.offer(packet)
+    }
+}
+
+extension ManagementCommand {
+    /// Whether a process without CAP_NET_ADMIN may send it.
+    fileprivate var isForEverybody: Bool {
+        switch self {
+        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation:
+            return true
+        default: return false
+        }
+    }
+
+    fileprivate var isAboutAdapter: Bool {
+        switch self {
+        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList: return false
+        default: return true
+        }
+    }
+}
+
+extension HostKernel {
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .readVersionInformation: request.complete(.version(1, revision: 23))
+        case .readControllerIndexList: request.complete(.controllerIndexes(newestFirst.map(\.index)))
+        default: request.complete(.supported(commands: Self.supportedCommands, events: Self.supportedEvents))
+        }
+    }
+
+    private static let supportedCommands: [ManagementOpcode] = [
+        .readControllerIndexList, .readControllerInformation, .setPowered, .setConnectable, .setBondable,
+        .setLowEnergy, .setBREDR, .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setPrivacy,
+        .setIOCapability, .setAppearance, .disconnect, .getConnections, .getConnectionInformation, .addDevice,
+        .removeDevice, .loadConnectionParameters, .pairDevice, .cancelPairDevice, .unpairDevice,
+        .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
+        .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
+        .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
+        .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
+    ]
+
+    private static let supportedEvents: [ManagementEventCode] = [
+        .indexAdded, .indexRemoved, .newSettings, .newLongTermKey, .newIdentityResolvingKey, .deviceConnected,
+        .deviceDisconnected, .connectFailed, .userConfirmationRequest, .userPasskeyRequest, .passkeyNotify,
+        .authenticationFailed, .deviceUnpaired, .deviceFound, .discovering, .deviceAdded, .deviceRemoved,
+        .advertisingAdded, .advertisingRemoved,
+    ]
+
+    /// Tells all management sockets, those without CAP_NET_ADMIN only what everybody may know.
+    func send(_ event: borrowing ManagementEvent, index: UInt16, skipping skipped: ManagementSocketState? = nil) {
+        // Events made here fit.
+        guard let packet = try? event.packet(for: index) else { return }
+        let isForEverybody = Self.publicEvents.contains(event.code)
+        for socket in managementSockets where socket !== skipped && (socket.isTrusted || isForEverybody) {
+            socket.offer(packet)
+        }
+    }
+
+    private static let publicEvents: [ManagementEventCode] = [.indexAdded, .indexRemoved, .newSettings]
+}
+
+extension Adapter {
+    func send(_ event: borrowing ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
+        kernel.send(event, index: index, skipping: skipped)
+    }
+
+    var supportedSettings: ManagementSettings {
+        var settings: ManagementSettings = [.powered, .connectable, .discoverable, .bondable]
+        if controller.configuration.hasLE {
+            settings.formUnion([
+                .lowEnergy, .advertising, .secureConnections, .privacy, .staticAddress, .debugKeys,
+            ])
+        }
+        if controller.configuration.isDualMode {
+            settings.formUnion([.brEDR, .fastConnectable, .linkSecurity, .secureSimplePairing, .secureConnections])
+        }
+        return settings
+    }
+
+    var currentSettings: ManagementSettings {
+        var settings: ManagementSettings = []
+        if isRunning { settings.insert(.powered) }
+        if isConnectable { settings.insert(.connectable) }
+        if isBondable { settings.insert(.bondable) }
+        if isSSPEnabled { settings.insert(.secureSimplePairing) }
+        if isBREDREnabled { settings.insert(.brEDR) }
+        if isLEEnabled { settings.insert(.lowEnergy) }
+        if advertising.isSettingOn { settings.insert(.advertising) }
+        if isSecureConnectionsEnabled { settings.insert(.secureConnections) }
+        if isPrivacyEnabled { settings.insert(.privacy) }
+        if let staticAddress, identityAddress == staticAddress { settings.insert(.staticAddress) }
+        return settings
+    }
+
+    /// Tells everybody but the one whose command it was.
+    func settingsChanged(skipping skipped: ManagementSocketState? = nil) {
+        send(.newSettings(currentSettings), skipping: skipped)
+    }
+
+    func deviceConnected(_ connection: HostConnection) {
+        let data = connection.advertisingData
+        send(
+            .deviceConnected(
+                ManagementDeviceConnected(
+                    address: ManagementAddress(connection.peer),
+                    flags: connection.isCentral ? .initiatedConnection : [],
+                    data: data.span.bytes)))
+    }
+
+    func deviceDisconnected(_ connection: HostConnection, reason: HCIStatus) {
+        let told: DisconnectReason
+        switch reason {
+        case _ where connection.hasFailedAuthentication: told = .authenticationFailure
+        case .connectionTimeout: told = .timeout
+        case .remoteUserTerminatedConnection, .remoteDeviceLowResources, .remoteDevicePoweringOff: told = .remoteHost
+        case .connectionTerminatedByLocalHost: told = .localHost
+        default: told = .unspecified
+        }
+        send(.deviceDisconnected(ManagementAddress(connection.peer), told))
+    }
+}

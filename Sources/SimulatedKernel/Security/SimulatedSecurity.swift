@@ -1,0 +1,112 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Management
+
+/// How a simulated peripheral behaves when it is asked to pair.
+public struct SimulatedSecurity: Hashable, Sendable {
+    /// What it does when a central asks.
+    public enum Response: Hashable, Sendable {
+        /// Pairs.
+        case accept
+        /// Sends Pairing Failed; the link stays.
+        case refuse
+        /// Does not answer.
+        case silence
+    }
+
+    /// What it does when a central asks.
+    public var response: Response
+    /// What its user can see and enter. The simulated user says yes, and enters what the other side shows.
+    public var ioCapability: IOCapability
+    /// Whether it asks for protection against an attacker in the middle.
+    public var requiresProtection: Bool
+    /// Whether it has LE Secure Connections, or legacy pairing only.
+    public var hasSecureConnections: Bool
+    /// Whether it keeps the keys.
+    public var keepsKeys: Bool
+    /// What it shows, where it shows a passkey.
+    public var passkey: UInt32
+    /// Who it really is, told in pairing to those who exchange identities; nil tells nobody.
+    public var identity: BluetoothAddress?
+
+    /// A peripheral without display and buttons that pairs with everybody.
+    public init(
+        response: Response = .accept, ioCapability: IOCapability = .noInputNoOutput, requiresProtection: Bool = false,
+        hasSecureConnections: Bool = true, keepsKeys: Bool = true, passkey: UInt32 = 123_456,
+        identity: BluetoothAddress? = nil
+    ) {
+        self.response = response
+        self.ioCapability = ioCapability
+        self.requiresProtection = requiresProtection
+        self.hasSecureConnections = hasSecureConnections
+        self.keepsKeys = keepsKeys
+        self.passkey = passkey
+        self.identity = identity
+    }
+}
+
+extension PeripheralNode: PairingParty {
+    private var features: PairingFeatures {
+        PairingFeatures(
+            ioCapability: security.ioCapability, requiresProtection: security.requiresProtection,
+            hasSecureConnections: security.hasSecureConnections, bonds: security.keepsKeys)
+    }
+
+    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures { features }
+
+    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
+        guard !isMute else { return .silence }
+        switch security.response {
+        case .accept: return .accept(features)
+        case .refuse: return .refuse
+        case .silence: return .silence
+        }
+    }
+
+    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+        switch question {
+        case .confirm, .showPasskey: pairing.answer(.yes, from: end)
+        case .enterPasskey: pairing.answer(.passkey(pairing.shownPasskey ?? security.passkey), from: end)
+        }
+    }
+
+    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+        guard case .paired(let keys) = outcome, keys.isBonded else { return }
+        bonds[end.peerAddress] = LongTermKey(
+            address: end.peerAddress, kind: keys.kind, isCentral: false,
+            encryptedDiversifier: keys.encryptedDiversifier, randomNumber: keys.randomNumber, value: keys.value)
+    }
+
+    func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerAddress] }
+
+    func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {}
+}
+
+extension SimulatedPeripheral {
+    /// Chooses how it behaves when it is asked to pair.
+    public func setSecurity(_ security: SimulatedSecurity) {
+        withNode { node in
+            node.security = security
+            if let identity = security.identity, node.identityResolvingKey?.address != identity {
+                node.identityResolvingKey = IdentityResolvingKey(
+                    address: identity, value: .random(using: &node.world.generator))
+            }
+            if security.identity == nil { node.identityResolvingKey = nil }
+        }
+    }
+
+    /// Loses all keys: links with those who still have theirs cannot be encrypted any more.
+    public func forgetBonds() {
+        withNode { $0.bonds = [:] }
+    }
+
+    /// Asks the centrals it is connected with for protected links (Security Request).
+    public func requestSecurity(_ level: SecurityLevel = .medium) {
+        withNode { node in
+            for end in node.world.links(of: node) {
+                end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
+            }
+        }
+    }
+}
