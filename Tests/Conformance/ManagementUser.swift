@@ -18,6 +18,8 @@ enum ManagementCommand: UInt16, Sendable {
 struct ManagementEvent: Sendable, Equatable {
     static let commandComplete: UInt16 = 0x0001
     static let commandStatus: UInt16 = 0x0002
+    static let indexAdded: UInt16 = 0x0004
+    static let indexRemoved: UInt16 = 0x0005
     static let newSettings: UInt16 = 0x0006
 
     var code: UInt16
