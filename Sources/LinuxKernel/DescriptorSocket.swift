@@ -17,6 +17,8 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private var awaitsOutput = false
     /// Whether a connection attempt is going on.
     private(set) var isConnecting = false
+    /// Ends an attempt that the kernel has lost; nil once it has succeeded.
+    private var attemptLimit: LoopTimer?
     private var hasEnded = false
     /// An error that a call has taken from the socket before its end could be told.
     private var takenError: KernelError?
@@ -26,13 +28,26 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         self.driver = driver
     }
 
-    /// Begins to tell events to `handler`. A socket that connects is told when it is writable.
-    func start(isConnecting: Bool = false, _ handler: @escaping SocketHandler) throws(KernelError) {
+    /// Begins to tell events to `handler`.
+    func start(_ handler: @escaping SocketHandler) throws(KernelError) {
         guard descriptor.isOpen else { return }
-        self.isConnecting = isConnecting
-        awaitsOutput = awaitsOutput || isConnecting
         self.handler = handler
         registration = try driver.register(descriptor, for: wants, handler: self)
+    }
+
+    /// Begins to tell events of a socket that connects to `handler`: first that it is writable or closed.
+    ///
+    /// An attempt that begins while the kernel still gives up another to the same peer can be forgotten with that one
+    /// (seen on Linux 6.12); nothing is ever told of it, not even its time-out. `limit` ends it all the same.
+    func startConnecting(
+        limit: Duration, on loop: EventLoop, _ handler: @escaping SocketHandler
+    ) throws(KernelError) {
+        isConnecting = true
+        awaitsOutput = true
+        try start(handler)
+        let timer = loop.makeTimer { [weak self] in self?.fail(with: KernelError("connect", .timedOut)) }
+        timer.set(after: limit)
+        attemptLimit = timer
     }
 
     // MARK: Calls
@@ -100,6 +115,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     func close() {
         deregister()
         descriptor.close()
+        attemptLimit = nil
         handler = nil
     }
 
@@ -144,6 +160,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         if readiness.contains(.output), awaitsOutput {
             awaitsOutput = false
             isConnecting = false
+            attemptLimit = nil
             update()
             handler?(.writable)
         }

@@ -7,13 +7,18 @@ import Glibc
 //
 // Unchecked because of the remembered address, which like the rest is used on the loop's thread only.
 final class LinuxL2CAPSocket: L2CAPSocket, DescriptorBacked, @unchecked Sendable {
+    /// How long the kernel tries unless told otherwise.
+    private static let defaultConnectTimeout = Duration.seconds(40)
+    /// How much later than the kernel's own end of an attempt ours is.
+    private static let margin = Duration.seconds(1)
+
     let socket: DescriptorSocket
     private var lastPeer: BluetoothAddress
 
     /// Begins to connect.
     init(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
-        driver: EpollDriver, _ handler: @escaping SocketHandler
+        driver: EpollDriver, loop: EventLoop, _ handler: @escaping SocketHandler
     ) throws(KernelError) {
         let descriptor = try FileDescriptor.l2cap()
         // The kernel connects LE only from a socket that is bound to LE.
@@ -24,7 +29,8 @@ final class LinuxL2CAPSocket: L2CAPSocket, DescriptorBacked, @unchecked Sendable
         try descriptor.connect(to: sockaddr_l2(peer, channel))
         lastPeer = peer
         socket = DescriptorSocket(descriptor, driver: driver)
-        try socket.start(isConnecting: true, handler)
+        try socket.startConnecting(
+            limit: (options.connectTimeout ?? Self.defaultConnectTimeout) + Self.margin, on: loop, handler)
     }
 
     /// Takes over a connection that a listener accepted.

@@ -59,6 +59,9 @@ public final class LinuxKernel: BluetoothKernel {
 
     /// Begins to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).
     ///
+    /// Closing cancels at once; another attempt to the same peer within a few milliseconds joins the one that is being
+    /// given up and may end with it (`connect: ECONNRESET`, `connect: ETIMEDOUT`).
+    ///
     /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` where LE is off,
     /// and `connect: EBUSY` while another socket has the peer's fixed channel.
     public func connectL2CAP(
@@ -67,7 +70,7 @@ public final class LinuxKernel: BluetoothKernel {
     ) throws(KernelError) -> any L2CAPSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
         return try LinuxL2CAPSocket(
-            to: peer, channel: channel, from: adapter, options: options, driver: driver, handler)
+            to: peer, channel: channel, from: adapter, options: options, driver: driver, loop: loop, handler)
     }
 
     /// Listens for L2CAP channels that peers open (`bind`, `setsockopt`, `listen`).

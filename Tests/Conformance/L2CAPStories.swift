@@ -71,14 +71,24 @@ extension Conformance {
             }
         }
 
-        @Test func closingCancelsAndThenConnectingAgainWorks() async throws {
+        // Linux may drop an attempt that begins while it still gives up another to the same peer.
+        @Test func closingCancelsAndThenConnectingAgainWorksAtTheLatestAtTheSecondAttempt() async throws {
             try await Rig.run { rig in
                 let listening = try await rig.listen(on: rig.peripheral.address)
                 let cancelled = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
                 await cancelled.close()
                 try await rig.advertise()
-                let end = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
-                #expect(await end.told { $0 == [.writable] } != nil)
+                let options = L2CAPOptions(connectTimeout: .seconds(10))
+                var end = try await rig.connect(
+                    from: rig.central.address, to: rig.peripheral.address, options: options)
+                var first = await end.told { !$0.isEmpty }?.first
+                if case .closed(let error) = first {
+                    #expect(error.call == "connect")
+                    end = try await rig.connect(
+                        from: rig.central.address, to: rig.peripheral.address, options: options)
+                    first = await end.told { !$0.isEmpty }?.first
+                }
+                #expect(first == .writable)
                 #expect(await listening.first() != nil)
                 #expect(cancelled.events.journal.entries == [])
             }
@@ -269,6 +279,44 @@ extension Conformance {
                 _ = try await rig.management.succeed(.disconnect, on: rig.central, writer.bytes)
                 #expect(await central.end() != nil)
                 expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+    }
+
+    @Suite(.enabled(if: Rig.canUnplug)) struct HotplugStories {
+        @Test func unpluggingEndsEverythingOfTheAdapterAndNothingElse() async throws {
+            try await Rig.run { rig in
+                let (central, peripheral) = try await rig.link()
+                for (from, to) in [(central, peripheral), (peripheral, central)] {
+                    #expect(await from.send([1]) == .sent)
+                    #expect(await to.packets(1) == [[1]])
+                }
+                let gone = try await rig.openHCI(rig.peripheral)
+                let other = try await rig.openHCI(rig.central)
+                try await rig.withoutPeripheral {
+                    expectEnd(await peripheral.end(), KernelError("recv", .connectionAborted))
+                    #expect(await central.end() != nil)
+                    let told = await gone.events.journal.wait(on: rig.kernel.loop) {
+                        $0.contains { if case .closed = $0 { true } else { false } }
+                    }
+                    #expect(told?.last == .closed(KernelError("recv", .brokenPipe)))
+                    let event = try #require(
+                        await rig.management.event(ManagementEvent.indexRemoved, of: rig.peripheral))
+                    #expect(event.payload == [])
+                    #expect(try !rig.kernel.adapters().contains { $0.address == rig.peripheral.address })
+                    _ = try await other.succeed(.readBDADDR)
+                    await #expect(throws: KernelError.self) {
+                        _ = try await rig.connect(from: rig.peripheral.address, to: rig.central.address)
+                    }
+                }
+                // Another may come with another index.
+                await rig.management.events.journal.wait(on: rig.kernel.loop) { entries in
+                    entries.contains { entry in
+                        guard case .packet(let packet) = entry else { return false }
+                        return ManagementEvent(packet)?.code == ManagementEvent.indexAdded
+                    }
+                }
+                #expect(try rig.kernel.adapters().count >= 2)
             }
         }
     }

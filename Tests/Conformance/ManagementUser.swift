@@ -18,6 +18,8 @@ enum ManagementCommand: UInt16, Sendable {
 struct ManagementEvent: Sendable, Equatable {
     static let commandComplete: UInt16 = 0x0001
     static let commandStatus: UInt16 = 0x0002
+    static let indexAdded: UInt16 = 0x0004
+    static let indexRemoved: UInt16 = 0x0005
     static let newSettings: UInt16 = 0x0006
 
     var code: UInt16
@@ -54,6 +56,7 @@ struct ManagementFailure: Error, CustomStringConvertible {
 struct ManagementUser: Sendable {
     /// The index of commands that are not for one adapter.
     static let noIndex: UInt16 = 0xFFFF
+    private static let busy: UInt8 = 0x0A
 
     let kernel: any BluetoothKernel
     let socket: any PacketSocket
@@ -109,7 +112,13 @@ struct ManagementUser: Sendable {
     func succeed(
         _ command: ManagementCommand, on adapter: KernelAdapter? = nil, _ parameters: [UInt8] = []
     ) async throws -> [UInt8] {
-        let answer = try await self.command(command.rawValue, adapter?.index ?? Self.noIndex, parameters)
+        let index = adapter?.index ?? Self.noIndex
+        var answer = try await self.command(command.rawValue, index, parameters)
+        // Linux answers Set Powered a little before it is ready for the next.
+        for _ in 0..<20 where answer.status == Self.busy {
+            await kernel.loop.pause(for: .milliseconds(50))
+            answer = try await self.command(command.rawValue, index, parameters)
+        }
         guard answer.status == 0 else { throw ManagementFailure(command: command.rawValue, status: answer.status) }
         return answer.parameters
     }
@@ -143,5 +152,13 @@ struct ManagementSettings: OptionSet, Sendable {
         let bytes = Array(bytes)
         var reader = ByteReader(bytes.span.bytes)
         rawValue = try reader.readUInt32()
+    }
+}
+
+extension EventLoop {
+    /// Waits for `duration` on the loop's clock.
+    fileprivate func pause(for duration: Duration) async {
+        let over = Journal<Void>()
+        await over.wait(on: self, limit: duration) { _ in false }
     }
 }

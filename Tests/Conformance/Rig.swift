@@ -1,39 +1,54 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import Glibc
 import LinuxKernel
 import Synchronization
 import TestSupport
 import Testing
 
 /// The stories, one after the other: on a real machine they share its adapters.
-@Suite(.serialized, .enabled(if: Rig.isAvailable), .timeLimit(.minutes(3)))
+@Suite(.serialized, .enabled(if: Rig.isAvailable && Rig.isPrivileged), .timeLimit(.minutes(3)))
 enum Conformance {}
 
 /// A kernel with two powered adapters in range of each other, and what a story opens on them.
 ///
-/// `BLUETOOTH_CONFORMANCE=linux` takes the kernel this runs on, with the first two adapters it has; anything else takes
-/// the simulated one.
+/// The environment variable `BLUETOOTH_CONFORMANCE` chooses it: `linux` for the kernel this runs on with the first two
+/// adapters it has, `simulated` for the simulated one. Without it the simulated one is taken if it is complete.
 final class Rig: Sendable {
     let kernel: any BluetoothKernel
     let management: ManagementUser
     /// Two adapters, lowest index first.
     let adapters: [KernelAdapter]
+    private let hotplug: Hotplug?
     private let opened = Mutex<[@Sendable () -> Void]>([])
 
-    private static let isLinux = getenv("BLUETOOTH_CONFORMANCE").map { String(cString: $0) } == "linux"
+    private static let choice = environmentVariable("BLUETOOTH_CONFORMANCE")
+    private static let isLinux = choice == "linux"
 
-    static let isAvailable = isLinux || simulatedKernel() != nil
+    static let isAvailable = isLinux || choice == "simulated" || SimulatedRig.isComplete
+
+    /// Whether the process may change what the kernel does; without that there are other stories.
+    static let isPrivileged: Bool = {
+        guard isLinux else { return true }
+        let environment = LinuxKernel.shared.environment()
+        return environment.hasNetAdmin && environment.hasNetRaw
+    }()
+
+    /// Whether an adapter can be taken away.
+    static let canUnplug = isLinux ? Hotplug.linux != nil : SimulatedRig().hotplug != nil
 
     /// Runs a story on adapters that are powered, do not advertise and have no links, and closes what it opened.
-    static func run(_ story: @Sendable (Rig) async throws -> Void) async throws {
-        let simulation = isLinux ? nil : simulatedKernel()
-        let kernel = simulation?.kernel ?? LinuxKernel.shared
-        simulation?.begin()
-        defer { simulation?.end() }
-        let rig = try await Rig(kernel)
+    static func run(_ story: @escaping @Sendable (Rig) async throws -> Void) async throws {
+        guard !isLinux else { return try await run(story, on: LinuxKernel.shared, Hotplug.linux) }
+        let simulation = SimulatedRig()
+        try await simulation.run { try await run(story, on: simulation.kernel, simulation.hotplug) }
+    }
+
+    private static func run(
+        _ story: @Sendable (Rig) async throws -> Void, on kernel: any BluetoothKernel, _ hotplug: Hotplug?
+    ) async throws {
+        let rig = try await Rig(kernel, hotplug)
         do {
-            try await rig.prepare()
+            if isPrivileged { try await rig.prepare() }
             try await story(rig)
         } catch {
             await rig.closeAll()
@@ -42,8 +57,9 @@ final class Rig: Sendable {
         await rig.closeAll()
     }
 
-    private init(_ kernel: any BluetoothKernel) async throws {
+    private init(_ kernel: any BluetoothKernel, _ hotplug: Hotplug?) async throws {
         self.kernel = kernel
+        self.hotplug = hotplug
         management = try await ManagementUser(kernel)
         adapters = Array(try kernel.adapters().prefix(2))
         try #require(adapters.count == 2, "two adapters are needed")
@@ -75,6 +91,19 @@ final class Rig: Sendable {
 
     var central: KernelAdapter { adapters[0] }
     var peripheral: KernelAdapter { adapters[1] }
+
+    /// Takes the second adapter away while `body` runs, and puts one back.
+    func withoutPeripheral(_ body: () async throws -> Void) async throws {
+        let hotplug = try #require(hotplug)
+        try hotplug.unplug(peripheral)
+        do {
+            try await body()
+        } catch {
+            try hotplug.plug()
+            throw error
+        }
+        try hotplug.plug()
+    }
 
     // MARK: Opening
 

@@ -80,6 +80,44 @@ struct SystemTests {
         #expect(Layout.deviceInformationSize == 92)
     }
 
+    @Test func anAttemptThatTheKernelForgotEnds() async throws {
+        let driver = try EpollDriver()
+        let loop = EventLoop(driver: driver)
+        defer { loop.stop() }
+        let events = Journal<SocketEvent>()
+        let sockets = try await loop.run {
+            var pair: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            // A full socket: it will not become writable by itself.
+            let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
+            while socket.send([1].span.bytes) == .sent {}
+            try socket.startConnecting(limit: .milliseconds(20), on: loop) { events.add($0) }
+            return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
+        }
+        #expect(await events.wait(on: loop) { !$0.isEmpty } == [.closed(KernelError("connect", .timedOut))])
+        _ = sockets
+    }
+
+    @Test func anAttemptThatSucceededIsNotEndedLater() async throws {
+        let driver = try EpollDriver()
+        let loop = EventLoop(driver: driver)
+        defer { loop.stop() }
+        let events = Journal<SocketEvent>()
+        let later = Journal<Int>()
+        let timer = loop.makeTimer { later.add(0) }
+        let sockets = try await loop.run {
+            var pair: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
+            try socket.startConnecting(limit: .milliseconds(20), on: loop) { events.add($0) }
+            timer.set(after: .milliseconds(25))
+            return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
+        }
+        await later.wait(on: loop) { !$0.isEmpty }
+        #expect(events.entries == [.writable])
+        await loop.run { sockets.0.close() }
+    }
+
     @Test func aPacketThatDoesNotFitTheBufferEndsTheSocket() async throws {
         let driver = try EpollDriver()
         let loop = EventLoop(driver: driver)
