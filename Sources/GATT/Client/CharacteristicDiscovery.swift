@@ -15,10 +15,12 @@ public struct CharacteristicDiscovery: ClientProcedure {
         rangeEnd = range.end
     }
 
+    /// Writes a Read By Type Request for what lies behind the last value found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        try encode(.readByTypeRequest(walk.range, type: .characteristic), into: &writer)
+        try encode(.readByTypeRequest(walk.checkedRange(), type: .characteristic), into: &writer)
     }
 
+    /// Takes the answer; the result is all characteristics in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteCharacteristic]> {
@@ -72,10 +74,12 @@ public struct DescriptorDiscovery: ClientProcedure {
         walk = HandleWalk(range)
     }
 
+    /// Writes a Find Information Request for what lies behind the last descriptor found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        try encode(.findInformationRequest(walk.range), into: &writer)
+        try encode(.findInformationRequest(walk.checkedRange()), into: &writer)
     }
 
+    /// Takes the answer; the result is all descriptors in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteDescriptor]> {

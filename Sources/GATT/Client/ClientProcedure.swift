@@ -29,6 +29,8 @@ public protocol ClientProcedure: Sendable {
         -> ProcedureStep<Output>
 
     /// Ends before its time; says whether one more request has to be sent so that the server forgets what it was told.
+    ///
+    /// Called between requests only: the first has been sent, and what was sent has been answered.
     mutating func stop() -> Bool
 }
 

@@ -3,96 +3,105 @@ import BluetoothPrimitives
 
 /// Discovers the whole database in the fewest PDUs: services, then all characteristics in one pass over the handle
 /// range, then those descriptors that do not follow from the declarations.
+///
+/// Characteristics that do not lie within a primary service are left out: they are a secondary service's, or the
+/// server contradicts itself.
 public struct DatabaseDiscovery: ClientProcedure {
     private enum Phase: Sendable {
-        case services(ServiceDiscovery)
-        case characteristics(CharacteristicDiscovery)
-        /// Asking for the descriptors of the characteristic at an index of ``characteristics``.
-        case descriptors(DescriptorDiscovery, of: Int)
+        case services
+        case characteristics
+        /// Asking for the descriptors of one characteristic.
+        case descriptors(service: Int, characteristic: Int)
     }
 
-    private var phase = Phase.services(ServiceDiscovery())
+    private var phase = Phase.services
+    // Apart from the phase, so that what they have found grows in place.
+    private var serviceDiscovery = ServiceDiscovery()
+    private var characteristicDiscovery = CharacteristicDiscovery(in: .all)
+    private var descriptorDiscovery = DescriptorDiscovery(in: .all)
     private var services: [RemoteService] = []
-    private var characteristics: [RemoteCharacteristic] = []
 
     /// A discovery that begins at the first handle.
     public init() {}
 
+    /// Writes the request of the phase the discovery is in.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         switch phase {
-        case .services(var procedure): try procedure.writeRequest(into: &writer)
-        case .characteristics(var procedure): try procedure.writeRequest(into: &writer)
-        case .descriptors(var procedure, _): try procedure.writeRequest(into: &writer)
+        case .services: try serviceDiscovery.writeRequest(into: &writer)
+        case .characteristics: try characteristicDiscovery.writeRequest(into: &writer)
+        case .descriptors: try descriptorDiscovery.writeRequest(into: &writer)
         }
     }
 
+    /// Takes the answer; the result has every primary service with all that lies in it.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
         switch phase {
-        case .services(var procedure):
-            guard case .done(let found) = try procedure.receive(answer) else {
-                phase = .services(procedure)
-                return .next
-            }
+        case .services:
+            guard case .done(let found) = try serviceDiscovery.receive(answer) else { return .next }
             services = found
-            guard let first = found.first, let last = found.last else { return .done([]) }
-            phase = .characteristics(
-                CharacteristicDiscovery(
-                    in: AttributeHandleRange(start: first.handles.start, end: last.handles.end)))
+            guard let range = searchedRange else { return .done(services) }
+            characteristicDiscovery = CharacteristicDiscovery(in: range)
+            phase = .characteristics
             return .next
 
-        case .characteristics(var procedure):
-            guard case .done(let found) = try procedure.receive(answer) else {
-                phase = .characteristics(procedure)
-                return .next
-            }
-            characteristics = found
-            limitToServices()
-            return askForDescriptors(from: 0)
+        case .characteristics:
+            guard case .done(let found) = try characteristicDiscovery.receive(answer) else { return .next }
+            assign(found)
+            return askForDescriptors(from: (service: 0, characteristic: 0))
 
-        case .descriptors(var procedure, let index):
-            guard case .done(let found) = try procedure.receive(answer) else {
-                phase = .descriptors(procedure, of: index)
-                return .next
-            }
-            characteristics[index].descriptors = found
-            return askForDescriptors(from: index + 1)
+        case .descriptors(let service, let characteristic):
+            guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return .next }
+            services[service].characteristics[characteristic].descriptors = found
+            return askForDescriptors(from: (service, characteristic + 1))
         }
     }
 
-    /// The last characteristic of a service ends with its service, not with the next declaration.
-    private mutating func limitToServices() {
+    /// From the first to the last service that has room for a characteristic, which takes two handles besides the
+    /// service's own; nil when none has.
+    private var searchedRange: AttributeHandleRange? {
+        guard let first = services.first(where: { $0.handles.count > 2 }),
+            let last = services.last(where: { $0.handles.count > 2 })
+        else { return nil }
+        return AttributeHandleRange(start: first.handles.start, end: last.handles.end)
+    }
+
+    /// Gives each characteristic to the service it lies in. The last of a service ends with it, not with the next
+    /// declaration.
+    private mutating func assign(_ found: [RemoteCharacteristic]) {
         var service = services.startIndex
-        for index in characteristics.indices {
-            let handle = characteristics[index].declarationHandle
-            while service < services.endIndex - 1, handle > services[service].handles.end { service += 1 }
-            characteristics[index].endHandle = min(characteristics[index].endHandle, services[service].handles.end)
+        for var characteristic in found {
+            while service < services.endIndex, services[service].handles.end < characteristic.declarationHandle {
+                service += 1
+            }
+            guard service < services.endIndex else { return }
+            let range = services[service].handles
+            guard characteristic.declarationHandle > range.start, characteristic.valueHandle <= range.end else {
+                continue
+            }
+            characteristic.endHandle = min(characteristic.endHandle, range.end)
+            services[service].characteristics.append(characteristic)
         }
     }
 
-    private mutating func askForDescriptors(from start: Int) -> ProcedureStep<[RemoteService]> {
-        for index in characteristics.indices[start...] {
-            if let inferred = characteristics[index].inferredDescriptors {
-                characteristics[index].descriptors = inferred
-            } else if let range = characteristics[index].descriptorRange {
-                phase = .descriptors(DescriptorDiscovery(in: range), of: index)
-                return .next
+    private mutating func askForDescriptors(
+        from start: (service: Int, characteristic: Int)
+    ) -> ProcedureStep<[RemoteService]> {
+        var next = start.characteristic
+        for service in services.indices[start.service...] {
+            for index in services[service].characteristics.indices[next...] {
+                let characteristic = services[service].characteristics[index]
+                if let inferred = characteristic.inferredDescriptors {
+                    services[service].characteristics[index].descriptors = inferred
+                } else if let range = characteristic.descriptorRange {
+                    descriptorDiscovery = DescriptorDiscovery(in: range)
+                    phase = .descriptors(service: service, characteristic: index)
+                    return .next
+                }
             }
+            next = 0
         }
-        return .done(assembled())
-    }
-
-    private func assembled() -> [RemoteService] {
-        var services = services
-        var rest = characteristics[...]
-        for index in services.indices {
-            let range = services[index].handles
-            while let next = rest.first, next.declarationHandle <= range.end {
-                if next.declarationHandle >= range.start { services[index].characteristics.append(next) }
-                rest = rest.dropFirst()
-            }
-        }
-        return services
+        return .done(services)
     }
 }

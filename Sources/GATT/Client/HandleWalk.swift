@@ -14,6 +14,14 @@ struct HandleWalk: Hashable, Sendable {
         isAtEnd = !range.isValid
     }
 
+    /// The range that the next request asks for.
+    ///
+    /// - Throws: ``TransactionFailure/invalid(_:)`` when the caller's range holds no handle.
+    func checkedRange() throws(TransactionFailure) -> AttributeHandleRange {
+        guard range.isValid else { throw .invalid("no attribute can be in the range \(range)") }
+        return range
+    }
+
     /// Takes an entry that covers `first` to `last` and goes on behind it.
     mutating func advance(over first: AttributeHandle, to last: AttributeHandle) throws(TransactionFailure) {
         guard !isAtEnd, first >= range.start, last <= range.end, first <= last else {

@@ -71,11 +71,12 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     /// The descriptors that follow from the declaration alone, or nil when the server has to be asked.
     ///
     /// A single handle after the value of a characteristic that notifies or indicates can only be its client
-    /// characteristic configuration, unless it has extended properties as well.
+    /// characteristic configuration, unless it has another property that asks for a descriptor as well.
     public var inferredDescriptors: [RemoteDescriptor]? {
         guard let range = descriptorRange else { return [] }
         let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
-        guard range.start == range.end, isConfigurable, !properties.contains(.extendedProperties) else { return nil }
+        guard range.start == range.end, isConfigurable, properties.isDisjoint(with: [.extendedProperties, .broadcast])
+        else { return nil }
         return [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: range.start)]
     }
 }

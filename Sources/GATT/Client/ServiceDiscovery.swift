@@ -12,10 +12,12 @@ public struct ServiceDiscovery: ClientProcedure {
         self.type = type
     }
 
+    /// Writes a Read By Group Type Request for what lies behind the last service found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        try encode(.readByGroupTypeRequest(walk.range, groupType: type), into: &writer)
+        try encode(.readByGroupTypeRequest(walk.checkedRange(), groupType: type), into: &writer)
     }
 
+    /// Takes the answer; the result is all services in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
@@ -56,6 +58,7 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
         self.uuid = uuid
     }
 
+    /// Writes a Find By Type Value Request for what lies behind the last service found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         var value = ByteWriter(capacity: 16)
         do {
@@ -65,9 +68,10 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
             throw .invalid("\(error)")
         }
         try encode(
-            .findByTypeValueRequest(walk.range, type: 0x2800, value: value.bytes.span.bytes), into: &writer)
+            .findByTypeValueRequest(walk.checkedRange(), type: 0x2800, value: value.bytes.span.bytes), into: &writer)
     }
 
+    /// Takes the answer; the result is all services with the UUID in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {

@@ -10,10 +10,12 @@ public struct MTUExchange: ClientProcedure {
         ours = max(mtu, UInt16(AttributeProtocol.defaultMTU))
     }
 
+    /// Writes the Exchange MTU Request.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try encode(.exchangeMTURequest(clientReceiveMTU: ours), into: &writer)
     }
 
+    /// Takes the answer; a server that does not know the request stays at an ATT_MTU of 23.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Int> {
@@ -40,6 +42,7 @@ public struct ValueRead: ClientProcedure {
         self.handle = handle
     }
 
+    /// Writes a Read Request, then Read Blob Requests for what follows.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
         if isLong {
@@ -49,17 +52,15 @@ public struct ValueRead: ClientProcedure {
         }
     }
 
+    /// Takes a part of the value; one that does not fill the ATT_MTU is the last.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[UInt8]> {
         let part: RawSpan
         switch answer {
-        case .readResponse(let bytes): part = bytes
-        case .readBlobResponse(let bytes): part = bytes
-        // A value that just filled the last answer: some servers say so instead of sending an empty part.
-        case .errorResponse(let error)
-        where isLong && (error.code == .invalidOffset || error.code == .attributeNotLong):
-            return .done(value)
+        case .readResponse(let bytes) where !isLong: part = bytes
+        case .readBlobResponse(let bytes) where isLong: part = bytes
+        case .errorResponse(let error) where isLong && Self.endsValue(error.code): return .done(value)
         default: throw failure(answer)
         }
         if value.isEmpty {
@@ -76,6 +77,12 @@ public struct ValueRead: ClientProcedure {
         isLong = true
         return .next
     }
+
+    /// Whether a refusal of the next part says that the value just filled the last one: the offset is behind its end,
+    /// or it is not long, or the server, having no long values, does not know the request.
+    private static func endsValue(_ code: ATTErrorCode) -> Bool {
+        code == .invalidOffset || code == .attributeNotLong || code == .requestNotSupported
+    }
 }
 
 /// Write Characteristic Value (Core Vol 3 Part G §4.9.3): one Write Request.
@@ -89,10 +96,12 @@ public struct ValueWrite: ClientProcedure {
         self.value = value
     }
 
+    /// Writes the Write Request.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try encode(.writeRequest(handle, value: value.span.bytes), into: &writer)
     }
 
+    /// Takes the Write Response.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Void> {
@@ -123,6 +132,7 @@ public struct LongValueWrite: ClientProcedure {
         self.value = value
     }
 
+    /// Writes the next Prepare Write Request, then the Execute Write Request.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         switch phase {
         case .preparing:
@@ -140,16 +150,20 @@ public struct LongValueWrite: ClientProcedure {
         }
     }
 
+    /// Takes the echo of a part, or the answer to the last request.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Void> {
         switch phase {
         case .preparing:
             guard case .prepareWriteResponse(let echoHandle, let offset, let echo) = answer else {
-                return try cancel(failure(answer))
+                let failure = failure(answer)
+                // A server that refuses the first part holds nothing.
+                if case .refused = failure, confirmed == 0 { throw failure }
+                return cancel(failure)
             }
             guard echoHandle == handle, Int(offset) == sent.lowerBound, value[sent].elementsEqual([UInt8](echo)) else {
-                return try cancel(.violation("the echo of a prepared write differs from what was sent"))
+                return cancel(.violation("the echo of a prepared write differs from what was sent"))
             }
             confirmed = sent.upperBound
             if confirmed == value.count { phase = .executing }
@@ -161,14 +175,15 @@ public struct LongValueWrite: ClientProcedure {
         }
     }
 
-    /// Has the server forget what it holds, if it holds anything, before `failure` is reported.
-    private mutating func cancel(_ failure: TransactionFailure) throws(TransactionFailure) -> ProcedureStep<Void> {
+    /// Has the server forget what it holds before `failure` is reported.
+    private mutating func cancel(_ failure: TransactionFailure) -> ProcedureStep<Void> {
         phase = .cancelling(failure)
         return .next
     }
 
+    /// Gives up: the server has to forget the parts it holds.
     public mutating func stop() -> Bool {
-        guard case .preparing = phase else { return false }
+        if case .cancelling = phase { return true }
         phase = .cancelling(.closed)
         return true
     }

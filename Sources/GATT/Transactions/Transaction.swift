@@ -23,12 +23,16 @@ public protocol ClientTransaction: AnyObject {
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
     /// Takes the answer to the request sent last: the response that belongs to it, or an Error Response.
+    ///
+    /// Comes for an abandoned transaction, too, which has to know where the peer stands.
     func receive(_ answer: ATTServerPDU) -> TransactionStep
 
     /// Takes note that the caller gave up, and tells whether a last request has to be sent to leave the peer as it was.
+    ///
+    /// Called between requests only, and not before the first has been sent.
     func stop() -> TransactionStep
 
-    /// Ends without a result.
+    /// Ends without a result. When an answer could not be understood, ``stop()`` follows.
     func fail(_ failure: TransactionFailure)
 }
 

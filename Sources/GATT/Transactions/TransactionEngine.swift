@@ -26,8 +26,10 @@ public struct TransactionEngine {
         case message
     }
 
-    /// The ATT_MTU in force: the longest PDU either side may send.
-    public var mtu: Int = AttributeProtocol.defaultMTU
+    /// The ATT_MTU in force: the longest PDU either side may send; less than 23 counts as 23.
+    public var mtu: Int = AttributeProtocol.defaultMTU {
+        didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
+    }
     /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
     public private(set) var requestInFlight: UInt64?
     /// Counts the indications sent; nil while none is unconfirmed.
@@ -42,6 +44,9 @@ public struct TransactionEngine {
 
     private var request: (any ClientTransaction)?
     private var requestOpcode = ATTOpcode(0)
+    /// Whether a request of the transaction has been sent.
+    private var hasBegun = false
+    /// Whether the transaction is at its last request, since its caller gave up.
     private var isStopping = false
     private var requests = RingBuffer<any ClientTransaction>()
 
@@ -96,9 +101,10 @@ public struct TransactionEngine {
     /// Whether a response waits to be sent; the peer may not make another request before it has it.
     public var hasResponse: Bool { response.count > 0 }
 
-    /// Takes the response to the peer's request, at most one at a time; says whether it was taken.
+    /// Takes the response to the peer's request, at most one at a time and no longer than ``mtu``; says whether it was
+    /// taken.
     public mutating func respond(_ bytes: [UInt8]) -> Bool {
-        guard !isClosed, !hasResponse else { return false }
+        guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.count <= mtu else { return false }
         response.removeAll()
         response.capacity = bytes.count
         do { try response.write(bytes) } catch { return false }
@@ -143,15 +149,17 @@ public struct TransactionEngine {
         while true {
             if request == nil {
                 request = requests.popFirst()
+                hasBegun = false
                 isStopping = false
             }
             guard let transaction = request else { return nil }
             if transaction.isAbandoned, !isStopping {
-                isStopping = true
-                if transaction.stop() == .done {
+                // What has not begun has left nothing behind.
+                guard hasBegun, transaction.stop() == .next else {
                     request = nil
                     continue
                 }
+                isStopping = true
             }
             do {
                 try transaction.writeRequest(into: &writer)
@@ -200,6 +208,7 @@ public struct TransactionEngine {
 
     /// Takes note that the kernel took what ``nextToSend(into:)`` wrote last into `writer`.
     public mutating func didSend(_ outgoing: Outgoing, _ writer: ByteWriter) {
+        guard !isClosed else { return }
         switch outgoing {
         case .confirmation: confirmationsOwed -= 1
         case .response: response.removeAll()
@@ -207,6 +216,7 @@ public struct TransactionEngine {
             sequence &+= 1
             requestInFlight = sequence
             requestOpcode = ATTOpcode(writer.bytes.first ?? 0)
+            hasBegun = true
         case .indication:
             sequence &+= 1
             indicationInFlight = sequence
@@ -230,18 +240,8 @@ public struct TransactionEngine {
             return false
         }
         requestInFlight = nil
-        var step: TransactionStep
-        if transaction.isAbandoned, !isStopping {
-            isStopping = true
-            step = transaction.stop()
-        } else {
-            step = transaction.receive(answer)
-        }
-        if step == .next, transaction.isAbandoned, !isStopping {
-            isStopping = true
-            step = transaction.stop()
-        }
-        if step == .done { request = nil }
+        // An abandoned transaction that would go on is stopped when its turn to send comes.
+        if transaction.receive(answer) == .done || isStopping { request = nil }
         return true
     }
 
@@ -250,13 +250,25 @@ public struct TransactionEngine {
         return answer.opcode == requestOpcode.answer
     }
 
-    /// Takes note that the bytes of the answer to the request in flight could not be decoded.
-    public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) {
+    /// Takes note that the bytes of a response or an Error Response could not be decoded.
+    ///
+    /// Returns false when it does not belong to the request in flight, as ``receive(_:)`` does.
+    @discardableResult
+    public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) -> Bool {
         guard requestInFlight != nil, let transaction = request else {
             strayResponseCount += 1
-            return
+            return true
         }
-        finishRequest(transaction, .violation("\(error)"))
+        guard error.opcode == .errorResponse || error.opcode == requestOpcode.answer else {
+            finishRequest(transaction, .violation("\(error)"))
+            return false
+        }
+        requestInFlight = nil
+        transaction.fail(.violation("\(error)"))
+        // The peer may have done what it was asked, so it may have to be told to forget it.
+        if isStopping || transaction.stop() == .done { request = nil }
+        isStopping = true
+        return true
     }
 
     private mutating func finishRequest(_ transaction: any ClientTransaction, _ failure: TransactionFailure) {
@@ -277,12 +289,17 @@ public struct TransactionEngine {
 
     /// Takes note that the request or indication in flight was not answered in time: it fails with
     /// ``TransactionFailure/timedOut``, all others with ``TransactionFailure/closed``, and nothing is sent any more.
+    ///
+    /// Of a request and an indication the one that was sent first is late.
     public mutating func timeOut() {
-        if requestInFlight != nil, let transaction = request { finishRequest(transaction, .timedOut) }
-        if indicationInFlight != nil, let transaction = indication {
-            indicationInFlight = nil
+        if let sent = requestInFlight, sent < indicationInFlight ?? .max {
+            let late = request
+            request = nil
+            late?.fail(.timedOut)
+        } else if indicationInFlight != nil {
+            let late = indication
             indication = nil
-            transaction.fail(.timedOut)
+            late?.fail(.timedOut)
         }
         close()
     }
