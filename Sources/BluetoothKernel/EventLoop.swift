@@ -31,7 +31,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     private enum WakeAction { case none, wake, start }
 
     private enum Work {
-        case job(UnownedJob)
+        /// Of an actor that lives on the loop.
+        case actorJob(UnownedJob)
+        /// Of a task that prefers the loop and belongs to no actor at the time.
+        case taskJob(UnownedJob)
         case call(@Sendable () -> Void)
     }
 
@@ -70,9 +73,18 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     // MARK: Executor
 
-    /// Runs `job` on the loop, after those that came before it.
+    /// Runs an actor's `job` on the loop, after those that came before it.
     public func enqueue(_ job: consuming ExecutorJob) {
-        append(.job(UnownedJob(job)))
+        append(.actorJob(UnownedJob(job)))
+    }
+
+    /// Runs `job` of a task that prefers the loop, after those that came before it.
+    ///
+    /// Told apart from an actor's, since a task that stands on an actor's executor has to be enqueued anew at every
+    /// call that belongs to none.
+    @_implements(TaskExecutor,enqueue(_:))
+    public func enqueueTask(_ job: consuming ExecutorJob) {
+        append(.taskJob(UnownedJob(job)))
     }
 
     /// Calls `body` on the loop, after what came before it.
@@ -122,24 +134,26 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         perform(action)
     }
 
+    /// How often the queue is emptied before the sockets are looked at again: what a task does on the loop may take
+    /// several turns, and asking the kernel in between costs more than the turns.
+    private static let turnsPerWait = 16
+
     private func run() {
         var queue: [Work] = []
         while true {
-            let (timersBefore, isDone) = state.withLock { state -> (UInt64, Bool) in
-                state.isWaiting = false
-                swap(&queue, &state.queue)
-                return (state.timers.nextOrder, state.isStopping && queue.isEmpty)
-            }
-            if isDone { return }
-            for work in queue {
-                switch work {
-                case .job(let job):
-                    job.runSynchronously(
-                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-                case .call(let body): body()
+            var timersBefore: UInt64 = 0
+            for _ in 0..<Self.turnsPerWait {
+                let (nextOrder, isDone) = state.withLock { state -> (UInt64, Bool) in
+                    state.isWaiting = false
+                    swap(&queue, &state.queue)
+                    return (state.timers.nextOrder, state.isStopping && queue.isEmpty)
                 }
+                if isDone { return }
+                timersBefore = nextOrder
+                guard !queue.isEmpty else { break }
+                perform(queue)
+                queue.removeAll(keepingCapacity: true)
             }
-            queue.removeAll(keepingCapacity: true)
             // One at a time, since a handler may cancel the next; those set meanwhile wait for the next round, so that
             // timers that set each other cannot keep the sockets from being read.
             while let handler = state.withLock({ $0.timers.removeDue(at: driver.now, setBefore: timersBefore) }) {
@@ -151,6 +165,18 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
                 return state.timers.firstDeadline
             }
             driver.wait(until: deadline)
+        }
+    }
+
+    private func perform(_ queue: [Work]) {
+        let executor = asUnownedSerialExecutor()
+        let taskExecutor = asUnownedTaskExecutor()
+        for work in queue {
+            switch work {
+            case .actorJob(let job): job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
+            case .taskJob(let job): job.runSynchronously(on: taskExecutor)
+            case .call(let body): body()
+            }
         }
     }
 

@@ -1,42 +1,48 @@
 /// A first-in first-out buffer that grows as needed and is reused.
 public struct RingBuffer<Element> {
-    private var storage: [Element?] = []
-    private var head = 0
-    /// How many elements are in it.
-    public private(set) var count = 0
+    @usableFromInline var storage: [Element?] = []
+    @usableFromInline var head = 0
+    @usableFromInline var filled = 0
 
     /// An empty buffer.
+    @inlinable
     public init() {}
 
+    /// How many elements are in it.
+    @inlinable public var count: Int { filled }
+
     /// Whether nothing is in it.
-    public var isEmpty: Bool { count == 0 }
+    @inlinable public var isEmpty: Bool { filled == 0 }
 
     /// The element that comes out next.
-    public var first: Element? { count == 0 ? nil : storage[head] }
+    @inlinable public var first: Element? { filled == 0 ? nil : storage[head] }
 
     /// Puts an element in, behind all others.
+    @inlinable
     public mutating func append(_ element: Element) {
-        if count == storage.count { grow() }
-        storage[(head + count) % storage.count] = element
-        count += 1
+        if filled == storage.count { grow() }
+        // A power of two, so that the remainder is its low bits.
+        storage[(head &+ filled) & (storage.count &- 1)] = element
+        filled &+= 1
     }
 
     /// Takes the oldest element out.
+    @inlinable
     public mutating func popFirst() -> Element? {
-        guard count > 0 else { return nil }
-        defer {
-            storage[head] = nil
-            head = (head + 1) % storage.count
-            count -= 1
-        }
-        return storage[head]
+        guard filled > 0 else { return nil }
+        let element = storage[head].take()
+        head = (head &+ 1) & (storage.count &- 1)
+        filled &-= 1
+        return element
     }
 
-    private mutating func grow() {
+    @usableFromInline
+    mutating func grow() {
+        let capacity = max(8, 2 * storage.count)
         var larger: [Element?] = []
-        larger.reserveCapacity(max(8, 2 * storage.count))
-        for index in 0..<count { larger.append(storage[(head + index) % storage.count]) }
-        larger.append(contentsOf: repeatElement(nil, count: max(8, 2 * storage.count) - count))
+        larger.reserveCapacity(capacity)
+        for index in 0..<filled { larger.append(storage[(head &+ index) & (storage.count &- 1)].take()) }
+        for _ in filled..<capacity { larger.append(nil) }
         storage = larger
         head = 0
     }

@@ -9,7 +9,7 @@ extension Controller {
         let operation = BluetoothError.Operation("scan", adapter: name)
         let id = scanning.makeID()
         let channel = StreamChannel<Advertisement>(
-            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation)
+            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop)
         scanning.sessions.append(ScanSession(id: id, options: options, channel: channel))
         do {
             try await bringInLine(operation)

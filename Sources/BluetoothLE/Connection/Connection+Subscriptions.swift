@@ -34,7 +34,8 @@ extension Connection {
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
         let configuration = try configuration(of: characteristic, kind, operation)
         let descriptor = try await configurationHandle(of: characteristic, operation, timeout: timeout)
-        let channel = StreamChannel<[UInt8]>(capacity: bufferCapacity, policy: .fail, operation: operation)
+        let channel = StreamChannel<[UInt8]>(
+            capacity: bufferCapacity, policy: .fail, operation: operation, from: loop)
 
         // The stream takes values before the peer is told: the first may come ahead of its answer.
         let id = try bearer(for: operation).subscribers.add(channel, for: handle)

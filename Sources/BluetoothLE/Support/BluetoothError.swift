@@ -158,7 +158,7 @@ extension BluetoothError {
         BluetoothError(.timedOut, operation, "No answer within \(duration.inSeconds).", isRetryable: true)
     }
 
-    static func cancelled(_ operation: Operation) -> BluetoothError {
+    @usableFromInline static func cancelled(_ operation: Operation) -> BluetoothError {
         BluetoothError(.cancelled, operation, "The task was cancelled.")
     }
 

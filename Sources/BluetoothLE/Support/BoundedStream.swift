@@ -1,3 +1,4 @@
+import BluetoothKernel
 import Synchronization
 
 /// What a stream does with an element that arrives while its buffer is full.
@@ -16,7 +17,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     /// What a stream throws.
     public typealias Failure = BluetoothError
 
-    private let consumer: Consumer
+    @usableFromInline let consumer: Consumer
 
     init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
         consumer = Consumer(channel: channel, onEnd: onEnd)
@@ -35,14 +36,20 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Takes the elements one by one.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let lease: Lease?
+        @usableFromInline let lease: Lease?
+
+        init(lease: Lease?) {
+            self.lease = lease
+        }
 
         /// The next element, or nil when the stream has ended.
+        @inlinable
         public mutating func next() async throws(BluetoothError) -> Element? {
             try await next(isolation: nil)
         }
 
         /// The next element, or nil when the stream has ended.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(BluetoothError) -> Element? {
@@ -52,8 +59,8 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Held by whoever may still read; its end is the end of the consumer's interest.
-    fileprivate final class Lease: Sendable {
-        let channel: StreamChannel<Element>
+    @usableFromInline final class Lease: Sendable {
+        @usableFromInline let channel: StreamChannel<Element>
         private let onEnd: @Sendable () -> Void
 
         init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
@@ -66,7 +73,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Keeps the lease until an iterator takes it over, so that leaving the loop ends the stream even while the
     /// sequence itself is still in scope.
-    private final class Consumer: Sendable {
+    @usableFromInline final class Consumer: Sendable {
         let channel: StreamChannel<Element>
         private let lease: Mutex<Lease?>
 
@@ -85,23 +92,29 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 /// The producing end of a ``BoundedStream``: a ring buffer and at most one waiting consumer.
+//
+// The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
+@usableFromInline
 final class StreamChannel<Element: Sendable>: Sendable {
-    private typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
+    @usableFromInline typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
 
-    private struct State {
-        var buffer: RingBuffer<Element>
-        var waiter: Waiter?
-        var end: Result<Void, BluetoothError>?
+    @usableFromInline struct State {
+        @usableFromInline var buffer: RingBuffer<Element>
+        @usableFromInline var waiter: Waiter?
+        @usableFromInline var end: Result<Void, BluetoothError>?
         var missed = 0
-        var isConsumerCancelled = false
+        @usableFromInline var isConsumerCancelled = false
     }
 
-    private let state: Mutex<State>
+    @usableFromInline let state: Mutex<State>
     private let capacity: Int
     private let policy: OverflowPolicy
-    private let operation: BluetoothError.Operation
+    @usableFromInline let operation: BluetoothError.Operation
+    /// Where elements come from.
+    @usableFromInline let loop: EventLoop
 
-    init(capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation) {
+    init(capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop) {
+        self.loop = loop
         self.capacity = Swift.max(1, capacity)
         self.policy = policy
         self.operation = operation
@@ -160,25 +173,36 @@ final class StreamChannel<Element: Sendable>: Sendable {
         }
     }
 
+    @inlinable
     func next(isolation: isolated (any Actor)?) async throws(BluetoothError) -> Element? {
         if let ready = poll() { return try ready.get() }
+        // A continuation is resumed on no actor's executor; for a consumer that lives on the loop that shall be the loop.
+        let executor = isolation != nil && loop.isCurrent ? loop : nil
         let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: Waiter) in
-                if let ready = wait(continuation) { continuation.resume(returning: ready) }
+            await withTaskExecutorPreference(executor, isolation: isolation) {
+                await withUnsafeContinuation(isolation: isolation) { (continuation: Waiter) in
+                    if let ready = wait(continuation) { continuation.resume(returning: ready) }
+                }
             }
         } onCancel: {
-            let waiter = state.withLock { state -> Waiter? in
-                state.isConsumerCancelled = true
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume(returning: .failure(.cancelled(operation)))
+            cancel()
         }
         return try result.get()
     }
 
+    @usableFromInline
+    func cancel() {
+        let waiter = state.withLock { state -> Waiter? in
+            state.isConsumerCancelled = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: .failure(.cancelled(operation)))
+    }
+
     /// What can be told without waiting.
-    private func poll() -> Result<Element?, BluetoothError>? {
+    @inlinable
+    func poll() -> Result<Element?, BluetoothError>? {
         state.withLock { state in
             state.isConsumerCancelled = false
             return Self.poll(&state)
@@ -186,7 +210,8 @@ final class StreamChannel<Element: Sendable>: Sendable {
     }
 
     /// What can be told now; otherwise `waiter` is told later.
-    private func wait(_ waiter: Waiter) -> Result<Element?, BluetoothError>? {
+    @inlinable
+    func wait(_ waiter: Waiter) -> Result<Element?, BluetoothError>? {
         state.withLock { state -> Result<Element?, BluetoothError>? in
             if let ready = Self.poll(&state) { return ready }
             if state.isConsumerCancelled { return .failure(.cancelled(operation)) }
@@ -195,7 +220,8 @@ final class StreamChannel<Element: Sendable>: Sendable {
         }
     }
 
-    private static func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
+    @inlinable
+    static func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
         if let element = state.buffer.popFirst() { return .success(element) }
         switch state.end {
         case .failure(let error):

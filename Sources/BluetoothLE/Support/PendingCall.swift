@@ -74,16 +74,20 @@ final class PendingCall<Value: Sendable>: Sendable {
         }
         defer { timer?.cancel() }
         let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let early = state.withLock { state -> Result<Value, BluetoothError>? in
-                    guard case .resolved(let result) = state else {
-                        state = .waiting(continuation)
-                        return nil
+            // A continuation is resumed on no actor's executor, whose thread has to be woken up only to hand over to the
+            // loop, unless the loop is that executor too.
+            await withTaskExecutorPreference(loop, isolation: isolation) {
+                await withUnsafeContinuation(isolation: isolation) { continuation in
+                    let early = state.withLock { state -> Result<Value, BluetoothError>? in
+                        guard case .resolved(let result) = state else {
+                            state = .waiting(continuation)
+                            return nil
+                        }
+                        state = .finished
+                        return result
                     }
-                    state = .finished
-                    return result
+                    if let early { continuation.resume(returning: early) }
                 }
-                if let early { continuation.resume(returning: early) }
             }
         } onCancel: {
             if fail(.cancelled(operation)) { onAbandon?() }

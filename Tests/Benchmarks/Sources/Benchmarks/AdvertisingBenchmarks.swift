@@ -101,7 +101,8 @@ func advertisingBenchmarks(_ harness: Harness) throws -> Report.Section {
             try reports(in: packet) { ADStructures($0.data).containsService(service) ? 1 : 0 }
         }
     }
-    let kept = try harness.measure("event → owned value", goal: .nanoseconds(150), allocationGoal: 1, floor: floor) { count in
+    let kept = try harness.measure("event → owned value", goal: .nanoseconds(150), allocationGoal: 1, floor: floor) {
+        count in
         try cycle(count) { packet in
             try reports(in: packet) { report in
                 let owned = Owned(

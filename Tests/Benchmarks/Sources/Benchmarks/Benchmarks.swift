@@ -12,6 +12,7 @@ enum Benchmarks {
           --quick       measure for a tenth of the time
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, codec, connection, idle
+          --only TEXT   only the workloads whose name contains TEXT
         """
 
     static func main() async {
@@ -26,6 +27,7 @@ enum Benchmarks {
                 options.repetitions = 5
                 options.idleSeconds = 1
             case "--core": options.core = arguments.popFirst().flatMap { Int($0) } ?? 0
+            case "--only": options.only = arguments.popFirst() ?? ""
             case "--group": options.groups.append(arguments.popFirst() ?? "")
             default:
                 print(usage)
@@ -52,13 +54,17 @@ enum Benchmarks {
     private static func run(_ harness: Harness) async throws -> Report {
         var report = Report()
         func add(_ section: Report.Section) {
+            var section = section
+            section.measurements.removeAll { !$0.isMeasured }
             report.sections.append(section)
             if !harness.options.printsJSON { print(section.table) }
         }
         func wants(_ group: String) -> Bool {
             harness.options.groups.isEmpty || harness.options.groups.contains { group.contains($0) }
         }
-        let ceilings = try Ceilings(harness)
+        var all = harness.options
+        all.only = ""
+        let ceilings = try Ceilings(Harness(options: all))
         add(ceilings.section)
         if wants("advertising") { add(try advertisingBenchmarks(harness)) }
         if wants("codec") {

@@ -35,8 +35,17 @@ struct Measurement {
     /// How many times the floor's cost this is.
     var ratio: Double? { floor.map { cpu / $0.cpu } }
 
+    /// A workload that nobody asked for.
+    static func left(out name: String) -> Measurement {
+        Measurement(name: name, cpu: .nan, wall: .nan, allocations: .nan)
+    }
+
+    /// Whether it has been measured.
+    var isMeasured: Bool { !cpu.isNaN }
+
     /// Whether it keeps its goals.
     var meetsGoals: Bool {
+        guard isMeasured else { return true }
         let isFast =
             switch goal {
             case .nanoseconds(let most): cpu <= most
@@ -68,6 +77,8 @@ struct Options {
     var checksGoals = false
     /// Only workloads whose group contains one of these; all when empty.
     var groups: [String] = []
+    /// Only workloads whose name contains this.
+    var only = ""
 }
 
 /// Measures workloads one after the other.
@@ -79,6 +90,7 @@ struct Harness {
         _ name: String, goal: Goal? = nil, allocationGoal: Double? = nil, floor: Measurement.Floor? = nil,
         _ body: (Int) throws -> Void
     ) rethrows -> Measurement {
+        guard wants(name) else { return .left(out: name) }
         let count = try calibrate(body)
         var samples: [(cpu: Double, wall: Double)] = []
         for _ in 0..<options.repetitions {
@@ -111,6 +123,7 @@ struct Harness {
         _ name: String, goal: Goal? = nil, allocationGoal: Double? = nil, floor: Measurement.Floor? = nil,
         isolation: isolated (any Actor)? = #isolation, _ body: (Int) async throws -> Void
     ) async rethrows -> Measurement {
+        guard wants(name) else { return .left(out: name) }
         var count = 1
         while true {
             let start = Times.now
@@ -132,6 +145,10 @@ struct Harness {
             name: name, cpu: median(samples.map(\.cpu)), wall: median(samples.map(\.wall)),
             allocations: Double(allocations.count) / Double(counted), goal: goal, allocationGoal: allocationGoal,
             floor: floor)
+    }
+
+    private func wants(_ name: String) -> Bool {
+        options.only.isEmpty || name.contains(options.only)
     }
 
     /// A count that lasts as long as a repetition shall; nil when `count` did.

@@ -55,10 +55,14 @@ struct Link {
             try kernel.unixPair(here.forward, there.forward)
         }
         let peer = try await Connection(
-            over: { there.set($0); return sockets.second }, to: sockets.second.peer, on: kernel.loop,
+            over: {
+                there.set($0); return sockets.second
+            }, to: sockets.second.peer, on: kernel.loop,
             database: try .benchmark, receiveMTU: mtu)
         let client = try await Connection(
-            over: { here.set($0); return sockets.first }, to: sockets.first.peer, on: kernel.loop)
+            over: {
+                here.set($0); return sockets.first
+            }, to: sockets.first.peer, on: kernel.loop)
         try await client.exchangeMTU(offering: mtu)
         return Link(client: client, peer: peer)
     }
@@ -114,7 +118,9 @@ actor NotifyingServer: LoopActor {
         let server = try NotifyingServer(sockets.second, on: kernel.loop)
         there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } }
         let client = try await Connection(
-            over: { here.set($0); return sockets.first }, to: sockets.first.peer, on: kernel.loop)
+            over: {
+                here.set($0); return sockets.first
+            }, to: sockets.first.peer, on: kernel.loop)
         try await client.exchangeMTU(offering: 247)
         return (server, client)
     }

@@ -61,7 +61,8 @@ extension Report {
                 object([
                     ("name", quoted(entry.name)), ("cpuNanoseconds", plain(entry.cpu)),
                     ("wallNanoseconds", plain(entry.wall)), ("allocations", plain(entry.allocations)),
-                    ("goal", entry.goal.map { quoted($0.description) }), ("goalAllocations", entry.allocationGoal.map(plain)),
+                    ("goal", entry.goal.map { quoted($0.description) }),
+                    ("goalAllocations", entry.allocationGoal.map(plain)),
                     ("floor", entry.floor.map { quoted($0.name) }), ("ratioToFloor", entry.ratio.map(plain)),
                     ("meetsGoals", "\(entry.meetsGoals)"),
                 ])
