@@ -7,6 +7,15 @@ public struct Exchange: Sendable {
     var expected: [UInt8]?
     var answers: [[UInt8]]
     var end: KernelError?
+    var isOptional = false
+
+    /// May see `expected`, last of all, and answers then.
+    public static func optional(_ expected: String, _ answers: String...) -> Exchange {
+        var exchange = Exchange(expected)
+        exchange.answers = answers.map(hex)
+        exchange.isOptional = true
+        return exchange
+    }
 
     /// Expects `expected` (nil: anything) and answers with packets, then ends the socket if told so.
     public init(_ expected: String?, _ answers: String..., end: KernelError? = nil) {
@@ -53,7 +62,7 @@ public final class ScriptedSocket: L2CAPSocket {
     /// What was sent that the script did not expect, and what it expected in vain.
     public var problems: [String] {
         state.withLock { state in
-            state.problems + state.script.map { "not sent: \($0.expected?.hexadecimal ?? "anything")" }
+            state.problems + state.script.filter { !$0.isOptional }.map { "not sent: \($0.expected?.hexadecimal ?? "anything")" }
         }
     }
 
