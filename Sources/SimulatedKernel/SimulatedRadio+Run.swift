@@ -46,10 +46,11 @@ extension SimulatedRadio {
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let story = Story<Result>()
-        virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { story.stall($0) }
+        virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { [loop] reason in
+            story.stall(reason, at: loop.now)
+        }
         defer { virtualTime?.removeStallHandler(story.identifier) }
         let task = Task(executorPreference: loop) { [virtualTime] in
-            virtualTime?.resumeTime()
             let result: Swift.Result<Result, any Error>
             do {
                 result = .success(try await body())
@@ -59,7 +60,9 @@ extension SimulatedRadio {
             // From here on time stands still again.
             if story.finish(result) { virtualTime?.pauseTime() }
         }
+        // Only now, since whoever finds the story stalled has to find the task.
         story.start(task)
+        virtualTime?.resumeTime()
         let outcome = await withTaskCancellationHandler {
             await story.outcome()
         } onCancel: {
@@ -67,10 +70,10 @@ extension SimulatedRadio {
         }
         switch outcome {
         case .finished(let result): return try result.get()
-        case .stalled(let reason, let isAbandoned):
+        case .stalled(let reason, let moment, let isAbandoned):
             // Otherwise the story itself has stopped time.
             if isAbandoned { virtualTime?.pauseTime() }
-            throw SimulationStalled(reason: reason, moment: now, open: withWorld { $0.openThings })
+            throw SimulationStalled(reason: reason, moment: moment, open: withWorld { $0.openThings })
         }
     }
 }
@@ -79,13 +82,13 @@ extension SimulatedRadio {
 private final class Story<Success: Sendable>: Sendable {
     enum Outcome: Sendable {
         case finished(Swift.Result<Success, any Error>)
-        case stalled(SimulationStalled.Reason, isAbandoned: Bool)
+        case stalled(SimulationStalled.Reason, KernelInstant, isAbandoned: Bool)
     }
 
     private struct State {
         var task: Task<Void, Never>?
         var outcome: Outcome?
-        var stall: SimulationStalled.Reason?
+        var stall: (reason: SimulationStalled.Reason, moment: KernelInstant)?
         var waiter: CheckedContinuation<Outcome, Never>?
 
         mutating func end(_ outcome: Outcome) -> CheckedContinuation<Outcome, Never>? {
@@ -107,7 +110,7 @@ private final class Story<Success: Sendable>: Sendable {
     /// The body has ended; false when it had been given up before.
     func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
         let (waiter, outcome, isFirst) = state.withLock { state in
-            let outcome = state.stall.map { Outcome.stalled($0, isAbandoned: false) } ?? .finished(result)
+            let outcome = state.stall.map { Outcome.stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result)
             let isFirst = state.outcome == nil
             return (state.end(outcome), outcome, isFirst)
         }
@@ -116,13 +119,13 @@ private final class Story<Success: Sendable>: Sendable {
     }
 
     /// The first time the body is cancelled, so that it can end; the second time it is given up.
-    func stall(_ reason: SimulationStalled.Reason) {
+    func stall(_ reason: SimulationStalled.Reason, at moment: KernelInstant) {
         let (waiter, outcome, task) = state.withLock { state in
             guard let first = state.stall else {
-                state.stall = reason
+                state.stall = (reason, moment)
                 return (nil as CheckedContinuation<Outcome, Never>?, nil as Outcome?, state.task)
             }
-            let outcome = Outcome.stalled(first, isAbandoned: true)
+            let outcome = Outcome.stalled(first.reason, first.moment, isAbandoned: true)
             return (state.end(outcome), outcome, nil)
         }
         task?.cancel()

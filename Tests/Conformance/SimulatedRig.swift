@@ -4,7 +4,7 @@ import SimulatedKernel
 /// A simulated kernel with two adapters, for one story in virtual time.
 struct SimulatedRig: Sendable {
     /// Whether the simulated kernel has all that the stories ask for.
-    static let isComplete = false
+    static let isComplete = true
 
     private let radio: SimulatedRadio
     let kernel: SimulatedKernel
@@ -20,5 +20,7 @@ struct SimulatedRig: Sendable {
     }
 
     /// How its second adapter is taken away and put back; nil where that cannot be done.
-    var hotplug: Hotplug? { nil }
+    var hotplug: Hotplug? {
+        Hotplug(unplug: { [kernel] in kernel.unplug($0.index) }, plug: { [kernel] in kernel.plug() })
+    }
 }

@@ -9,7 +9,7 @@ import Synchronization
 public final class VirtualTimeDriver: EventLoopDriver {
     private struct State {
         var now = KernelInstant(nanoseconds: 0)
-        /// How many there are that let time pass.
+        /// How many there are that let time pass; below zero while one has ended before it was counted.
         var permits = 0
         var watchers: [Watcher] = []
     }
@@ -55,7 +55,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
 
     /// Takes back one ``resumeTime()``.
     public func pauseTime() {
-        state.withLock { $0.permits = max(0, $0.permits - 1) }
+        state.withLock { $0.permits -= 1 }
     }
 
     /// Has `handler` called, on the loop's thread, when what is waited for will never happen: time may pass but nothing

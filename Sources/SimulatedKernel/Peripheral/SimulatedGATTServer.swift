@@ -1,0 +1,408 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import HCI
+import Synchronization
+
+/// The attributes of a simulated peripheral, and what its program does when clients read and write them.
+///
+/// The protocol is ``GATT/GATTServer``'s, the one that real servers of this package use; here is only the program that
+/// it asks. Values the database keeps need no program at all.
+///
+/// ```swift
+/// let server = try SimulatedGATTServer([GATTService("180F", characteristics: […])])
+/// server.onWrite { request in … ; return .accept }
+/// let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+/// try await server.notify([77], of: level)
+/// ```
+///
+/// All callbacks run on the radio's loop; all methods may be called from anywhere.
+public final class SimulatedGATTServer: Sendable {
+    /// What to say to a client that reads.
+    public enum ReadAnswer: Hashable, Sendable {
+        /// The whole value.
+        case value([UInt8])
+        /// An error.
+        case refuse(ATTErrorCode)
+        /// Nothing, ever: the client's 30 seconds run out.
+        case silence
+    }
+
+    /// What to say to a client that writes.
+    public enum WriteAnswer: Hashable, Sendable {
+        /// Done.
+        case accept
+        /// An error.
+        case refuse(ATTErrorCode)
+        /// Nothing, ever: the client's 30 seconds run out.
+        case silence
+    }
+
+    struct Program: Sendable {
+        var read: (@Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer)?
+        var write: (@Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer)?
+        var subscribe: (@Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void)?
+    }
+
+    struct Session: Sendable {
+        let link: SimulatedLink
+        var server: GATTServer
+        /// PDUs that wait for room on the link; bounded by what clients can ask for and ``notify(_:of:)`` waits for.
+        var waiting: [[UInt8]] = []
+        /// Who waits for room.
+        var roomWaiters: [CheckedContinuation<Void, Never>] = []
+        /// Who waits for a confirmation.
+        var confirmationWaiters: [CheckedContinuation<Bool, Never>] = []
+    }
+
+    struct State: Sendable {
+        var database: AttributeDatabase
+        var writer = ByteWriter(capacity: 517)
+        var sessions: [Int: Session] = [:]
+        /// What bonded clients have subscribed to, kept from link to link.
+        var configurations: [BluetoothAddress: [AttributeHandle: ClientCharacteristicConfiguration]] = [:]
+        var program = Program()
+    }
+
+    let state: Mutex<State>
+    private let limits: GATTServer.Limits
+
+    /// A server of these services.
+    ///
+    /// Throws when they cannot be put into a database.
+    public init(
+        _ services: [GATTService], limits: GATTServer.Limits = GATTServer.Limits()
+    ) throws(AttributeDatabaseError) {
+        self.limits = limits
+        state = Mutex(State(database: try AttributeDatabase(services)))
+    }
+
+    // MARK: The program
+
+    /// Chooses what answers reads of dynamic values; without it they are refused as Read Not Permitted.
+    public func onRead(_ body: @escaping @Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer) {
+        let previous = state.withLock { state in
+            defer { state.program.read = body }
+            return state.program.read
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    /// Chooses what takes writes of dynamic values; without it they are accepted and forgotten.
+    ///
+    /// Commands, which nobody answers, come here too.
+    public func onWrite(_ body: @escaping @Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer) {
+        let previous = state.withLock { state in
+            defer { state.program.write = body }
+            return state.program.write
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    /// Chooses who is told when a client subscribes or unsubscribes, with the handle of the value.
+    public func onSubscription(
+        _ body: @escaping @Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void
+    ) {
+        let previous = state.withLock { state in
+            defer { state.program.subscribe = body }
+            return state.program.subscribe
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    // MARK: Values
+
+    /// The attributes as they are now.
+    public var database: AttributeDatabase { state.withLock { $0.database } }
+
+    /// The handle of a characteristic's value.
+    public func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID) -> AttributeHandle? {
+        state.withLock { $0.database.valueHandle(of: characteristic, in: service) }
+    }
+
+    /// The value the database keeps; nil for dynamic ones.
+    public func value(of handle: AttributeHandle) -> [UInt8]? {
+        state.withLock { $0.database.attribute(at: handle)?.storedValue }
+    }
+
+    /// Changes a value the database keeps, without telling clients.
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(AttributeDatabaseError) {
+        try state.withLock { state throws(AttributeDatabaseError) in try state.database.setValue(value, of: handle) }
+    }
+
+    /// The links whose clients have subscribed to a value in this way.
+    public func subscribers(
+        of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration = .notification
+    ) -> [SimulatedLink] {
+        state.withLock { state in
+            state.sessions.sorted { $0.key < $1.key }.map(\.value)
+                .filter { $0.server.configurations[handle]?.contains(kind) == true }.map(\.link)
+        }
+    }
+
+    // MARK: Telling clients
+
+    /// Notifies all clients that have subscribed, as far as their links have room now.
+    ///
+    /// - Returns: how many took it.
+    @discardableResult
+    public func notifyAtOnce(_ value: [UInt8], of handle: AttributeHandle) -> Int {
+        subscribers(of: handle).count { send(value, of: handle, to: $0) == .sent }
+    }
+
+    /// Notifies all clients that have subscribed, and waits for room on each link.
+    ///
+    /// - Returns: how many there were.
+    @discardableResult
+    public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+        var count = 0
+        for link in subscribers(of: handle) {
+            while true {
+                let outcome = send(value, of: handle, to: link)
+                if outcome == .sent { count += 1 }
+                guard outcome == .wouldBlock else { break }
+                await room(on: link)
+            }
+        }
+        return count
+    }
+
+    /// Indicates to all clients that have subscribed, one after the other, and waits for their confirmations.
+    ///
+    /// - Returns: how many confirmed.
+    @discardableResult
+    public func indicate(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+        var count = 0
+        for link in subscribers(of: handle, as: .indication) where await indicate(value, of: handle, to: link) {
+            count += 1
+        }
+        return count
+    }
+
+    private func send(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) -> SendOutcome {
+        let pdu = state.withLock { state -> [UInt8]? in
+            // What waits goes first.
+            guard let session = state.sessions[link.identifier], session.waiting.isEmpty else { return nil }
+            do throws(GATTServerError) {
+                try session.server.encodeNotification(
+                    of: handle, value: value.span.bytes, database: state.database, into: &state.writer)
+                return state.writer.bytes
+            } catch {
+                return []
+            }
+        }
+        guard let pdu else { return hasSession(link) ? .wouldBlock : .failed(KernelError("send", .notConnected)) }
+        guard !pdu.isEmpty else { return .failed(KernelError("send", .notPermitted)) }
+        return link.send(pdu)
+    }
+
+    private func hasSession(_ link: SimulatedLink) -> Bool {
+        state.withLock { $0.sessions[link.identifier] != nil }
+    }
+
+    /// Waits until the link has room, or is gone.
+    private func room(on link: SimulatedLink) async {
+        await withCheckedContinuation { continuation in
+            let isWaiting = state.withLock { state in
+                state.sessions[link.identifier]?.roomWaiters.append(continuation)
+                return state.sessions[link.identifier] != nil
+            }
+            if isWaiting { link.notifyWhenWritable() } else { continuation.resume() }
+        }
+    }
+
+    private func indicate(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let pdu = state.withLock { state -> [UInt8]? in
+                guard var session = state.sessions[link.identifier] else { return nil }
+                do throws(GATTServerError) {
+                    try session.server.encodeIndication(
+                        of: handle, value: value.span.bytes, database: state.database, into: &state.writer)
+                } catch {
+                    return nil
+                }
+                session.server.didSendIndication(of: handle)
+                session.confirmationWaiters.append(continuation)
+                session.waiting.append(state.writer.bytes)
+                state.sessions[link.identifier] = session
+                return state.writer.bytes
+            }
+            if pdu == nil { continuation.resume(returning: false) } else { flush(link) }
+        }
+    }
+
+    // MARK: Links
+
+    func open(_ link: SimulatedLink) {
+        let peer = link.peer
+        state.withLock { state in
+            state.sessions[link.identifier] = Session(
+                link: link,
+                server: GATTServer(limits: limits, configurations: state.configurations[peer] ?? [:]))
+        }
+    }
+
+    func setSecurity(_ security: LinkSecurity, on link: SimulatedLink) {
+        state.withLock { state in
+            state.sessions[link.identifier]?.server.security = BearerSecurity(
+                isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
+                isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
+        }
+    }
+
+    func close(_ link: SimulatedLink, peer: BluetoothAddress) {
+        let session = state.withLock { state in
+            let session = state.sessions.removeValue(forKey: link.identifier)
+            if let session, session.server.security.isEncrypted {
+                state.configurations[peer] = session.server.configurations
+            }
+            return session
+        }
+        for waiter in session?.roomWaiters ?? [] { waiter.resume() }
+        for waiter in session?.confirmationWaiters ?? [] { waiter.resume(returning: false) }
+    }
+
+    func receive(_ packet: [UInt8], on link: SimulatedLink) {
+        let events = state.withLock { state -> [GATTServerEvent] in
+            guard var session = state.sessions[link.identifier] else { return [] }
+            let events = session.server.receive(
+                packet.span.bytes, database: &state.database, into: &state.writer)
+            state.keep(&session)
+            return events
+        }
+        flush(link)
+        for event in events { handle(event, on: link) }
+    }
+
+    private func handle(_ event: GATTServerEvent, on link: SimulatedLink) {
+        let program = state.withLock { $0.program }
+        switch event {
+        case .readRequested(let request):
+            answer(request, program.read?(request.handle, link) ?? .refuse(.readNotPermitted), on: link)
+        case .writeRequested(let request):
+            answer(request, program.write?(request.writes, link) ?? .accept, on: link)
+        case .writeCommandReceived(let write): _ = program.write?([write], link)
+        case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
+        case .indicationConfirmed: confirmed(link)
+        case .storedValueChanged, .mtuExchanged, .requestOutOfTurn: break
+        }
+    }
+
+    private func answer(_ request: GATTReadRequest, _ answer: ReadAnswer, on link: SimulatedLink) {
+        let events = state.withLock { state -> [GATTServerEvent] in
+            guard var session = state.sessions[link.identifier] else { return [] }
+            var events: [GATTServerEvent] = []
+            switch answer {
+            case .value(let value):
+                events = session.server.answer(
+                    request, value: value, database: &state.database, into: &state.writer)
+            case .refuse(let code):
+                events = session.server.refuse(
+                    request, with: code, database: &state.database, into: &state.writer)
+            case .silence: state.writer.removeAll()
+            }
+            state.keep(&session)
+            return events
+        }
+        flush(link)
+        for event in events { handle(event, on: link) }
+    }
+
+    private func answer(_ request: GATTWriteRequest, _ answer: WriteAnswer, on link: SimulatedLink) {
+        let events = state.withLock { state -> [GATTServerEvent] in
+            guard var session = state.sessions[link.identifier] else { return [] }
+            var events: [GATTServerEvent] = []
+            switch answer {
+            case .accept: events = session.server.accept(request, database: &state.database, into: &state.writer)
+            case .refuse(let code): session.server.refuse(request, with: code, into: &state.writer)
+            case .silence: state.writer.removeAll()
+            }
+            state.keep(&session)
+            return events
+        }
+        flush(link)
+        for event in events { handle(event, on: link) }
+    }
+
+    private func confirmed(_ link: SimulatedLink) {
+        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard let waiters = state.sessions[link.identifier]?.confirmationWaiters, !waiters.isEmpty else {
+                return nil
+            }
+            return state.sessions[link.identifier]?.confirmationWaiters.removeFirst()
+        }
+        waiter?.resume(returning: true)
+    }
+
+    /// Sends what waits, as far as there is room.
+    func flush(_ link: SimulatedLink) {
+        while let pdu = state.withLock({ $0.sessions[link.identifier]?.waiting.first }) {
+            guard link.send(pdu) == .sent else { return link.notifyWhenWritable() }
+            state.withLock { state in
+                guard state.sessions[link.identifier]?.waiting.isEmpty == false else { return }
+                state.sessions[link.identifier]?.waiting.removeFirst()
+            }
+        }
+    }
+
+    func writable(_ link: SimulatedLink) {
+        flush(link)
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            defer { state.sessions[link.identifier]?.roomWaiters = [] }
+            return state.sessions[link.identifier]?.roomWaiters ?? []
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+extension SimulatedGATTServer.State {
+    /// Puts a session back, with what the server has just written to be sent.
+    fileprivate mutating func keep(_ session: inout SimulatedGATTServer.Session) {
+        if writer.count > 0 { session.waiting.append(writer.bytes) }
+        sessions[session.link.identifier] = session
+    }
+}
+
+/// What connects a link to the server.
+private final class GATTLinkHandler: SimulatedLinkHandler {
+    private let server: SimulatedGATTServer
+    private let peer: BluetoothAddress
+
+    init(_ server: SimulatedGATTServer, _ link: SimulatedLink) {
+        self.server = server
+        peer = link.peer
+        server.open(link)
+    }
+
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        guard channel == .attribute else { return }
+        server.receive([UInt8](packet), on: link)
+    }
+
+    func writable(_ link: SimulatedLink) {
+        server.writable(link)
+    }
+
+    func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
+        server.setSecurity(security, on: link)
+    }
+
+    func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
+        server.close(link, peer: peer)
+    }
+}
+
+extension SimulatedPeripheral {
+    /// Puts a peripheral on the air that serves these attributes to whoever connects.
+    @discardableResult
+    public convenience init(
+        on radio: SimulatedRadio, address: BluetoothAddress? = nil,
+        advertisements: [SimulatedAdvertisement] = [SimulatedAdvertisement()], signalStrength: Int8 = -50,
+        gatt server: SimulatedGATTServer
+    ) {
+        self.init(
+            on: radio, address: address, advertisements: advertisements, signalStrength: signalStrength,
+            handler: { link in GATTLinkHandler(server, link) })
+    }
+}
