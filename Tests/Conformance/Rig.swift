@@ -6,13 +6,13 @@ import TestSupport
 import Testing
 
 /// The stories, one after the other: on a real machine they share its adapters.
-@Suite(.serialized, .enabled(if: Rig.isAvailable && Rig.isPrivileged), .timeLimit(.minutes(3)))
+@Suite(.serialized, .enabled(if: Rig.canBePrivileged), .timeLimit(.minutes(3)))
 enum Conformance {}
 
 /// A kernel with two powered adapters in range of each other, and what a story opens on them.
 ///
-/// The environment variable `BLUETOOTH_CONFORMANCE` chooses it: `linux` for the kernel this runs on with the first two
-/// adapters it has, `simulated` for the simulated one. Without it the simulated one is taken if it is complete.
+/// With the environment variable `BLUETOOTH_CONFORMANCE` set to `linux` it is the kernel this runs on, with the first two
+/// adapters it has; otherwise the simulated one.
 final class Rig: Sendable {
     let kernel: any BluetoothKernel
     let management: ManagementUser
@@ -21,30 +21,35 @@ final class Rig: Sendable {
     private let hotplug: Hotplug?
     private let opened = Mutex<[@Sendable () -> Void]>([])
 
-    private static let choice = environmentVariable("BLUETOOTH_CONFORMANCE")
-    private static let isLinux = choice == "linux"
+    private static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
 
-    static let isAvailable = isLinux || choice == "simulated" || SimulatedRig.isComplete
-
-    /// Whether the process may change what the kernel does; without that there are other stories.
-    static let isPrivileged: Bool = {
-        guard isLinux else { return true }
+    /// Whether this process may change what a real kernel does; nil on the simulated one, which does either.
+    private static let isPrivileged: Bool? = {
+        guard isLinux else { return nil }
         let environment = LinuxKernel.shared.environment()
         return environment.hasNetAdmin && environment.hasNetRaw
     }()
 
+    static let canBePrivileged = isPrivileged != false
+    static let canBeUnprivileged = isPrivileged != true
+
     /// Whether an adapter can be taken away.
-    static let canUnplug = isLinux ? Hotplug.linux != nil : SimulatedRig().hotplug != nil
+    static let canUnplug = !isLinux || Hotplug.linux != nil
 
     /// Runs a story on adapters that are powered, do not advertise and have no links, and closes what it opened.
-    static func run(_ story: @escaping @Sendable (Rig) async throws -> Void) async throws {
-        guard !isLinux else { return try await run(story, on: LinuxKernel.shared, Hotplug.linux) }
-        let simulation = SimulatedRig()
-        try await simulation.run { try await run(story, on: simulation.kernel, simulation.hotplug) }
+    ///
+    /// Unprivileged, the adapters are left as they are.
+    static func run(
+        privileged: Bool = true, _ story: @escaping @Sendable (Rig) async throws -> Void
+    ) async throws {
+        guard !isLinux else { return try await run(story, privileged, on: LinuxKernel.shared, Hotplug.linux) }
+        let simulation = SimulatedRig(privileged: privileged)
+        try await simulation.run { try await run(story, privileged, on: simulation.kernel, simulation.hotplug) }
     }
 
     private static func run(
-        _ story: @Sendable (Rig) async throws -> Void, on kernel: any BluetoothKernel, _ hotplug: Hotplug?
+        _ story: @Sendable (Rig) async throws -> Void, _ isPrivileged: Bool, on kernel: any BluetoothKernel,
+        _ hotplug: Hotplug?
     ) async throws {
         let rig = try await Rig(kernel, hotplug)
         do {

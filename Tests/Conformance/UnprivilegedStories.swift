@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 /// What is left to a process without CAP_NET_ADMIN and CAP_NET_RAW.
-@Suite(.serialized, .enabled(if: Rig.isAvailable && !Rig.isPrivileged), .timeLimit(.minutes(3)))
+@Suite(.serialized, .enabled(if: Rig.canBeUnprivileged), .timeLimit(.minutes(3)))
 struct ConformanceUnprivileged {
     @Test func theEnvironmentSaysSo() async throws {
-        try await Rig.run { rig in
+        try await Rig.run(privileged: false) { rig in
             let environment = rig.kernel.environment()
             #expect(environment.socketError == nil)
             #expect(!environment.hasNetRaw)
@@ -17,7 +17,7 @@ struct ConformanceUnprivileged {
     }
 
     @Test func managementAnswersQuestionsAndDeniesChanges() async throws {
-        try await Rig.run { rig in
+        try await Rig.run(privileged: false) { rig in
             _ = try await rig.management.succeed(.readIndexList)
             _ = try await rig.management.succeed(.readInformation, on: rig.central)
             let answer = try await rig.management.command(
@@ -27,7 +27,7 @@ struct ConformanceUnprivileged {
     }
 
     @Test func rawSocketsTakeQuestionsOnly() async throws {
-        try await Rig.run { rig in
+        try await Rig.run(privileged: false) { rig in
             let user = try await rig.openHCI(rig.central)
             _ = try await user.succeed(.readBDADDR)
             _ = try await user.succeed(.readLocalSupportedCommands)
@@ -39,7 +39,7 @@ struct ConformanceUnprivileged {
     }
 
     @Test func connectingAndListeningAreAllowed() async throws {
-        try await Rig.run { rig in
+        try await Rig.run(privileged: false) { rig in
             _ = try await rig.listen(on: rig.peripheral.address)
             _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0080))
             let nobody = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
@@ -52,7 +52,7 @@ struct ConformanceUnprivileged {
     }
 
     @Test func wellKnownServicesCannotBeOffered() async throws {
-        try await Rig.run { rig in
+        try await Rig.run(privileged: false) { rig in
             await #expect(throws: KernelError("bind", .accessDenied)) {
                 _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0025))
             }
