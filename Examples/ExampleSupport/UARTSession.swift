@@ -85,13 +85,29 @@ extension CommonOptions {
         _ body: @Sendable (UARTConnection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
-            let uart = try await UARTConnection.open(device, on: adapter, options: uartOptions.options(self)) {
-                console.tell($0)
-            }
+            let uart = try await openUART(device, on: adapter, uartOptions) { console.tell($0) }
             let result: Result<Value, any Error>
             do { result = .success(try await body(uart)) } catch { result = .failure(error) }
             await uart.disconnect()
             return try result.get()
+        }
+    }
+
+    /// Connects to the device's UART; when nobody answers at an address whose kind was given, that is mentioned.
+    public func openUART(
+        _ device: UARTDevice, on adapter: Adapter, _ uartOptions: UARTProgramOptions,
+        progress: @escaping @Sendable (UARTProgress) -> Void
+    ) async throws -> UARTConnection {
+        do throws(BluetoothError) {
+            return try await UARTConnection.open(
+                device, on: adapter, options: uartOptions.options(self), progress: progress)
+        } catch {
+            guard error.code == .timedOut, case .address(let address) = device else { throw error }
+            var error = error
+            error.remedy =
+                "Is it on and near? Is its address really \(address.kind)? Without --address-type that is taken from "
+                + "its advertisements."
+            throw error
         }
     }
 }

@@ -76,7 +76,9 @@ private actor Display {
     /// What is known of one device.
     private struct Device {
         var latest: Advertisement
-        var first: KernelInstant
+        /// The advertisements without the scan responses, for the time between them.
+        var first: KernelInstant?
+        var last: KernelInstant?
         var count = 0
         /// The last strengths, for a picture of them.
         var strengths: [Double] = []
@@ -106,9 +108,13 @@ private actor Display {
         // What is anonymous cannot be told apart and stands in one row.
         let key = advertisement.address ?? .zero
         if devices[key] == nil, devices.count >= Self.capacity { return }
-        var device = devices[key] ?? Device(latest: advertisement, first: advertisement.time)
+        var device = devices[key] ?? Device(latest: advertisement)
         device.latest = advertisement
-        device.count += 1
+        if !advertisement.isScanResponse {
+            device.first = device.first ?? advertisement.time
+            device.last = advertisement.time
+            device.count += 1
+        }
         if let rssi = advertisement.rssi { device.strengths = (device.strengths + [Double(rssi)]).suffix(8) }
         devices[key] = device
         redraw()
@@ -148,22 +154,21 @@ private actor Display {
         let sorted = devices.sorted { left, right in
             (left.value.latest.rssi ?? .min, right.key) > (right.value.latest.rssi ?? .min, left.key)
         }
-        for (address, device) in sorted {
+        for device in sorted.map(\.value) {
             let latest = device.latest
             table.add([
                 latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
                 latest.rssi.map { "\($0)" } ?? "", sparkline(device.strengths), interval(of: device),
                 printable(latest.data.localName ?? ""), contents(of: latest.data),
             ])
-            _ = address
         }
         return table.lines
     }
 
-    /// The mean time between two reports.
+    /// The mean time between two advertisements.
     private func interval(of device: Device) -> String {
-        guard device.count > 1 else { return "" }
-        let milliseconds = device.first.duration(to: device.latest.time) / .milliseconds(1) / Double(device.count - 1)
+        guard let first = device.first, let last = device.last, device.count > 1 else { return "" }
+        let milliseconds = first.duration(to: last) / .milliseconds(1) / Double(device.count - 1)
         return "\(Int(milliseconds.rounded()))ms"
     }
 

@@ -32,9 +32,7 @@ struct DemoCommand: AsyncParsableCommand {
                     "Adapter",
                     "\(information.name)  \(information.address)"
                         + (common.simulate ? "  on a simulated radio" : ""))
-                let uart = try await UARTConnection.open(
-                    device, on: adapter, options: uartOptions.options(common)
-                ) { story.tell($0) }
+                let uart = try await common.openUART(device, on: adapter, uartOptions) { story.tell($0) }
                 do {
                     try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)
                 } catch {

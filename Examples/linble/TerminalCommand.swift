@@ -67,26 +67,26 @@ private struct TerminalSession: Sendable {
     func run(_ uart: UARTConnection, _ console: Console) async throws {
         let isInteractive = makeTerminalRaw()
         defer { restoreTerminal() }
-        if isInteractive { console.message("Online. Ctrl-] ends.\r") }
+        if isInteractive { console.message("Online. Ctrl-] ends.") }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await show(uart, console, isInteractive: isInteractive) }
+            group.addTask { try await show(uart, console) }
             group.addTask { try await type(uart, console, isInteractive: isInteractive) }
             defer { group.cancelAll() }
             // The input's end ends the session, and so does the link's.
             try await group.next()
         }
-        if isInteractive { console.message("\r\nDisconnected.\r") }
+        if isInteractive { console.message("\nDisconnected.") }
     }
 
     /// Prints what comes until the link ends.
-    private func show(_ uart: UARTConnection, _ console: Console, isInteractive: Bool) async throws {
+    private func show(_ uart: UARTConnection, _ console: Console) async throws {
         for try await bytes in uart.received {
             if console.isJSON {
                 console.result([
                     ("t", .string(timestamp())), ("event", .string("rx")), ("data", .string(bytes.hexadecimal)),
                 ])
             } else if showsHex {
-                console.result(Array("\(bytes.hexadecimal)\(isInteractive ? "\r\n" : "\n")".utf8))
+                console.result(bytes.hexadecimal)
             } else {
                 console.result(bytes)
             }
@@ -102,7 +102,7 @@ private struct TerminalSession: Sendable {
                 continue
             }
             let typed = bytes.prefix { $0 != Self.escape }
-            if echoes { console.result(typed.flatMap { $0 == 0x0D ? [0x0D, 0x0A] : [$0] }) }
+            if echoes { console.result(typed.map { $0 == 0x0D ? 0x0A : $0 }) }
             try await uart.send(typed.flatMap { $0 == 0x0D ? lineEnding.bytes : [$0] })
             if typed.count < bytes.count { return }
         }

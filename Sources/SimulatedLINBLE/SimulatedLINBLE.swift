@@ -37,8 +37,8 @@ public final class SimulatedLINBLE: Sendable {
         public var receiveMTU: UInt16
         /// How many bytes for the host it holds before it loses some.
         public var bufferCapacity: Int
-        /// What a client has to fulfil to use the UART beyond ``UARTProfile``'s properties, such as an encrypted link.
-        public var additionalPermissions: AttributePermissions
+        /// Whether only a link that is encrypted may use the UART, as when pairing is on in a LINBLE (`BTLA`).
+        public var requiresEncryption: Bool
         /// How strong others receive it, in dBm.
         public var signalStrength: Int8
 
@@ -47,7 +47,7 @@ public final class SimulatedLINBLE: Sendable {
             name: String = "LINBLE-Z1", address: BluetoothAddress? = nil, profile: UARTProfile = .linble,
             advertisesService: Bool = true, wiring: Wiring = .microcontroller(SampleMicrocontroller()),
             splitsAtRandom: Bool = false, seed: UInt64 = 1, receiveMTU: UInt16 = 247, bufferCapacity: Int = 65_536,
-            additionalPermissions: AttributePermissions = [], signalStrength: Int8 = -50
+            requiresEncryption: Bool = false, signalStrength: Int8 = -50
         ) {
             self.name = name
             self.address = address
@@ -58,7 +58,7 @@ public final class SimulatedLINBLE: Sendable {
             self.seed = seed
             self.receiveMTU = receiveMTU
             self.bufferCapacity = bufferCapacity
-            self.additionalPermissions = additionalPermissions
+            self.requiresEncryption = requiresEncryption
             self.signalStrength = signalStrength
         }
     }
@@ -118,10 +118,15 @@ extension SimulatedLINBLE.Configuration {
 
     /// The device's attributes: its name, and the UART service.
     fileprivate var services: [GATTService] {
-        let permissions = additionalPermissions
+        let protection: AttributePermissions = requiresEncryption ? [.readEncrypted, .writeEncrypted] : []
         func characteristic(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> GATTCharacteristic {
             GATTCharacteristic(
-                uuid, properties: properties, permissions: AttributePermissions(properties).union(permissions))
+                uuid, properties: properties, permissions: AttributePermissions(properties).union(protection),
+                descriptors: properties.contains(.notify)
+                    ? [
+                        GATTDescriptor(
+                            .clientCharacteristicConfiguration, permissions: protection.union([.read, .write]))
+                    ] : [])
         }
         let uart =
             profile.toDevice == profile.fromDevice

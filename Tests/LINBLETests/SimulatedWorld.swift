@@ -1,13 +1,12 @@
+import BluetoothLE
 import LINBLE
 import SimulatedKernel
 import SimulatedLINBLE
 
-@testable import BluetoothLE
-
 /// A radio with one machine and one LINBLE on it, in virtual time.
 struct SimulatedWorld: Sendable {
     let radio: SimulatedRadio
-    let kernel: SimulatedKernel
+    let adapter: Adapter
     let linble: SimulatedLINBLE
 
     /// Runs a story in such a world.
@@ -16,19 +15,17 @@ struct SimulatedWorld: Sendable {
         _ story: @escaping @Sendable (SimulatedWorld) async throws -> Result
     ) async throws -> Result {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
-        let world = SimulatedWorld(
-            radio: radio, kernel: radio.makeKernel(), linble: SimulatedLINBLE(on: radio, configuration))
-        return try await radio.run(limit: .seconds(600)) { try await story(world) }
+        let linble = SimulatedLINBLE(on: radio, configuration)
+        let kernel = radio.makeKernel(adapters: [.fresh])
+        return try await radio.run(limit: .seconds(600)) {
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            return try await story(SimulatedWorld(radio: radio, adapter: adapter, linble: linble))
+        }
     }
 
     /// A connection to the LINBLE.
     func connect() async throws -> Connection {
-        let connection = Connection(
-            to: linble.address, database: .empty, receiveMTU: 517, on: kernel.loop, log: .init(label: "test"))
-        try await connection.open(
-            from: .zero, on: kernel, options: L2CAPOptions(), timeout: .seconds(10))
-        try await connection.exchangeMTU(offering: 517, timeout: .seconds(10))
-        return connection
+        try await adapter.connect(to: linble.address)
     }
 
     /// The LINBLE's UART, online.

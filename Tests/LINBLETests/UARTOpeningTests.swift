@@ -1,0 +1,184 @@
+import BluetoothLE
+import HCI
+import LINBLE
+import SimulatedLINBLE
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct UARTOpeningTests {
+    /// What was told on the way, by name.
+    private final class Steps: Sendable {
+        private let names = Mutex<[String]>([])
+
+        var all: [String] { names.withLock { $0 } }
+
+        func take(_ progress: UARTProgress) {
+            let name =
+                switch progress {
+                case .scanning: "scanning"
+                case .found: "found"
+                case .connecting(_, let attempt): "connecting \(attempt)"
+                case .connected(_, let mtu): "connected \(mtu)"
+                case .discovered(let profile): "discovered \(profile.name)"
+                case .online(let length): "online \(length)"
+                case .startingOver(let error): "starting over \(error.code)"
+                }
+            names.withLock { $0.append(name) }
+        }
+    }
+
+    private func anyKind(_ world: SimulatedWorld) -> UARTDevice {
+        .addressOfAnyKind(BluetoothAddress(world.linble.address.value, kind: .public))
+    }
+
+    @Test func theStepsAreToldInOrder() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { steps.take($0) }
+            #expect(
+                steps.all == ["scanning", "found", "connecting 1", "connected 247", "discovered LINBLE", "online 244"])
+        }
+    }
+
+    @Test func aDeviceIsFoundByWhateverIsKnownOfIt() async throws {
+        for device in [UARTDevice.name("LINBLE-Z1"), .advertisedService, .any([.name("?"), .name("LINBLE-Z1")])] {
+            try await SimulatedWorld.run { world in
+                #expect(try await UARTConnection.open(device, on: world.adapter).peer == world.linble.address)
+            }
+        }
+        try await SimulatedWorld.run { world in
+            #expect(try await UARTConnection.open(anyKind(world), on: world.adapter).peer == world.linble.address)
+        }
+    }
+
+    @Test func anAddressWithItsKindNeedsNoScan() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            _ = try await UARTConnection.open(.address(world.linble.address), on: world.adapter) { steps.take($0) }
+            #expect(steps.all.first == "connecting 1")
+        }
+    }
+
+    @Test func aDeviceThatDoesNotAdvertiseTheServiceIsFoundByName() async throws {
+        try await SimulatedWorld.run(.init(advertisesService: false)) { world in
+            let options = UARTOptions(scanTimeout: .seconds(2))
+            let code = await errorCode {
+                _ = try await UARTConnection.open(.advertisedService, on: world.adapter, options: options)
+            }
+            #expect(code == .notFound)
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
+        }
+    }
+
+    @Test func whoIsNotThereIsNotFoundInTimeAndNotTriedAgain() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            let time = await world.duration {
+                let code = await errorCode {
+                    _ = try await UARTConnection.open(.name("NOBODY"), on: world.adapter) { steps.take($0) }
+                }
+                #expect(code == .notFound)
+            }
+            #expect(time >= .seconds(10) && time < .seconds(11))
+            #expect(steps.all == ["scanning"])
+        }
+    }
+
+    @Test func aLinkThatFailsIsTriedAgainFromScanning() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            world.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+                steps.take(progress)
+                if case .startingOver = progress { world.linble.peripheral.setRefusal(nil) }
+            }
+            #expect(
+                steps.all.prefix(6) == [
+                    "scanning", "found", "connecting 1", "starting over connectionFailed", "scanning", "found",
+                ])
+            #expect(steps.all.last == "online 244")
+        }
+    }
+
+    @Test func attemptsEnd() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            world.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
+            let options = UARTOptions(attempts: 2)
+            let code = await errorCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options) {
+                    steps.take($0)
+                }
+            }
+            #expect(code == .connectionFailed)
+            #expect(steps.all.filter { $0.hasPrefix("connecting") } == ["connecting 1", "connecting 2"])
+        }
+    }
+
+    @Test func aDeviceThatHangsIsDisconnectedAndTriedAgain() async throws {
+        try await SimulatedWorld.run { world in
+            let steps = Steps()
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+                steps.take(progress)
+                switch progress {
+                case .connected:
+                    if !steps.all.contains("starting over timedOut") { world.linble.peripheral.setMute(true) }
+                case .startingOver: world.linble.peripheral.setMute(false)
+                default: break
+                }
+            }
+            #expect(steps.all.contains("starting over timedOut"))
+            #expect(steps.all.last == "online 244")
+            #expect(world.linble.peripheral.links.count == 1)
+        }
+    }
+
+    @Test func aDeviceOfAnotherKindIsLeftAtOnce() async throws {
+        try await SimulatedWorld.run(.init(profile: .nordic)) { world in
+            let steps = Steps()
+            let code = await errorCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { steps.take($0) }
+            }
+            #expect(code == .unsupported)
+            #expect(!steps.all.contains { $0.hasPrefix("starting over") })
+            // The kernel drops the link two seconds after its last channel is closed.
+            while !world.linble.peripheral.links.isEmpty {
+                _ = await errorCode {
+                    _ = try await world.adapter.first(timeout: .milliseconds(500)) { _ in false }
+                }
+            }
+        }
+    }
+
+    @Test func aDeviceThatWantsPairingSaysSo() async throws {
+        try await SimulatedWorld.run(.init(requiresEncryption: true)) { world in
+            do {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter)
+                Issue.record("no error")
+            } catch let error as BluetoothError {
+                #expect(error.code == .attributeProtocol)
+                #expect(error.remedy?.contains("paired") == true)
+            }
+        }
+    }
+
+    @Test func cancellingEndsItAndLeavesNoLink() async throws {
+        try await SimulatedWorld.run { world in
+            world.linble.peripheral.setMute(true)
+            let (steps, step) = AsyncStream.makeStream(of: Void.self)
+            let code = await withTaskGroup(of: BluetoothError.Code?.self) { group in
+                group.addTask {
+                    await errorCode {
+                        _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+                            if case .connecting = progress { step.yield() }
+                        }
+                    }
+                }
+                for await _ in steps { break }
+                group.cancelAll()
+                return await group.next() ?? nil
+            }
+            #expect(code == .cancelled)
+        }
+    }
+}
