@@ -36,6 +36,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         /// Of a task that prefers the loop and belongs to no actor at the time.
         case taskJob(UnownedJob)
         case call(@Sendable () -> Void)
+        case delivery(any LoopDelivery)
     }
 
     private struct State {
@@ -90,6 +91,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     /// Calls `body` on the loop, after what came before it.
     public func execute(_ body: @escaping @Sendable () -> Void) {
         append(.call(body))
+    }
+
+    /// Has `delivery` hand over what it has collected once the packets that are there have been taken. Allocates nothing.
+    public func deliverSoon(_ delivery: any LoopDelivery) {
+        append(.delivery(delivery))
     }
 
     private func append(_ work: Work) {
@@ -181,6 +187,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
             case .actorJob(let job): job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
             case .taskJob(let job): job.runSynchronously(on: taskExecutor)
             case .call(let body): body()
+            case .delivery(let delivery): delivery.deliver()
             }
         }
     }
@@ -240,6 +247,12 @@ public final class LoopTimer: Sendable {
     public func cancel() {
         loop.set(slot, at: nil)
     }
+}
+
+/// Collects what comes by the packet for someone who is then told once; see ``EventLoop/deliverSoon(_:)``.
+public protocol LoopDelivery: AnyObject, Sendable {
+    /// Hands over what has been collected. Called on the loop.
+    func deliver()
 }
 
 /// An actor that lives on an event loop, so that socket events reach it without a hop.
