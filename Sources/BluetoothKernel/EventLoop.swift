@@ -36,6 +36,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         /// Of a task that prefers the loop and belongs to no actor at the time.
         case taskJob(UnownedJob)
         case call(@Sendable () -> Void)
+        case delivery(any LoopDelivery)
     }
 
     private struct State {
@@ -92,6 +93,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         append(.call(body))
     }
 
+    /// Has `delivery` hand over what it has collected once the packets that are there have been taken. Allocates nothing.
+    public func deliverSoon(_ delivery: any LoopDelivery) {
+        append(.delivery(delivery))
+    }
+
     private func append(_ work: Work) {
         let action = state.withLock { state -> WakeAction in
             state.queue.append(work)
@@ -107,6 +113,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     /// Stops the program unless the caller runs on the loop: the runtime's check behind `assumeIsolated`.
     public func checkIsolated() {
+        preconditionIsolated()
+    }
+
+    @usableFromInline
+    func preconditionIsolated() {
         precondition(isCurrent, "not on the event loop")
     }
 
@@ -176,6 +187,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
             case .actorJob(let job): job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
             case .taskJob(let job): job.runSynchronously(on: taskExecutor)
             case .call(let body): body()
+            case .delivery(let delivery): delivery.deliver()
             }
         }
     }
@@ -237,6 +249,12 @@ public final class LoopTimer: Sendable {
     }
 }
 
+/// Collects what comes by the packet for someone who is then told once; see ``EventLoop/deliverSoon(_:)``.
+public protocol LoopDelivery: AnyObject, Sendable {
+    /// Hands over what has been collected. Called on the loop.
+    func deliver()
+}
+
 /// An actor that lives on an event loop, so that socket events reach it without a hop.
 public protocol LoopActor: Actor {
     /// The loop it lives on.
@@ -246,4 +264,31 @@ public protocol LoopActor: Actor {
 extension LoopActor {
     /// The loop.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Calls `body` with the actor and `argument` at once, on the loop: `assumeIsolated` without its two allocations, for
+    /// what comes by the packet. A caller that is not on the loop stops the program.
+    @inlinable @inline(__always)
+    public nonisolated func assumeIsolated<Argument>(
+        with argument: Argument, _ body: @escaping (isolated Self, Argument) -> Void
+    ) {
+        loop.preconditionIsolated()
+        // A function that is isolated to its first argument is called like any other. As a member of a structure it is
+        // cast as it is, and not wrapped.
+        unsafeBitCast(IsolatedBody(call: body), to: PlainBody<Self, Argument>.self).call(self, argument)
+    }
+}
+
+@usableFromInline
+struct IsolatedBody<Isolation: Actor, Argument> {
+    @usableFromInline let call: (isolated Isolation, Argument) -> Void
+
+    @inlinable
+    init(call: @escaping (isolated Isolation, Argument) -> Void) {
+        self.call = call
+    }
+}
+
+@usableFromInline
+struct PlainBody<Isolation: Actor, Argument> {
+    @usableFromInline let call: (Isolation, Argument) -> Void
 }

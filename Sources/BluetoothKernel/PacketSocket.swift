@@ -22,7 +22,7 @@ public enum ReceiveOutcome: Equatable, Sendable {
 
 /// What happens on a socket, told on the loop.
 public enum SocketEvent: Equatable, Sendable {
-    /// A packet can be received. Told again until there is none.
+    /// A packet can be received, most likely. Told again until there is none.
     case readable
     /// A connection attempt has succeeded, or a full socket takes packets again. Told once for each
     /// ``PacketSocket/notifyWhenWritable()``.

@@ -20,6 +20,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     /// Ends an attempt that the kernel has lost; nil once it has succeeded.
     private var attemptLimit: LoopTimer?
     private var hasEnded = false
+    private var backlog = Backlog()
     /// An error that a call has taken from the socket before its end could be told.
     private var takenError: KernelError?
 
@@ -82,6 +83,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
                 // Nothing is an empty packet, unless there is nobody left who could have sent one.
                 guard count > 0 || !descriptor.isHungUp else { return receiveFailed(endError()) }
                 guard count <= buffer.count else { return receiveFailed(KernelError("recv", .messageTooLong)) }
+                backlog.didReceive()
                 body(UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)
                 return .packet
             } catch {
@@ -164,9 +166,13 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
             update()
             handler?(.writable)
         }
-        if readiness.contains(.input), isReading {
+        guard readiness.contains(.input) else { return }
+        backlog.begin(inWait: driver.waitCount)
+        repeat {
+            // The handler may have closed the socket, or stopped reading.
+            guard isReading, registration != nil else { return }
             handler?(.readable)
-        }
+        } while backlog.isWorthAnotherTry()
     }
 
     /// Tells the end, once, with what is queued still there to be received, and closes.
@@ -184,6 +190,51 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         if let number = descriptor.takeError() { return KernelError(isConnecting ? "connect" : "recv", number) }
         // The kernel gives no reason where the other side simply ended.
         return isConnecting ? KernelError("connect", .connectionRefused) : KernelError("recv", .connectionReset)
+    }
+}
+
+/// Tells when to try for another packet without asking the kernel which sockets are ready.
+///
+/// While packets come in faster than they are taken, that saves every other system call; while they come one by one,
+/// each try would be one more in vain. So it is tried where a socket was ready in several waits in a row, and left alone
+/// for a while where that was in vain.
+struct Backlog {
+    /// How many packets one socket may hand out before it is another's turn.
+    private static let turn = 16
+    /// In how many waits in a row a socket has to be ready before a try.
+    private static let promising: UInt8 = 2
+    /// The same after a try that was in vain.
+    private static let patience: UInt8 = 16
+
+    private var lastWait: UInt64 = 0
+    private var readyInARow: UInt8 = 0
+    private var needed = Self.promising
+    private var received = 0
+    private var told = 0
+
+    /// The socket is ready, as the wait with this number has told.
+    mutating func begin(inWait number: UInt64) {
+        readyInARow = number == lastWait &+ 1 ? min(readyInARow, .max - 1) + 1 : 0
+        lastWait = number
+        (received, told) = (0, 0)
+    }
+
+    /// A packet has been received.
+    mutating func didReceive() {
+        received &+= 1
+    }
+
+    /// Whether the handler shall be told again in this turn.
+    mutating func isWorthAnotherTry() -> Bool {
+        told &+= 1
+        guard readyInARow >= needed else { return false }
+        if received < told {
+            // With one packet there was none behind it.
+            needed = told > 2 ? Self.promising : Self.patience
+            readyInARow = 0
+            return false
+        }
+        return told < Self.turn
     }
 }
 

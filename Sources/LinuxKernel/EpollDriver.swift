@@ -62,6 +62,8 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     private var endings: [DescriptorSocket] = []
     private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 64)
     private var hasPreciseWait = true
+    /// How many waits have ended so far.
+    private(set) var waitCount: UInt64 = 0
 
     /// Where packets are received.
     let receiveBuffer = ReceiveBuffer()
@@ -108,6 +110,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     func wait(until deadline: KernelInstant?) {
         closeDropped(isLast: false)
         let count = waitForEvents(until: endings.isEmpty ? deadline : .distantPast)
+        waitCount &+= 1
         for index in 0..<count {
             let event = events[index]
             guard event.data.u64 != Self.wakeToken else { continue }

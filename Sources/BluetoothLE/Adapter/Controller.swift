@@ -126,7 +126,7 @@ actor Controller: LoopActor {
         guard socket == nil else { return }
         do {
             let socket = try kernel.openHCI(adapter: index) { [weak self] event in
-                self?.assumeIsolated { $0.handle(event) }
+                self?.assumeIsolated(with: event) { $0.handle($1) }
             }
             try socket.setFilter(
                 .events(

@@ -46,7 +46,7 @@ public actor Connection: LoopActor {
         opening = call
         do {
             socket = try kernel.connectL2CAP(to: peer, channel: .attribute, from: adapter, options: options) {
-                [weak self] event in self?.assumeIsolated { $0.handle(event) }
+                [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) }
             }
         } catch {
             throw .connecting(operation, error)
@@ -62,7 +62,7 @@ public actor Connection: LoopActor {
 
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
     func adopt(_ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket) throws(KernelError) {
-        socket = try connect { [weak self] event in self?.assumeIsolated { $0.handle(event) } }
+        socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
         establish()
     }
 

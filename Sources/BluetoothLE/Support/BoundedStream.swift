@@ -95,7 +95,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 //
 // The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
 @usableFromInline
-final class StreamChannel<Element: Sendable>: Sendable {
+final class StreamChannel<Element: Sendable>: LoopDelivery {
     @usableFromInline typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
 
     @usableFromInline struct State {
@@ -103,6 +103,8 @@ final class StreamChannel<Element: Sendable>: Sendable {
         @usableFromInline var waiter: Waiter?
         @usableFromInline var end: Result<Void, BluetoothError>?
         var missed = 0
+        /// Whether the loop has been asked to call ``deliver()``.
+        var isDelivering = false
         @usableFromInline var isConsumerCancelled = false
     }
 
@@ -127,14 +129,13 @@ final class StreamChannel<Element: Sendable>: Sendable {
     var room: Int { state.withLock { capacity - $0.buffer.count } }
 
     /// Hands an element to the consumer; says whether the stream still takes elements.
+    ///
+    /// A consumer that waits is woken up when the loop has taken all packets that are there: of several elements that
+    /// come at once it is told once, and takes the others without waiting.
     @discardableResult
     func send(_ element: Element) -> Bool {
-        let (waiter, isOpen) = state.withLock { state -> (Waiter?, Bool) in
-            guard state.end == nil else { return (nil, false) }
-            if let waiter = state.waiter {
-                state.waiter = nil
-                return (waiter, true)
-            }
+        let (isOpen, isDue) = state.withLock { state -> (Bool, Bool) in
+            guard state.end == nil else { return (false, false) }
             if state.buffer.count >= capacity {
                 switch policy {
                 case .dropOldest:
@@ -142,35 +143,37 @@ final class StreamChannel<Element: Sendable>: Sendable {
                     state.missed += 1
                 case .fail:
                     state.end = .failure(.overflow(operation, capacity: capacity))
-                    return (nil, false)
+                    return (false, false)
                 }
             }
             state.buffer.append(element)
-            return (nil, true)
+            guard state.waiter != nil, !state.isDelivering else { return (true, false) }
+            state.isDelivering = true
+            return (true, true)
         }
-        waiter?.resume(returning: .success(element))
+        if isDue { loop.deliverSoon(self) }
         return isOpen
+    }
+
+    /// Wakes up the consumer that waits, if there is something to tell.
+    @usableFromInline
+    func deliver() {
+        let (waiter, ready) = state.withLock { state -> (Waiter?, Result<Element?, BluetoothError>?) in
+            state.isDelivering = false
+            guard state.waiter != nil, let ready = Self.poll(&state) else { return (nil, nil) }
+            defer { state.waiter = nil }
+            return (state.waiter, ready)
+        }
+        if let waiter, let ready { waiter.resume(returning: ready) }
     }
 
     /// Ends the stream after what is buffered: in an error, or regularly.
     func finish(_ error: BluetoothError? = nil) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard state.end == nil else { return nil }
-            state.end = error.map { .failure($0) } ?? .success(())
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        guard let waiter else { return }
-        waiter.resume(returning: takeEnd())
-    }
-
-    /// The stream's end, as the consumer sees it: its error once, nil ever after.
-    private func takeEnd() -> Result<Element?, BluetoothError> {
         state.withLock { state in
-            guard case .failure(let error) = state.end else { return .success(nil) }
-            state.end = .success(())
-            return .failure(error)
+            guard state.end == nil else { return }
+            state.end = error.map { .failure($0) } ?? .success(())
         }
+        deliver()
     }
 
     @inlinable
