@@ -18,6 +18,7 @@ func tests(of name: String, with dependencies: [Target.Dependency] = [], path: S
         name: path == nil ? "\(name)Tests" : name,
         dependencies: (path == nil ? [.init(stringLiteral: name)] : []) + ["TestSupport"] + dependencies,
         path: path,
+        exclude: path == nil ? [] : ["README.md"],
         swiftSettings: settings)
 }
 

