@@ -181,6 +181,20 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
+    /// Asks its centrals for other connection parameters (Core Vol 3 Part A §4.20).
+    public func requestConnectionParameters(_ parameters: LEConnectionParameters) {
+        withNode { node in
+            for end in node.world.links(of: node) {
+                end.send(.procedure { end.other.side.node.parametersRequested(parameters, on: end.other) })
+            }
+        }
+    }
+
+    /// Offers a service by connection-oriented channels: the largest packet it takes, or nil to refuse from now on.
+    public func setService(_ psm: UInt16, receiveMTU: UInt16?) {
+        withNode { $0.services[psm] = receiveMTU }
+    }
+
     /// Ends all its links, each at its next connection event.
     public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
         withNode { node in
