@@ -218,16 +218,20 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Takes it off the air for good, as if its battery were taken out.
     public func remove() {
-        radio.withWorld { [identifier] world in
-            guard let node = world.peripherals.removeValue(forKey: identifier) else { return }
-            for end in world.links(of: node) {
-                end.link.abandon(by: end)
-                node.linkEnded(end, reason: .connectionTimeout)
-            }
-            node.isAdvertising = false
-            node.updateAdvertisers()
-            if let makeHandler = node.makeHandler { world.released.append(makeHandler) }
-            world.remove(node)
+        radio.withWorld { [identifier] in $0.removePeripheral(identifier) }
+    }
+}
+
+extension World {
+    func removePeripheral(_ identifier: Int) {
+        guard let node = peripherals.removeValue(forKey: identifier) else { return }
+        for end in links(of: node) {
+            end.link.abandon(by: end)
+            node.linkEnded(end, reason: .connectionTimeout)
         }
+        node.isAdvertising = false
+        node.updateAdvertisers()
+        if let makeHandler = node.makeHandler { released.append(makeHandler) }
+        remove(node)
     }
 }
