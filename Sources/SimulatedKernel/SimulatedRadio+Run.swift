@@ -29,6 +29,16 @@ public struct SimulationStalled: Error, Sendable, CustomStringConvertible {
     }
 }
 
+/// A program did not read fast enough, and the kernel dropped what came in
+/// (``RadioConditions/failsOnOverflow``).
+public struct SimulationOverflowed: Error, Sendable, CustomStringConvertible {
+    /// How many packets were dropped.
+    public var count: Int
+
+    /// Says how many.
+    public var description: String { "\(count) packets were dropped because a receive buffer was full" }
+}
+
 extension SimulatedRadio {
     /// Runs `body` as a task on the radio's loop and lets time pass until it returns.
     ///
@@ -40,12 +50,14 @@ extension SimulatedRadio {
     ///     stalled, since somebody outside the loop might still add to it.
     ///   - body: the story.
     /// - Throws: what `body` throws; ``SimulationStalled`` when it waits for something that will never happen or that
-    ///   takes longer than `limit`. It is then cancelled, and if it does not end by that, abandoned.
+    ///   takes longer than `limit`: it is then cancelled, and if it does not end by that, abandoned.
+    ///   ``SimulationOverflowed`` when ``RadioConditions/failsOnOverflow`` asks for it.
     public func run<Result: Sendable>(
         limit: Duration = .seconds(3600), stallGrace: Duration = .seconds(5),
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let story = Story<Result>()
+        let overflows = statistics.receiveOverflows
         virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { [loop] reason in
             story.stall(reason, at: loop.now)
         }
@@ -69,7 +81,11 @@ extension SimulatedRadio {
             task.cancel()
         }
         switch outcome {
-        case .finished(let result): return try result.get()
+        case .finished(let result):
+            let value = try result.get()
+            let dropped = withWorld { $0.conditions.failsOnOverflow ? $0.statistics.receiveOverflows : overflows }
+            guard dropped == overflows else { throw SimulationOverflowed(count: dropped - overflows) }
+            return value
         case .stalled(let reason, let moment, let isAbandoned):
             // Otherwise the story itself has stopped time.
             if isAbandoned { virtualTime?.pauseTime() }
@@ -110,7 +126,8 @@ private final class Story<Success: Sendable>: Sendable {
     /// The body has ended; false when it had been given up before.
     func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
         let (waiter, outcome, isFirst) = state.withLock { state in
-            let outcome = state.stall.map { Outcome.stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result)
+            let outcome =
+                state.stall.map { Outcome.stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result)
             let isFirst = state.outcome == nil
             return (state.end(outcome), outcome, isFirst)
         }

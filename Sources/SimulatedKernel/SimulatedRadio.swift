@@ -108,6 +108,28 @@ public final class SimulatedRadio: Sendable {
         }
     }
 
+    /// Ends the simulation: closes all sockets and listeners without telling anybody, takes all peripherals off the air,
+    /// and lets go of all handlers.
+    ///
+    /// Handlers mostly hold what holds the radio, so that a simulation with something open would stay in memory with
+    /// its thread. A test that closes what it opens does not need this.
+    public func tearDown() {
+        withWorld { world in
+            for socket in world.sockets.sorted(by: { $0.key < $1.key }) { socket.value.close() }
+            for listener in world.listeners.sorted(by: { $0.key < $1.key }) { listener.value.close() }
+            world.outputs = []
+            for peripheral in world.peripherals.sorted(by: { $0.key < $1.key }) {
+                world.removePeripheral(peripheral.key)
+            }
+            for end in world.peripheralEnds.values {
+                if let handler = end.side.handler { world.released.append(handler) }
+                end.side.handler = nil
+            }
+            world.peripheralEnds = [:]
+            world.outputs = []
+        }
+    }
+
     // MARK: Conditions
 
     /// What the air does to packets.

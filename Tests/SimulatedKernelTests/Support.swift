@@ -122,13 +122,23 @@ extension Channel {
     }
 }
 
-/// Answers every packet with the same packet, and remembers what it was told.
+/// Answers every packet with the same packet, as soon as there is room, and remembers what it was told.
 final class Echo: SimulatedLinkHandler {
     let log = Mutex<[String]>([])
+    private let waiting = Mutex<[[UInt8]]>([])
 
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
-        log.withLock { $0.append([UInt8](packet).hexadecimal) }
-        link.send([UInt8](packet), on: channel)
+        let packet = [UInt8](packet)
+        log.withLock { $0.append(packet.hexadecimal) }
+        waiting.withLock { $0.append(packet) }
+        writable(link)
+    }
+
+    func writable(_ link: SimulatedLink) {
+        while let packet = waiting.withLock({ $0.first }) {
+            guard link.send(packet) == .sent else { return link.notifyWhenWritable() }
+            waiting.withLock { _ = $0.removeFirst() }
+        }
     }
 
     func disconnected(_ link: SimulatedLink, reason: HCIStatus) {

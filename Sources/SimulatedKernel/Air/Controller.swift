@@ -23,6 +23,10 @@ protocol ControllerHost: AnyObject {
     /// A peer asks for a connection-oriented channel.
     func openChannel(
         _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void)
+    /// A peripheral asks for other connection parameters.
+    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd)
+    /// Whether another packet can be taken on a connection-oriented channel.
+    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool
     /// A peer has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd)
 }
@@ -212,6 +216,14 @@ final class Controller: RadioNode {
     ) {
         guard let host else { return completion(nil) }
         host.openChannel(psm, key: key, mtu: mtu, on: end, completion)
+    }
+
+    override func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
+        host?.parametersRequested(parameters, on: end)
+    }
+
+    override func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool {
+        host?.hasCredit(key, on: end) ?? true
     }
 
     override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {

@@ -16,6 +16,13 @@ enum ChannelKey: Hashable {
     case fixed(UInt16)
     /// A connection-oriented channel, by a number that both sides know it by.
     case dynamic(Int)
+
+    var number: Int {
+        switch self {
+        case .fixed(let identifier): return Int(identifier)
+        case .dynamic(let number): return number
+        }
+    }
 }
 
 /// What a link carries.

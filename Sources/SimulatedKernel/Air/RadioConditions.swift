@@ -10,6 +10,8 @@ public struct RadioConditions: Equatable, Sendable {
     public var latency = Duration.zero
     /// Up to how much more, by chance; packets of a link stay in order.
     public var jitter = Duration.zero
+    /// Whether a story fails when a socket's receive buffer overflowed in it, which on a real kernel nobody would notice.
+    public var failsOnOverflow = false
     /// How many dB the signal strength of an advertisement varies up and down.
     public var signalVariation: Int8 = 3
 

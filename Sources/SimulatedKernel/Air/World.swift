@@ -207,6 +207,12 @@ class RadioNode {
         completion(nil)
     }
 
+    /// The other side, a peripheral, asks for other connection parameters.
+    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {}
+
+    /// Whether this side takes another packet on a connection-oriented channel now.
+    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool { true }
+
     /// The other side has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {}
 

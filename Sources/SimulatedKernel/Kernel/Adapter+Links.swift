@@ -38,6 +38,16 @@ extension Adapter: ControllerHost {
     }
 
     private func createConnection(_ connection: HostConnection) {
+        // The kernel gives up an attempt after 20 s.
+        connection.initiationTimer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
+            guard let self, let connection, connection.state == .initiating else { return }
+            // Directed advertising that nobody answered ends with another reason than connecting.
+            let error: ErrorNumber = advertising.isSettingOn ? .hostDown : .timedOut
+            cancelInitiation(of: connection)
+            remove(connection, error: error)
+        }
+        // While Set Advertising is on, the kernel advertises to the peer instead of connecting to it.
+        guard !advertising.isSettingOn else { return }
         let parameters = keys.parameters(for: connection.peer)
         let peer = LEPeerAddress(connection.airAddress)
         if controller.configuration.commands.connectFamily == .extended {
@@ -52,12 +62,6 @@ extension Adapter: ControllerHost {
                     LECreateConnectionParameters(
                         scanInterval: 0x60, scanWindow: 0x60, peer: peer, ownAddressType: ownAddressType,
                         parameters: parameters)))
-        }
-        // The kernel gives up an attempt after 20 s.
-        connection.initiationTimer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
-            guard let self, let connection, connection.state == .initiating else { return }
-            cancelInitiation(of: connection)
-            remove(connection, error: .timedOut)
         }
     }
 
@@ -154,6 +158,23 @@ extension Adapter: ControllerHost {
         socket.acceptedOn(end)
         world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
         completion(socket.receiveMTU)
+    }
+
+    /// The kernel does as the peripheral wants, if it makes sense, and tells who might keep it for the next time.
+    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
+        guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
+        send(
+            .newConnectionParameters(
+                DeviceConnectionParameters(
+                    address: connection.peer, intervalMinimum: parameters.intervalMinimum,
+                    intervalMaximum: parameters.intervalMaximum, latency: parameters.latency,
+                    supervisionTimeout: parameters.supervisionTimeout),
+                isStored: connection.peer.randomKind != .resolvablePrivate))
+        perform(.leConnectionUpdate(end.handle, parameters, LEConnectionEventLength()))
+    }
+
+    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool {
+        connection(of: end)?.channels.first { $0.key == key }?.hasRoomForPackets ?? true
     }
 
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {

@@ -20,6 +20,10 @@ extension HostKernel {
         if case .fixed = channel, existing?.channels.contains(where: { $0.channel == channel }) == true {
             throw KernelError("connect", .busy)
         }
+        // An attempt that became directed advertising is in everybody's way.
+        if adapter.advertising.isSettingOn, adapter.connections.contains(where: { $0.state == .initiating }) {
+            throw KernelError("connect", .busy)
+        }
         let connection = existing ?? HostConnection(adapter: adapter, peer: peer, isCentral: true)
         let socket = L2CAPSocketState(
             adapter: adapter, connection: connection, channel: channel, options: options, handler: handler)

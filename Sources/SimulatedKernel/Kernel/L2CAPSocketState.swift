@@ -134,9 +134,17 @@ final class L2CAPSocketState: SocketState {
 
     /// Hands the first packet that waits to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
-        guard state == .connected, let packet = takeUnsent() else { return false }
+        guard state == .connected else { return false }
+        if case .dynamic = key, !end.other.side.node.hasCredit(key, on: end.other) { return false }
+        guard let packet = takeUnsent() else { return false }
         end.send(.data(key, packet))
         return true
+    }
+
+    /// On connection-oriented channels the other side is told that it may send again.
+    override func roomMade() {
+        guard case .dynamic = key, let end = connection?.end else { return }
+        end.send(.procedure { end.other.side.node.hasRoom(end.other) })
     }
 
     func takeUnsent() -> [UInt8]? {

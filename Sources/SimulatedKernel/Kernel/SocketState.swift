@@ -80,7 +80,13 @@ class SocketState {
         world.sockets[identifier] = self
     }
 
+    /// Whether the receive buffer takes another packet.
+    var hasRoomForPackets: Bool { inboxCost < inboxLimit }
+
     // MARK: What the kinds of socket decide
+
+    /// The program has taken a packet out of a buffer that was full.
+    func roomMade() {}
 
     /// Whether a packet can be sent, or enough of them that the kernel says so.
     var isWritable: Bool { true }
@@ -113,7 +119,9 @@ class SocketState {
         }
         if let packet = inbox.popFirst() {
             ignoredCount = 0
+            let wasFull = !hasRoomForPackets
             inboxCost -= SocketBuffer.cost(of: packet.count)
+            if wasFull, hasRoomForPackets { roomMade() }
             return (packet, .packet)
         }
         return (nil, endError == nil ? .wouldBlock : .failed(KernelError("recv", .notConnected)))
@@ -145,7 +153,7 @@ class SocketState {
     @discardableResult
     func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
         guard !isClosed, endError == nil else { return false }
-        guard hasCredits || inboxCost < inboxLimit else { return false }
+        guard hasCredits || hasRoomForPackets else { return false }
         inboxCost += SocketBuffer.cost(of: packet.count)
         inbox.append(packet)
         announceReadable()

@@ -52,7 +52,9 @@ extension LinkEnd {
         switch channel {
         case .fixed(let identifier): return .fixed(identifier)
         case .dynamic(let psm):
-            return (side.node as? PeripheralNode)?.channels.filter { $0.value == psm }.map(\.key).first
+            // The oldest, where a central has opened several.
+            let open = (side.node as? PeripheralNode)?.channels.filter { $0.value == psm }.map(\.key) ?? []
+            return open.min { $0.number < $1.number }
         }
     }
 }

@@ -181,6 +181,20 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
+    /// Asks its centrals for other connection parameters (Core Vol 3 Part A §4.20).
+    public func requestConnectionParameters(_ parameters: LEConnectionParameters) {
+        withNode { node in
+            for end in node.world.links(of: node) {
+                end.send(.procedure { end.other.side.node.parametersRequested(parameters, on: end.other) })
+            }
+        }
+    }
+
+    /// Offers a service by connection-oriented channels: the largest packet it takes, or nil to refuse from now on.
+    public func setService(_ psm: UInt16, receiveMTU: UInt16?) {
+        withNode { $0.services[psm] = receiveMTU }
+    }
+
     /// Ends all its links, each at its next connection event.
     public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
         withNode { node in
@@ -204,16 +218,20 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Takes it off the air for good, as if its battery were taken out.
     public func remove() {
-        radio.withWorld { [identifier] world in
-            guard let node = world.peripherals.removeValue(forKey: identifier) else { return }
-            for end in world.links(of: node) {
-                end.link.abandon(by: end)
-                node.linkEnded(end, reason: .connectionTimeout)
-            }
-            node.isAdvertising = false
-            node.updateAdvertisers()
-            if let makeHandler = node.makeHandler { world.released.append(makeHandler) }
-            world.remove(node)
+        radio.withWorld { [identifier] in $0.removePeripheral(identifier) }
+    }
+}
+
+extension World {
+    func removePeripheral(_ identifier: Int) {
+        guard let node = peripherals.removeValue(forKey: identifier) else { return }
+        for end in links(of: node) {
+            end.link.abandon(by: end)
+            node.linkEnded(end, reason: .connectionTimeout)
         }
+        node.isAdvertising = false
+        node.updateAdvertisers()
+        if let makeHandler = node.makeHandler { released.append(makeHandler) }
+        remove(node)
     }
 }
