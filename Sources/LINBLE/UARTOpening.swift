@@ -17,10 +17,14 @@ extension UARTConnection {
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {
         var attempt = 1
+        var firstFailure: BluetoothError?
         while true {
             do throws(BluetoothError) {
                 return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
             } catch {
+                // A device that hangs is not seen again either; what it did before says more.
+                if error.code == .notFound, let firstFailure { throw firstFailure }
+                firstFailure = firstFailure ?? error
                 guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
                 attempt += 1
                 progress?(.startingOver(after: error))
