@@ -13,10 +13,10 @@ import Testing
         Transcript(
             "only services with room for a characteristic are searched", DatabaseDiscovery(),
             [
-                "10 0100 FFFF 0028": "11 06 0100 0200 0018 0300 0500 0118 0600 0600 0F18",
-                "10 0700 FFFF 0028": "01 10 0700 0A",
+                "10 0100 FFFF 0028": "11 06 0100 0200 0018 0300 0500 0118 0600 0700 0F18",
+                "10 0800 FFFF 0028": "01 10 0800 0A",
                 "08 0300 0500 0328": "09 07 0400 02 0500 052A",
-            ], "1800 0001-0002; 1801 0003-0005 2A05@0004/0005-0005[read]; 180F 0006-0006"),
+            ], "1800 0001-0002; 1801 0003-0005 2A05@0004/0005-0005[read]; 180F 0006-0007"),
         Transcript(
             "characteristics are found in one pass, and a CCCD follows from the declaration", DatabaseDiscovery(),
             [

@@ -195,6 +195,28 @@ import Testing
         #expect(bearer.send() == [])
     }
 
+    @Test("a transaction is told to stop once and has one last request, whatever it wants", arguments: [true, false])
+    func endlessTransaction(isGivenUp: Bool) {
+        let bearer = Bearer()
+        let endless = EndlessTransaction()
+        bearer.engine.submit(endless)
+        bearer.read(0x0005)
+        #expect(bearer.sendOne() == "0A0300")
+        bearer.receive("0B")
+        #expect(bearer.sendOne() == "0A0300")
+        if isGivenUp {
+            endless.isAbandoned = true
+            bearer.receive("0B")
+        } else {
+            bearer.receive("01 0A")
+        }
+        #expect(bearer.offer() == "0A0300")
+        #expect(bearer.send() == ["0A0300"])
+        bearer.receive("0B")
+        #expect(bearer.send() == ["0A0500"])
+        #expect(endless.stopCount == 1)
+    }
+
     @Test("commands and indications that are given up while they wait are never sent")
     func messages() {
         let bearer = Bearer()
@@ -209,4 +231,23 @@ import Testing
         #expect(bearer.send() == ["1D030002", "52030004"])
         #expect(messages.map(\.ending) == [nil, nil, nil, "sent", nil])
     }
+}
+
+/// Wants to go on for ever, also when it is told to stop, and does not know that it has failed.
+private final class EndlessTransaction: ClientTransaction {
+    var isAbandoned = false
+    private(set) var stopCount = 0
+
+    func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try encode(.readRequest(0x0003), into: &writer)
+    }
+
+    func receive(_ answer: ATTServerPDU) -> TransactionStep { .next }
+
+    func stop() -> TransactionStep {
+        stopCount += 1
+        return .next
+    }
+
+    func fail(_ failure: TransactionFailure) {}
 }

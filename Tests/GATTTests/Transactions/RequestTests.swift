@@ -70,6 +70,25 @@ import Testing
         #expect(bearer.engine.isIdleForMessages)
     }
 
+    @Test("a command goes out at once unless the peer waits for something or other commands do")
+    func idleForMessages() {
+        let bearer = Bearer()
+        #expect(bearer.engine.isIdleForMessages)
+        bearer.read(0x0005)
+        bearer.indicate("01")
+        #expect(bearer.engine.isIdleForMessages)
+        #expect(bearer.respond(hex("13")))
+        #expect(!bearer.engine.isIdleForMessages)
+        #expect(bearer.sendOne() == "13")
+        bearer.oweConfirmation()
+        #expect(!bearer.engine.isIdleForMessages)
+        #expect(bearer.sendOne() == "1E")
+        bearer.command("01")
+        #expect(!bearer.engine.isIdleForMessages)
+        #expect(bearer.send() == ["0A0500", "1D030001", "52030001"])
+        #expect(bearer.engine.isIdleForMessages)
+    }
+
     @Test("commands go out in order, also while a request waits for its answer")
     func commands() {
         let bearer = Bearer()
