@@ -203,17 +203,20 @@ extension ATTBearer {
                 while let entry = list.next() { subscribers.deliver(entry.value, of: entry.handle) }
             case .unknown: log.debug("ignored unknown PDU \(opcode)", metadata: ["peer": "\(peer)"])
             default:
-                if !engine.receive(pdu) {
-                    close(
-                        BluetoothError(
-                            .protocolViolation, .init("exchange attributes", peer: peer),
-                            "The peer answered a request that was not made (\(opcode)); the link is closed."))
-                }
+                if !engine.receive(pdu) { closeForWrongAnswer(opcode) }
             }
         } catch {
             log.debug("\(error)", metadata: ["peer": "\(peer)"])
-            if opcode.type == .response { engine.receiveMalformedAnswer(error) }
+            if opcode.type == .response, !engine.receiveMalformedAnswer(error) { closeForWrongAnswer(opcode) }
         }
+    }
+
+    /// Which answer belongs to which request cannot be told any more.
+    private func closeForWrongAnswer(_ opcode: ATTOpcode) {
+        close(
+            BluetoothError(
+                .protocolViolation, .init("exchange attributes", peer: peer),
+                "The peer answered a request that was not made (\(opcode)); the link is closed."))
     }
 
     /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.
