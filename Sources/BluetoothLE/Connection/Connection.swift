@@ -149,8 +149,11 @@ public actor Connection: LoopActor {
     /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
     public var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }
 
-    /// The longest value a Write Command or a single Write Request carries: ATT_MTU − 3 bytes.
-    public var maximumCommandLength: Int { maximumTransmissionUnit - 3 }
+    /// The longest value a Write Command or a single Write Request carries: ATT_MTU − 3 bytes, and never more than the
+    /// 512 bytes a value can have (Core Vol 3 Part F §3.2.9), beyond which a peer drops it.
+    public var maximumCommandLength: Int {
+        min(maximumTransmissionUnit - 3, AttributeProtocol.maximumAttributeValueLength)
+    }
 
     /// How many values the peer notified that nobody had subscribed to.
     public var unwantedValueCount: Int { establishedBearer?.subscribers.unwantedCount ?? 0 }
