@@ -46,7 +46,9 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         isConnecting = true
         awaitsOutput = true
         try start(handler)
-        let timer = loop.makeTimer { [weak self] in self?.fail(with: KernelError("connect", .timedOut)) }
+        let timer = loop.makeTimer { [weak self] in
+            if let self { driver.endSoon(self) }
+        }
         timer.set(after: limit)
         attemptLimit = timer
     }
@@ -173,6 +175,13 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
             guard isReading, registration != nil else { return }
             handler?(.readable)
         } while backlog.isWorthAnotherTry()
+    }
+
+    /// Ends for a reason of ours, if there still is one: events that were waiting have been told before, and an attempt
+    /// that they said has succeeded is not over.
+    func endIfDue() {
+        if takenError == nil, isConnecting { takenError = KernelError("connect", .timedOut) }
+        if takenError != nil { end() }
     }
 
     /// Tells the end, once, with what is queued still there to be received, and closes.

@@ -121,7 +121,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         while !endings.isEmpty {
             let ending = endings
             endings.removeAll()
-            for socket in ending { socket.end() }
+            for socket in ending { socket.endIfDue() }
         }
     }
 
@@ -192,7 +192,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 
     // MARK: Endings
 
-    /// Tells `socket` from the loop that it has ended, since the call that noticed must not.
+    /// Has `socket` told that it has ended after the events that are waiting, since the call that noticed must not.
     func endSoon(_ socket: DescriptorSocket) {
         endings.append(socket)
     }

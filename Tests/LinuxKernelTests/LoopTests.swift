@@ -81,7 +81,10 @@ struct LoopTests {
         let timers = (0..<4).map { number in loop.makeTimer { fired.add((number, loop.now)) } }
         let start = loop.now
         let delays: [Duration] = [.milliseconds(30), .microseconds(10_100), .milliseconds(20), .microseconds(100)]
-        for (timer, delay) in zip(timers, delays) { timer.set(at: start.advanced(by: delay)) }
+        // On the loop, so that none can fire before all are set.
+        await loop.run {
+            for (timer, delay) in zip(timers, delays) { timer.set(at: start.advanced(by: delay)) }
+        }
         let entries = await fired.wait(on: loop) { $0.count == 4 }
         #expect(entries?.map(\.number) == [3, 1, 2, 0])
         for entry in entries ?? [] { #expect(entry.at >= start.advanced(by: delays[entry.number])) }
@@ -95,16 +98,15 @@ struct LoopTests {
         let cancelled = loop.makeTimer { fired.add("cancelled") }
         let moved = loop.makeTimer { fired.add("moved") }
         let last = loop.makeTimer { fired.add("last") }
-        var dropped: LoopTimer? = loop.makeTimer { fired.add("dropped") }
         await loop.run {
-            cancelled.set(after: .milliseconds(5))
-            moved.set(after: .milliseconds(5))
-            last.set(after: .milliseconds(20))
+            let start = loop.now
+            cancelled.set(at: start.advanced(by: .milliseconds(5)))
+            moved.set(at: start.advanced(by: .milliseconds(5)))
+            last.set(at: start.advanced(by: .milliseconds(20)))
             cancelled.cancel()
-            moved.set(after: .milliseconds(10))
+            moved.set(at: start.advanced(by: .milliseconds(10)))
+            loop.makeTimer { fired.add("dropped") }.set(at: start.advanced(by: .milliseconds(5)))
         }
-        dropped?.set(after: .milliseconds(5))
-        dropped = nil
         let entries = await fired.wait(on: loop) { $0.contains("last") }
         #expect(entries == ["moved", "last"])
     }
