@@ -199,14 +199,15 @@ extension Adapter: ControllerHost {
         remove(connection, error: reason.errorNumber)
         if connection.isReported { deviceDisconnected(connection, reason: reason) }
         resumeAdvertising()
-        resumeScanning()
     }
 
     /// Forgets a link or an attempt; its sockets end with `error`.
     func remove(_ connection: HostConnection, error: ErrorNumber) {
         connections.removeAll { $0 === connection }
         connection.ended(with: error)
-        resumeScanning()
+        // The end of a link stops nobody's scan unless the peer is to be looked for (`hci_disconn_complete_evt`).
+        let isLookedFor = !connection.isReported || autoConnected.contains(connection.peer)
+        if isLookedFor { resumeScanning() } else { resumeDiscovery() }
     }
 }
 
