@@ -74,7 +74,11 @@ extension ByteWriter {
 
     /// Writes an attribute type in 16 bits where it has them, otherwise in 128 (Core Vol 3 Part F §3.2.1).
     mutating func write(attributeType type: BluetoothUUID) throws(BufferFull) {
-        try write(type, width: attributeTypeWidth(of: type))
+        if let short = type.uint16 {
+            try write(short)
+        } else {
+            try write(type, width: .bits128)
+        }
     }
 }
 

@@ -20,8 +20,7 @@ public struct BufferFull: Error, Equatable, Sendable, CustomStringConvertible {
 /// The counterpart of ``ByteReader``: every encoder writes through this type. A write either fits whole or throws
 /// ``BufferFull`` and leaves the buffer as it was.
 public struct ByteWriter: Sendable {
-    /// What has been written so far.
-    public private(set) var bytes: [UInt8]
+    @usableFromInline var storage: [UInt8]
     /// The most bytes that may be written; an ATT bearer sets it to its ATT_MTU.
     public var capacity: Int
 
@@ -31,71 +30,87 @@ public struct ByteWriter: Sendable {
     /// Makes an empty buffer of `capacity` bytes.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)
-        bytes = []
-        bytes.reserveCapacity(min(self.capacity, Self.mostReserved))
+        storage = []
+        storage.reserveCapacity(min(self.capacity, Self.mostReserved))
     }
 
+    /// What has been written so far.
+    @inlinable public var bytes: [UInt8] { storage }
+
     /// How many bytes have been written.
-    public var count: Int { bytes.count }
+    @inlinable public var count: Int { storage.count }
 
     /// How many more bytes fit.
-    public var remaining: Int { max(0, capacity - bytes.count) }
+    @inlinable public var remaining: Int { capacity > count ? capacity &- count : 0 }
 
     /// Forgets what was written and keeps the memory.
+    @inlinable
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        storage.removeAll(keepingCapacity: true)
     }
 
     /// Forgets what was written after the first `count` bytes.
     public mutating func truncate(to count: Int) {
-        guard count < bytes.count, count >= 0 else { return }
-        bytes.removeLast(bytes.count - count)
+        guard count < storage.count, count >= 0 else { return }
+        storage.removeLast(storage.count - count)
     }
 
-    private func ensure(_ count: Int) throws(BufferFull) {
+    @inlinable @inline(__always)
+    func ensure(_ count: Int) throws(BufferFull) {
         guard count <= remaining else { throw BufferFull(needed: count, available: remaining) }
     }
 
-    private mutating func append<Value: FixedWidthInteger>(littleEndian value: Value) throws(BufferFull) {
+    @inlinable @inline(__always)
+    mutating func append<Value: FixedWidthInteger>(littleEndian value: Value) throws(BufferFull) {
         try ensure(MemoryLayout<Value>.size)
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: value.littleEndian) { storage.append(contentsOf: $0) }
     }
 
     /// Writes one byte.
+    @inlinable
     public mutating func write(_ value: UInt8) throws(BufferFull) {
         try ensure(1)
-        bytes.append(value)
+        storage.append(value)
     }
 
     /// Writes one byte in two's complement.
+    @inlinable
     public mutating func write(_ value: Int8) throws(BufferFull) {
         try write(UInt8(bitPattern: value))
     }
 
     /// Writes two bytes, least significant first.
+    @inlinable
     public mutating func write(_ value: UInt16) throws(BufferFull) {
-        try append(littleEndian: value)
+        try ensure(2)
+        // One by one is faster than a copy of so few bytes.
+        storage.append(UInt8(truncatingIfNeeded: value))
+        storage.append(UInt8(truncatingIfNeeded: value >> 8))
     }
 
     /// Writes the three least significant bytes of `value`, least significant first.
+    @inlinable
     public mutating func writeUInt24(_ value: UInt32) throws(BufferFull) {
         try ensure(3)
-        bytes.append(UInt8(truncatingIfNeeded: value))
-        bytes.append(UInt8(truncatingIfNeeded: value >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: value >> 16))
+        storage.append(UInt8(truncatingIfNeeded: value))
+        storage.append(UInt8(truncatingIfNeeded: value >> 8))
+        storage.append(UInt8(truncatingIfNeeded: value >> 16))
     }
 
     /// Writes four bytes, least significant first.
+    @inlinable
     public mutating func write(_ value: UInt32) throws(BufferFull) {
         try append(littleEndian: value)
     }
 
     /// Writes eight bytes, least significant first.
+    @inlinable
     public mutating func write(_ value: UInt64) throws(BufferFull) {
         try append(littleEndian: value)
     }
 
     /// Writes a device address in wire order (least significant byte first).
+    @inlinable
     public mutating func write(_ address: BluetoothAddress) throws(BufferFull) {
         try ensure(6)
         try write(UInt32(truncatingIfNeeded: address.value))
@@ -105,6 +120,7 @@ public struct ByteWriter: Sendable {
     /// Writes a UUID in wire order in the given width, or in the shortest that holds it.
     ///
     /// A width too small for the UUID is widened to 128 bits.
+    @inlinable
     public mutating func write(_ uuid: BluetoothUUID, width: BluetoothUUID.Width? = nil) throws(BufferFull) {
         switch width ?? uuid.shortestWidth {
         case .bits16 where uuid.shortestWidth == .bits16: try write(UInt16(truncatingIfNeeded: uuid.high >> 32))
@@ -117,29 +133,32 @@ public struct ByteWriter: Sendable {
     }
 
     /// Writes all of `span`.
+    @inlinable
     public mutating func write(_ span: RawSpan) throws(BufferFull) {
         try ensure(span.byteCount)
-        span.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        span.withUnsafeBytes { storage.append(contentsOf: $0) }
     }
 
     /// Writes all of `array`.
+    @inlinable
     public mutating func write(_ array: [UInt8]) throws(BufferFull) {
         try ensure(array.count)
-        bytes.append(contentsOf: array)
+        storage.append(contentsOf: array)
     }
 
     /// Writes `count` zero bytes; none when `count` is negative.
+    @inlinable
     public mutating func writeZeros(_ count: Int) throws(BufferFull) {
         let count = max(0, count)
         try ensure(count)
-        bytes.append(contentsOf: repeatElement(0, count: count))
+        storage.append(contentsOf: repeatElement(0, count: count))
     }
 
     /// Replaces the byte at `index`, such as a length that was not known when its place was written.
     ///
     /// An index that has not been written is ignored.
     public mutating func replace(at index: Int, with value: UInt8) {
-        guard bytes.indices.contains(index) else { return }
-        bytes[index] = value
+        guard storage.indices.contains(index) else { return }
+        storage[index] = value
     }
 }

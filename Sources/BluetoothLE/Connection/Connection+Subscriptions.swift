@@ -41,7 +41,7 @@ extension Connection {
         let id = try bearer(for: operation).subscribers.add(channel, for: handle)
         do {
             try await write(configuration, to: descriptor, timeout: timeout)
-        } catch where error.code == .attributeProtocol {
+        } catch  where error.code == .attributeProtocol {
             // The peer refused, so there is nothing to take back.
             _ = try bearer(for: operation).subscribers.remove(id, for: handle)
             throw error

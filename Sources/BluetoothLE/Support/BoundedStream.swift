@@ -38,10 +38,6 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let lease: Lease?
 
-        init(lease: Lease?) {
-            self.lease = lease
-        }
-
         /// The next element, or nil when the stream has ended.
         @inlinable
         public mutating func next() async throws(BluetoothError) -> Element? {

@@ -60,6 +60,21 @@ struct Ceilings {
             measurements: [sendReceive, sendWaitReceive, roundTrip, threadRoundTrip, oneWay, allocation])
     }
 
+    /// The floor of a value that is sent one way and waited for.
+    func oneWayFloor(_ harness: Harness, times count: Double = 1) -> Measurement.Floor {
+        let name = sendWaitReceive.name
+        return Measurement.Floor(
+            name: count == 1 ? name : "\(number(count)) × \(name)", cpu: sendWaitReceive.cpu * count
+        ) { [known = sendWaitReceive.cpu] in
+            ((try? Self.sendWaitReceive(harness.brief))?.cpu ?? known) * count
+        }
+    }
+
+    /// The floor of a request and its answer.
+    func roundTripFloor(_ harness: Harness) -> Measurement.Floor {
+        roundTrip.asFloor { [known = roundTrip.cpu] in (try? Self.roundTrip(harness.brief))?.cpu ?? known }
+    }
+
     private static func sendReceive(_ harness: Harness) throws -> Measurement {
         let pair = try RawPair(isBlocking: false)
         return withUnsafeTemporaryAllocation(byteCount: 512, alignment: 16) { buffer in

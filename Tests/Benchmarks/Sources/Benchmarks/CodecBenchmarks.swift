@@ -97,7 +97,7 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
     let measurements = try Samples.common.map { samples in
         if samples.isSentByClient {
             let pdu = try ATTClientPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: .nanoseconds(20), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: .nanoseconds(25), allocationGoal: 0) { count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)
@@ -106,7 +106,7 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
             }
         } else {
             let pdu = try ATTServerPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: .nanoseconds(20), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: .nanoseconds(25), allocationGoal: 0) { count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)

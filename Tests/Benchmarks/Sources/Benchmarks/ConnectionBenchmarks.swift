@@ -63,10 +63,10 @@ struct ConnectionBenchmarks {
 
     /// Requests that are answered, one after the other.
     func reads() async throws -> Report.Section {
-        let link = try await Link.make(on: kernel)
+        let link = try await Link.make(on: kernel, try .benchmark)
         let client = link.client
         let characteristic = try await characteristic(of: client)
-        let floor = ceilings.roundTrip.asFloor()
+        let floor = ceilings.roundTripFloor(harness)
         var measurements: [Measurement] = []
         for caller in Caller.allCases {
             // BlueZ's C client and server take 4.1 times the floor for it.
@@ -92,7 +92,7 @@ struct ConnectionBenchmarks {
 
     /// Values that nothing answers, as fast as they go.
     func streams() async throws -> Report.Section {
-        let floor = ceilings.sendWaitReceive.asFloor()
+        let floor = ceilings.oneWayFloor(harness)
         let goal = Goal.timesFloor(1.8)
         var measurements: [Measurement] = []
 
@@ -114,13 +114,14 @@ struct ConnectionBenchmarks {
         }
         await client.disconnect()
 
-        let link = try await Link.make(on: kernel)
+        let link = try await Link.make(on: kernel, try .benchmark)
         for length in [20, 244] {
             let value = [UInt8](repeating: 0x55, count: length)
             for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
                 measurements.append(
                     try await caller.measure(
-                        harness, "write command of \(length) bytes, sent", goal: goal, floor: floor, on: kernel.loop
+                        harness, "write command of \(length) bytes, sent", goal: caller == .pool ? nil : goal,
+                        floor: floor, on: kernel.loop
                     ) { count, _ in
                         for _ in 0..<count { try await link.client.writeCommand(value, to: characteristic) }
                         // Answered after all commands have been taken.
@@ -142,7 +143,7 @@ struct ConnectionBenchmarks {
         let characteristics = services.flatMap(\.characteristics)
         let measurement = try await Caller.actorOnLoop.measure(
             harness, "discover 10 services of 5 characteristics", goal: .timesFloor(3.8),
-            floor: ceilings.sendWaitReceive.asFloor(times: 14, "14 × \(ceilings.sendWaitReceive.name)"),
+            floor: ceilings.oneWayFloor(harness, times: 14),
             on: kernel.loop
         ) { count, _ in
             for _ in 0..<count { consume(try await client.discover().count) }

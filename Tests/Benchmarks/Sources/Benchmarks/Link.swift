@@ -44,12 +44,13 @@ actor LoopRunner: LoopActor {
     }
 }
 
-/// Two connections over a pair of local sockets; the peer has the benchmarks' database.
+/// Two connections over a pair of local sockets; the peer has a database.
 struct Link {
     let client: Connection
     let peer: Connection
 
-    static func make(on kernel: LinuxKernel, mtu: UInt16 = 247) async throws -> Link {
+    static func make(on kernel: LinuxKernel, _ database: AttributeDatabase) async throws -> Link {
+        let mtu: UInt16 = 247
         let (here, there) = (HandlerPlace(), HandlerPlace())
         let sockets = try await kernel.loop.run {
             try kernel.unixPair(here.forward, there.forward)
@@ -58,7 +59,7 @@ struct Link {
             over: {
                 there.set($0); return sockets.second
             }, to: sockets.second.peer, on: kernel.loop,
-            database: try .benchmark, receiveMTU: mtu)
+            database: database, receiveMTU: mtu)
         let client = try await Connection(
             over: {
                 here.set($0); return sockets.first

@@ -35,8 +35,11 @@ extension Report.Section {
             lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
         }
         for entry in measurements {
-            let goals = [entry.goal?.description, entry.allocationGoal.map { "≤ \(number($0)) allocations" }]
-                .compactMap { $0 }.joined(separator: ", ")
+            let goals = [
+                entry.goal?.description,
+                entry.allocationGoal.map { $0 == 0 ? "no allocation" : "≤ \(number($0)) allocations" },
+            ]
+            .compactMap { $0 }.joined(separator: ", ")
             let mark = entry.meetsGoals ? "" : " **missed**"
             lines.append(
                 "| \(entry.name) | \(number(entry.cpu)) | \(number(entry.allocations)) | \(goals)\(mark) | "

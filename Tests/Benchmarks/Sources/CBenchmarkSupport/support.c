@@ -1,12 +1,14 @@
 #include "benchmark-support.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <string.h>
 
 // The program's own malloc comes before glibc's for every library in the process; glibc's stays reachable by these.
 extern void *__libc_malloc(size_t size);
@@ -109,19 +111,33 @@ void benchmark_consume(uint64_t value)
     __asm__ volatile("" : : "r"(value) : "memory");
 }
 
-static benchmark_usage usage_of(int who)
+// The first line of a file of a thread in /proc that begins with `prefix`, without it and the line's end.
+static bool read_line(const char *thread, const char *file, const char *prefix, char *line, int size)
 {
-    struct rusage usage;
-    getrusage(who, &usage);
-    int64_t seconds = (int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
-    benchmark_usage result = {seconds * 1000000 + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec, usage.ru_nvcsw};
-    return result;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/%s", thread, file);
+    FILE *stream = fopen(path, "r");
+    if (!stream) return false;
+    bool is_found = false;
+    while (!is_found && fgets(line, size, stream)) is_found = strncmp(line, prefix, strlen(prefix)) == 0;
+    fclose(stream);
+    if (!is_found) return false;
+    line[strcspn(line, "\n")] = 0;
+    memmove(line, line + strlen(prefix), strlen(line) + 1 - strlen(prefix));
+    return true;
 }
 
-benchmark_usage benchmark_usage_of_other_threads(void)
+benchmark_usage benchmark_usage_of_threads(const char *name)
 {
-    benchmark_usage all = usage_of(RUSAGE_SELF), own = usage_of(RUSAGE_THREAD);
-    benchmark_usage others = {
-        all.microseconds - own.microseconds, all.voluntary_switches - own.voluntary_switches};
-    return others;
+    benchmark_usage sum = {0, 0};
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *thread; threads && (thread = readdir(threads));) {
+        char line[256];
+        if (!read_line(thread->d_name, "comm", "", line, sizeof line) || strcmp(line, name)) continue;
+        if (read_line(thread->d_name, "schedstat", "", line, sizeof line)) sum.nanoseconds += atoll(line);
+        if (read_line(thread->d_name, "status", "voluntary_ctxt_switches:", line, sizeof line))
+            sum.voluntary_switches += atoll(line);
+    }
+    if (threads) closedir(threads);
+    return sum;
 }

@@ -23,12 +23,13 @@ benchmark_allocations benchmark_stop_counting(void);
 int benchmark_pin(int core);
 
 typedef struct {
-    int64_t microseconds;
+    int64_t nanoseconds;
+    // How often it went to sleep by itself.
     int64_t voluntary_switches;
 } benchmark_usage;
 
-// What all threads but the calling one have used so far: processor time, and how often they went to sleep.
-benchmark_usage benchmark_usage_of_other_threads(void);
+// What the threads of this process named `name` have used so far, without waking them up.
+benchmark_usage benchmark_usage_of_threads(const char *name);
 
 // Takes a value the compiler must not find out about.
 void benchmark_consume(uint64_t value);
