@@ -84,7 +84,7 @@ struct AdapterDirectory {
                 information.staticAddress = address
             }
             do {
-                try await management.send(.setPowered(true), to: information.index)
+                try await powerOn(information.index)
             } catch {
                 // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
                 try checkRadioSwitch(information, operation)
@@ -94,6 +94,31 @@ struct AdapterDirectory {
         guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
         information.currentSettings = now.currentSettings
         return information
+    }
+
+    /// Powers an adapter on.
+    ///
+    /// The kernel answers `busy` while it is still at work on an earlier change, so it is asked again for two seconds.
+    private func powerOn(_ index: UInt16) async throws(BluetoothError) {
+        for _ in 0..<20 {
+            do throws(BluetoothError) {
+                _ = try await management.send(.setPowered(true), to: index)
+                return
+            } catch {
+                guard error.code == .busy else { throw error }
+                try await pause(.milliseconds(100))
+            }
+        }
+        _ = try await management.send(.setPowered(true), to: index)
+    }
+
+    /// Lets time pass on the kernel's clock.
+    private func pause(_ duration: Duration) async throws(BluetoothError) {
+        let call = PendingCall<Void>()
+        let timer = kernel.loop.makeTimer { call.succeed(()) }
+        timer.set(after: duration)
+        try await call.value(.init("power on"), timeout: nil, on: kernel.loop)
+        timer.cancel()
     }
 
     private func checkRadioSwitch(

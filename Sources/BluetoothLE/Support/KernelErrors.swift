@@ -36,6 +36,11 @@ extension BluetoothError {
             return BluetoothError(
                 .busy, operation, "Another program on this machine holds the attribute channel of this device.",
                 remedy: daemonRemedy, cause: cause, isRetryable: true)
+        case .connectionReset:
+            // What a connect gets that joins an attempt just given up: trying again is all that is needed.
+            return BluetoothError(
+                .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause,
+                isRetryable: true)
         case .timedOut, .inProgress:
             return BluetoothError(
                 .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,
