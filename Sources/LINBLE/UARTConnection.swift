@@ -71,13 +71,15 @@ public actor UARTConnection {
 
     // MARK: Sending
 
-    /// The most bytes that go into one write now: ATT_MTU − 3, or less where the profile or the options have a cap.
+    /// The most bytes that go into one write now: ATT_MTU − 3, but no more than the 512 that a value can have
+    /// (Core Vol 3 Part F §3.2.9), nor than the profile or the options allow.
     public var maximumChunkLength: Int {
         get async {
-            let limits = [
-                await connection.maximumCommandLength, profile.maximumChunkLength, options.maximumChunkLength,
-            ]
-            return max(1, limits.compactMap { $0 }.min() ?? 1)
+            var length = min(await connection.maximumCommandLength, AttributeProtocol.maximumAttributeValueLength)
+            for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
+                if let limit { length = min(length, limit) }
+            }
+            return max(1, length)
         }
     }
 

@@ -17,15 +17,15 @@ extension UARTConnection {
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {
         var attempt = 1
-        var firstFailure: BluetoothError?
+        var failure: BluetoothError?
         while true {
             do throws(BluetoothError) {
                 return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
             } catch {
-                // A device that hangs is not seen again either; what it did before says more.
-                if error.code == .notFound, let firstFailure { throw firstFailure }
-                firstFailure = firstFailure ?? error
+                // Why it failed when it was there says more than that it is not there now.
+                if let failure, error.code == .notFound { throw failure }
                 guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
+                failure = error
                 attempt += 1
                 progress?(.startingOver(after: error))
             }

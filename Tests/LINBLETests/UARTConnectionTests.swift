@@ -29,9 +29,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true]) func everythingComesBackFromAnEchoInOrder(splits: Bool) async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback, splitsAtRandom: splits, bufferCapacity: 1 << 20)) {
-            world in
+    @Test(arguments: [false, true], [23, 247, 517] as [UInt16])
+    func everythingComesBackFromAnEchoInOrder(splits: Bool, mtu: UInt16) async throws {
+        let configuration = SimulatedLINBLE.Configuration(
+            wiring: .loopback, splitsAtRandom: splits, receiveMTU: mtu, bufferCapacity: 1 << 20)
+        try await SimulatedWorld.run(configuration) { world in
             let uart = try await world.openUART()
             let bytes = pattern(102_400)
             async let sending: Void = uart.send(bytes)
@@ -50,6 +52,11 @@ import Testing
         try await SimulatedWorld.run { world in
             let uart = try await world.openUART(UARTOptions(maximumChunkLength: 20))
             #expect(await uart.maximumChunkLength == 20)
+        }
+        try await SimulatedWorld.run(.init(receiveMTU: 517)) { world in
+            let uart = try await world.openUART()
+            #expect(await uart.connection.maximumTransmissionUnit == 517)
+            #expect(await uart.maximumChunkLength == 512)
         }
         try await SimulatedWorld.run(.init(profile: .hm10)) { world in
             let uart = try await world.openUART(UARTOptions(profiles: [.hm10]))

@@ -117,6 +117,17 @@ import Testing
         }
     }
 
+    @Test func whyItFailedIsToldWhenItIsNotSeenAgain() async throws {
+        try await SimulatedWorld.run { world in
+            let code = await errorCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+                    if case .connecting = progress { world.linble.peripheral.setHidden(true) }
+                }
+            }
+            #expect(code == .timedOut)
+        }
+    }
+
     @Test func aDeviceThatHangsIsDisconnectedAndTriedAgain() async throws {
         try await SimulatedWorld.run { world in
             let steps = Steps()
