@@ -1,0 +1,85 @@
+import BluetoothKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// What the loop runs besides jobs of its actors.
+@Suite(.timeLimit(.minutes(1)))
+struct LoopWorkTests {
+    private let loop = EventLoop(driver: StepDriver())
+
+    @Test func aTaskThatPrefersTheLoopStaysThere() async {
+        let counter = Counter(loop)
+        await withTaskExecutorPreference(loop) {
+            #expect(loop.isCurrent)
+            await nowhere()
+            #expect(loop.isCurrent)
+            await counter.add(1)
+            #expect(loop.isCurrent)
+            await Task.yield()
+            #expect(loop.isCurrent)
+        }
+        #expect(!loop.isCurrent)
+        loop.stop()
+    }
+
+    @Test func anActorMayCallAnotherOfItsLoopInTheSameTurn() async {
+        let (first, second) = (Counter(loop), Counter(loop))
+        await first.pass(5, to: second)
+        #expect(await second.sum == 5)
+        loop.stop()
+    }
+
+    @Test func whatComesOnTheLoopReachesItsActorAtOnce() async {
+        let counter = Counter(loop)
+        let sum = await loop.run {
+            for number in 1...4 { counter.assumeIsolated(with: number) { $0.add($1) } }
+            counter.assumeIsolated(with: "five") { counter, text in counter.add(text.count) }
+            return counter.assumeIsolated { $0.sum }
+        }
+        #expect(sum == 14)
+        loop.stop()
+    }
+
+    @Test func aDeliveryRunsAfterWhatIsGoingOn() async {
+        let log = Log()
+        let delivery = Delivery { log.add(2) }
+        await loop.run {
+            loop.deliverSoon(delivery)
+            log.add(1)
+        }
+        await loop.run { log.add(3) }
+        #expect(log.numbers == [1, 2, 3])
+        loop.stop()
+    }
+
+    private func nowhere() async {
+        await Task.yield()
+    }
+}
+
+private actor Counter: LoopActor {
+    nonisolated let loop: EventLoop
+    private(set) var sum = 0
+
+    init(_ loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func add(_ number: Int) { sum += number }
+
+    func pass(_ number: Int, to other: Counter) async {
+        await other.add(number)
+        #expect(loop.isCurrent)
+    }
+}
+
+private final class Delivery: LoopDelivery {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func deliver() { body() }
+}

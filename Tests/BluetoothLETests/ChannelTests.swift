@@ -1,0 +1,65 @@
+import BluetoothLE
+import LinuxKernel
+import Synchronization
+import Testing
+
+/// Connections over channels of the kernel that are connected already.
+@Suite(.timeLimit(.minutes(1)))
+struct ChannelTests {
+    @Test func twoConnectionsOverAPairOfSocketsReadEachOther() async throws {
+        let kernel = try LinuxKernel()
+        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let sockets = try await HandlerPlace.pair(on: kernel, here, there)
+        let service = GATTService(
+            0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([87]))])
+        let database = try AttributeDatabase([service])
+        let server = try await Connection(
+            over: { there.set($0, sockets.second) }, to: sockets.second.peer, on: kernel.loop, database: database,
+            receiveMTU: 100)
+        let client = try await Connection(
+            over: { here.set($0, sockets.first) }, to: sockets.first.peer, on: kernel.loop)
+
+        try await client.exchangeMTU(offering: 247)
+        #expect(await client.maximumTransmissionUnit == 100)
+        #expect(await server.maximumTransmissionUnit == 100)
+        let services = try await client.discover()
+        let level = try #require(services.first?.characteristic(0x2A19))
+        #expect(try await client.read(level) == [87])
+
+        await client.disconnect()
+        #expect(await server.closed().code == .disconnected)
+        kernel.loop.stop()
+    }
+
+    @Test func aConnectionTellsWhyItGotNoChannel() async {
+        let failure = KernelError("connect", .connectionRefused)
+        await #expect(throws: failure) {
+            _ = try await Connection(
+                over: { _ throws(KernelError) in throw failure }, to: .zero, on: LinuxKernel.shared.loop)
+        }
+    }
+}
+
+/// A handler that is known only after its socket was made.
+private final class HandlerPlace: Sendable {
+    private struct Content {
+        var handler: SocketHandler?
+    }
+
+    private let content = Mutex(Content())
+
+    func set(_ handler: @escaping SocketHandler, _ socket: any L2CAPSocket) -> any L2CAPSocket {
+        content.withLock { $0.handler = handler }
+        return socket
+    }
+
+    static func pair(
+        on kernel: LinuxKernel, _ first: HandlerPlace, _ second: HandlerPlace
+    ) async throws -> (first: any L2CAPSocket, second: any L2CAPSocket) {
+        try await withTaskExecutorPreference(kernel.loop) {
+            try kernel.unixPair(
+                { event in first.content.withLock { $0 }.handler?(event) },
+                { event in second.content.withLock { $0 }.handler?(event) })
+        }
+    }
+}
