@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import LinuxKernel
 
 /// What stands between this program and Bluetooth, point by point, each with its fix.
 public struct Diagnosis: Hashable, Sendable {
@@ -45,9 +44,16 @@ public struct Diagnosis: Hashable, Sendable {
     /// Looks at everything. Needs no privilege and changes nothing.
     /// - Parameter kernel: whose Bluetooth; nil for the machine's own kernel.
     public static func run(on kernel: (any BluetoothKernel)? = nil) async -> Diagnosis {
-        let kernel = kernel ?? LinuxKernel.shared
-        let environment = kernel.environment()
         var diagnosis = Diagnosis(findings: [], adapters: [])
+        let chosen: any BluetoothKernel
+        do {
+            chosen = try chosenKernel(kernel, .init("look"))
+        } catch {
+            diagnosis.findings.append(finding("process", error))
+            return diagnosis
+        }
+        let kernel = chosen
+        let environment = kernel.environment()
         if let error = environment.socketError {
             diagnosis.findings.append(finding("kernel", .noBluetoothSockets(.init("open a socket"), error)))
             return diagnosis

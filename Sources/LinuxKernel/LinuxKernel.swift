@@ -5,17 +5,14 @@ import BluetoothPrimitives
 ///
 /// Sockets are opened and used on ``loop``, whose thread waits in epoll; while nothing happens it sleeps.
 public final class LinuxKernel: BluetoothKernel {
-    /// The kernel with the loop that the whole process shares.
+    /// The kernel with the loop that the whole process shares, made at first use.
     ///
-    /// Stops the program when the process has no file descriptor left for the loop; where that has to be survived,
-    /// ``init()`` throws instead.
-    public static let shared: LinuxKernel = {
-        do throws(KernelError) {
-            return try LinuxKernel()
-        } catch {
-            fatalError("no Bluetooth event loop: \(error)")
-        }
-    }()
+    /// Throws when the process had no file descriptor left for it then (`epoll_create1`, `eventfd`).
+    public static var shared: LinuxKernel {
+        get throws(KernelError) { try sharedResult.get() }
+    }
+
+    private static let sharedResult = Result { () throws(KernelError) in try LinuxKernel() }
 
     /// The loop that owns every socket opened here.
     public let loop: EventLoop

@@ -35,7 +35,7 @@ struct ChannelTests {
         let failure = KernelError("connect", .connectionRefused)
         await #expect(throws: failure) {
             _ = try await Connection(
-                over: { _ throws(KernelError) in throw failure }, to: .zero, on: LinuxKernel.shared.loop)
+                over: { _ throws(KernelError) in throw failure }, to: .zero, on: try LinuxKernel.shared.loop)
         }
     }
 }

@@ -25,8 +25,7 @@ final class Rig: Sendable {
 
     /// Whether this process may change what a real kernel does; nil on the simulated one, which does either.
     private static let isPrivileged: Bool? = {
-        guard isLinux else { return nil }
-        let environment = LinuxKernel.shared.environment()
+        guard isLinux, let environment = try? LinuxKernel.shared.environment() else { return nil }
         return environment.hasNetAdmin && environment.hasNetRaw
     }()
 
@@ -42,7 +41,7 @@ final class Rig: Sendable {
     static func run(
         privileged: Bool = true, _ story: @escaping @Sendable (Rig) async throws -> Void
     ) async throws {
-        guard !isLinux else { return try await run(story, privileged, on: LinuxKernel.shared, Hotplug.linux) }
+        guard !isLinux else { return try await run(story, privileged, on: try LinuxKernel.shared, Hotplug.linux) }
         let simulation = SimulatedRig(privileged: privileged)
         try await simulation.run { try await run(story, privileged, on: simulation.kernel, simulation.hotplug) }
     }

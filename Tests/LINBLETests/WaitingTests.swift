@@ -6,7 +6,11 @@ import Testing
 @testable import LINBLE
 
 @Suite(.timeLimit(.minutes(1))) struct WaitingTests {
-    private let loop = LinuxKernel.shared.loop
+    private let loop: EventLoop
+
+    init() throws {
+        loop = try LinuxKernel.shared.loop
+    }
 
     private func buffer(capacity: Int = 8) -> ReceiveBuffer {
         ReceiveBuffer(capacity: capacity, operation: .init("receive"))

@@ -62,7 +62,7 @@ struct BurstTests {
     }
 
     @Test func aHandlerMayStopReadingOrCloseInTheMiddleOfABurst() async throws {
-        let kernel = LinuxKernel.shared
+        let kernel = try LinuxKernel.shared
         for closes in [false, true] {
             let received = Journal<Int>()
             let ends = Mutex<(any L2CAPSocket, any L2CAPSocket)?>(nil)

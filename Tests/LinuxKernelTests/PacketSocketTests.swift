@@ -105,7 +105,7 @@ struct PacketSocketTests {
     }
 
     @Test(arguments: [true, false]) func droppingTheLastReferenceCloses(onLoop: Bool) async throws {
-        let kernel = LinuxKernel.shared
+        let kernel = try LinuxKernel.shared
         let events = SocketRecorder()
         let dropped = Mutex<(any L2CAPSocket)?>(nil)
         let kept = try await kernel.onLoop { () -> any L2CAPSocket in
@@ -124,7 +124,7 @@ struct PacketSocketTests {
     }
 
     @Test func aSocketClosedByAnotherOfTheSameBatchIsToldNothing() async throws {
-        let kernel = LinuxKernel.shared
+        let kernel = try LinuxKernel.shared
         let told = Journal<Int>()
         let sockets = Mutex<[any L2CAPSocket]>([])
         // Sixteen sockets become readable at once; the first that is told closes all others.
@@ -151,7 +151,7 @@ struct PacketSocketTests {
     }
 
     @Test func anEventOfAClosedSocketDoesNotReachTheOneThatTookItsPlace() async throws {
-        let kernel = LinuxKernel.shared
+        let kernel = try LinuxKernel.shared
         let told = Journal<String>()
         let others = Mutex<[any L2CAPSocket]>([])
         let successors = Mutex<[any L2CAPSocket]>([])
@@ -238,7 +238,7 @@ struct PacketSocketTests {
     }
 
     @Test func manySocketsAreServed() async throws {
-        let kernel = LinuxKernel.shared
+        let kernel = try LinuxKernel.shared
         let told = Journal<Int>()
         let count = 150
         let sockets = try await kernel.onLoop {

@@ -11,9 +11,10 @@ struct Pair {
     let secondEvents: SocketRecorder
 
     static func open(
-        on kernel: LinuxKernel = .shared, options: L2CAPOptions = L2CAPOptions()
+        on kernel: LinuxKernel? = nil, options: L2CAPOptions = L2CAPOptions()
     ) async throws -> Pair {
-        try await kernel.onLoop {
+        let kernel = try kernel ?? LinuxKernel.shared
+        return try await kernel.onLoop {
             let (firstEvents, secondEvents) = (SocketRecorder(), SocketRecorder())
             let (first, second) = try kernel.unixPair(
                 options: options, { firstEvents.handle($0) }, { secondEvents.handle($0) })

@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import LinuxKernel
 import Logging
 import Management
 
@@ -39,7 +38,7 @@ public actor Adapter: LoopActor {
     public static func all(
         on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
-        let kernel = kernel ?? LinuxKernel.shared
+        let kernel = try chosenKernel(kernel, .init("list adapters"))
         let management = ManagementClient(on: kernel, log: Logger(label: "bluetooth.adapter"))
         return try await AdapterDirectory(kernel: kernel, management: management).all()
     }
@@ -58,7 +57,7 @@ public actor Adapter: LoopActor {
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, on kernel: (any BluetoothKernel)? = nil,
         log: Logger = Logger(label: "bluetooth.adapter")
     ) async throws(BluetoothError) -> Adapter {
-        let kernel = kernel ?? LinuxKernel.shared
+        let kernel = try chosenKernel(kernel, .init("open \(selector)"))
         let management = ManagementClient(on: kernel, log: log)
         let directory = AdapterDirectory(kernel: kernel, management: management)
         let chosen = try await directory.choose(selector)
