@@ -89,6 +89,7 @@ let package = Package(
         tests(of: "SimulatedKernel"),
         tests(of: "BluetoothLE", with: ["SimulatedKernel"]),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        tests(of: "ExampleSupport"),
         tests(
             of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management"], path: "Tests/Conformance"),
     ]

@@ -71,11 +71,10 @@ public actor UARTConnection {
 
     // MARK: Sending
 
-    /// The most bytes that go into one write now: ATT_MTU − 3, but no more than the 512 that a value can have
-    /// (Core Vol 3 Part F §3.2.9), nor than the profile or the options allow.
+    /// The most bytes that go into one write now: what the link takes, or less where the profile or the options say so.
     public var maximumChunkLength: Int {
         get async {
-            var length = min(await connection.maximumCommandLength, AttributeProtocol.maximumAttributeValueLength)
+            var length = await connection.maximumCommandLength
             for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
                 if let limit { length = min(length, limit) }
             }

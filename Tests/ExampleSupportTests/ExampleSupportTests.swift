@@ -1,0 +1,52 @@
+import BluetoothLE
+import ExampleSupport
+import Testing
+
+@Suite struct ExampleSupportTests {
+    @Test(
+        arguments: [
+            (.noBluetooth, 69), (.noAdapter, 69), (.adapterOff, 69), (.adapterBlocked, 69), (.busy, 69),
+            (.notPermitted, 77), (.notFound, 68), (.connectionFailed, 74), (.disconnected, 74), (.overflow, 74),
+            (.timedOut, 75), (.attributeProtocol, 76), (.protocolViolation, 76), (.unsupported, 76),
+            (.invalidArgument, 64), (.cancelled, 130), (.failed, 1), (BluetoothError.Code(rawValue: "new"), 1),
+        ] as [(BluetoothError.Code, Int32)])
+    func everyErrorHasItsExitStatus(code: BluetoothError.Code, status: Int32) {
+        #expect(ExitStatus(BluetoothError(code, .init("test"), "")).rawValue == status)
+    }
+
+    @Test(
+        arguments: [
+            (.null, "null"), (.bool(true), "true"), (.integer(-7), "-7"), (.number(1.5), "1.5"),
+            (.number(.infinity), "null"),
+            (.string("a\"\\\n\r\t\u{1}\u{7F}é\u{2028}"), #""a\"\\\n\r\t\u0001\u007fé\u2028""#),
+            (.array([.integer(1), .null]), "[1,null]"), (.array([]), "[]"),
+            (.object([("b", .integer(1)), ("a\"", .string(""))]), #"{"b":1,"a\"":""}"#), (.object([]), "{}"),
+        ] as [(JSONValue, String)])
+    func jsonIsWrittenAsTheStandardHasIt(value: JSONValue, text: String) {
+        #expect(value.description == text)
+    }
+
+    @Test func whatADeviceSendsCannotCommandTheTerminal() {
+        #expect(printable("ok\u{1B}[2J\u{202E}é") == "ok\\u{1B}[2J\\u{202E}é")
+    }
+
+    @Test func columnsAreAsWideAsTheirWidestCell() {
+        var table = Table([("NAME", .left), ("N", .right)])
+        table.add(["a", "10"])
+        table.add(["longer"])
+        #expect(table.lines == ["NAME     N", "a       10", "longer"])
+    }
+
+    @Test func numbersAndPicturesAreRounded() {
+        #expect(formatDecimal(1.005, digits: 1) == "1.0")
+        #expect(formatDecimal(-0.06, digits: 1) == "-0.1")
+        #expect(formatDecimal(-0.01, digits: 1) == "0.0")
+        #expect(formatDecimal(9.96, digits: 1) == "10.0")
+        #expect(formatDecimal(.nan, digits: 1) == "nan")
+        #expect(formatRate(999) == "999 B/s")
+        #expect(formatRate(12_345) == "12.3 kB/s")
+        #expect(sparkline([1, 2, 3]) == "▁▅█")
+        #expect(sparkline([5, 5]) == "▅▅")
+        #expect(sparkline([]) == "")
+    }
+}
