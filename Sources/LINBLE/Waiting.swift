@@ -1,59 +1,6 @@
 import BluetoothLE
 import Synchronization
 
-/// One suspended task and the one value it gets: whoever comes first resolves it, all others find it resolved.
-final class OneShot<Value: Sendable>: Sendable {
-    private enum State {
-        case idle
-        case waiting(CheckedContinuation<Value, Never>)
-        case resolved(Value)
-        case finished
-    }
-
-    private let state = Mutex<State>(.idle)
-
-    /// Gives the waiting task its value, unless it has one; says whether it was taken.
-    @discardableResult
-    func resolve(_ value: Value) -> Bool {
-        let (continuation, isFirst) = state.withLock { state -> (CheckedContinuation<Value, Never>?, Bool) in
-            switch state {
-            case .idle:
-                state = .resolved(value)
-                return (nil, true)
-            case .waiting(let continuation):
-                state = .finished
-                return (continuation, true)
-            case .resolved, .finished:
-                return (nil, false)
-            }
-        }
-        continuation?.resume(returning: value)
-        return isFirst
-    }
-
-    /// Waits for the value; `cancelled` when the task is cancelled first. To be called once.
-    func value(
-        ifCancelled cancelled: @autoclosure @escaping @Sendable () -> Value,
-        isolation: isolated (any Actor)? = #isolation
-    ) async -> Value {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let early = state.withLock { state -> Value? in
-                    guard case .resolved(let value) = state else {
-                        state = .waiting(continuation)
-                        return nil
-                    }
-                    state = .finished
-                    return value
-                }
-                if let early { continuation.resume(returning: early) }
-            }
-        } onCancel: {
-            resolve(cancelled())
-        }
-    }
-}
-
 extension EventLoop {
     /// Waits for a moment of the loop's clock; throws `cancelled` when the task is cancelled first.
     func wait(
