@@ -61,11 +61,11 @@ public struct Diagnosis: Hashable, Sendable {
         diagnosis.findings.append(kernelFinding(environment))
         do {
             diagnosis.adapters = try await Adapter.all(on: kernel)
+            if diagnosis.adapters.isEmpty {
+                diagnosis.findings.append(finding("adapters", .noAdapter(.init("list adapters"))))
+            }
         } catch {
             diagnosis.findings.append(finding("adapters", error))
-        }
-        if diagnosis.adapters.isEmpty {
-            diagnosis.findings.append(finding("adapters", .noAdapter(.init("list adapters"))))
         }
         for adapter in diagnosis.adapters {
             diagnosis.findings.append(contentsOf: adapterFindings(adapter, environment))

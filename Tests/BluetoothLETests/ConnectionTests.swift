@@ -261,7 +261,8 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
 
     @Test func aConsumerThatIsTooSlowIsToldSo() async throws {
         try await withConnection(
-            Exchange("12 0400 0100", "13", "1B 0300 01", "1B 0300 02", "1B 0300 03"), Exchange.optional("12 0400 0000", "13")
+            Exchange("12 0400 0100", "13", "1B 0300 01", "1B 0300 02", "1B 0300 03"),
+            Exchange.optional("12 0400 0000", "13")
         ) { connection, socket in
             var values = try await connection.subscribe(to: characteristic, bufferCapacity: 2).makeAsyncIterator()
             await connection.settle { socket.isDrained }

@@ -62,7 +62,8 @@ public final class ScriptedSocket: L2CAPSocket {
     /// What was sent that the script did not expect, and what it expected in vain.
     public var problems: [String] {
         state.withLock { state in
-            state.problems + state.script.filter { !$0.isOptional }.map { "not sent: \($0.expected?.hexadecimal ?? "anything")" }
+            state.problems
+                + state.script.filter { !$0.isOptional }.map { "not sent: \($0.expected?.hexadecimal ?? "anything")" }
         }
     }
 
@@ -123,6 +124,7 @@ public final class ScriptedSocket: L2CAPSocket {
 
     // MARK: PacketSocket
 
+    /// Follows the script: takes what it expects next, and answers.
     public func send(_ packet: RawSpan) -> SendOutcome {
         let bytes = [UInt8](packet)
         let outcome = state.withLock { state -> SendOutcome in
@@ -146,6 +148,7 @@ public final class ScriptedSocket: L2CAPSocket {
         return outcome
     }
 
+    /// Hands out what the other end has sent.
     public func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
         let packet = state.withLock { state in state.inbound.isEmpty ? nil : state.inbound.removeFirst() }
         guard let packet else {
@@ -155,29 +158,36 @@ public final class ScriptedSocket: L2CAPSocket {
         return .packet
     }
 
+    /// Tells once ``setFull(_:)`` has made room.
     public func notifyWhenWritable() {
         state.withLock { $0.wantsWritable = true }
         schedule()
     }
 
+    /// Stops or resumes telling of packets.
     public func setReading(_ isOn: Bool) {
         state.withLock { $0.isReading = isOn }
         schedule()
     }
 
+    /// Tells nothing any more.
     public func close() {
         state.withLock { $0.isClosed = true }
     }
 
     // MARK: L2CAPSocket
 
+    /// Always the same.
     public func connectionHandle() throws(KernelError) -> UInt16 { 0x0040 }
 
+    /// What ``raiseSecurity(to:)`` was asked for.
     public func security() throws(KernelError) -> LinkSecurity { state.withLock { $0.security } }
 
+    /// Is granted at once.
     public func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
         state.withLock { $0.security = LinkSecurity(level: level, keySize: 16) }
     }
 
+    /// The kernel's usual ones.
     public func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
 }

@@ -28,7 +28,7 @@ public actor Adapter: LoopActor {
         self.log = log
         loop = kernel.loop
         controller = Controller(
-            information.index, ownAddressType: information.address.kind == .random ? .random : .public,
+            information.index, ownAddressType: information.publicAddress.isZero ? .random : .public,
             management: management, on: kernel, log: log)
     }
 
@@ -81,14 +81,26 @@ public actor Adapter: LoopActor {
 
     private func take(_ notice: AdapterNotice) {
         switch notice {
-        case .removed(information.index):
-            finish(
-                BluetoothError(
-                    .noAdapter, operation("use the adapter"), "\(information.name) was unplugged or taken away."))
+        case .removed(information.index): finish(wasRemoved)
         case .settings(information.index, let settings) where !settings.contains(.powered):
-            finish(.adapterWentOff(operation("use the adapter")))
+            // An adapter that is unplugged is told as switched off first, so it is asked whether it is still there.
+            management.assumeIsolated {
+                $0.post(.readControllerInformation, to: information.index) { [weak self] answer in
+                    self?.assumeIsolated { $0.wentOff(answer) }
+                }
+            }
         case .removed, .added, .settings: break
         }
+    }
+
+    private var wasRemoved: BluetoothError {
+        BluetoothError(
+            .noAdapter, operation("use the adapter"), "\(information.name) was unplugged or taken away.")
+    }
+
+    private func wentOff(_ answer: ManagementClient.Answer) {
+        if case .failure(let error) = answer, error.code == .noAdapter { return finish(wasRemoved) }
+        finish(.adapterWentOff(operation("use the adapter")))
     }
 
     private func finish(_ reason: BluetoothError) {
@@ -122,7 +134,7 @@ public actor Adapter: LoopActor {
         Advertisement
     > {
         try checkUsable()
-        return try await controller.scan(options)
+        return try await controller.scan(options, for: self)
     }
 
     /// Scans for the first advertisement that fulfils a condition.
@@ -164,12 +176,16 @@ public actor Adapter: LoopActor {
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         try checkUsable()
-        await controller.suspendScans()
-        let result = await establish(peer, options)
+        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        await controller.suspendScans(timeout: options.timeout)
+        let result = await establish(peer, options, until: deadline)
         await controller.resumeScans()
         let connection = try result.get()
         do {
             try await connection.exchangeMTU(offering: options.maximumTransmissionUnit, timeout: options.timeout)
+        } catch  where error.code == .attributeProtocol {
+            // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
+            log.debug("\(error)")
         } catch {
             await connection.disconnect()
             throw error
@@ -178,9 +194,8 @@ public actor Adapter: LoopActor {
     }
 
     private func establish(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions
+        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         var attempt = 1
         while true {
             let remaining = deadline.map { loop.now.duration(to: $0) }

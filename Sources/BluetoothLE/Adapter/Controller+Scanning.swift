@@ -5,7 +5,11 @@ import HCI
 
 extension Controller {
     /// Adds a consumer of what the controller hears; returns when the controller scans for it.
-    func scan(_ options: ScanOptions) async throws(BluetoothError) -> BoundedStream<Advertisement> {
+    ///
+    /// The stream keeps `owner` for as long as somebody reads it, as that is who tells when the adapter is switched off.
+    func scan(
+        _ options: ScanOptions, for owner: some AnyObject & Sendable
+    ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         let operation = BluetoothError.Operation("scan", adapter: name)
         let id = scanning.makeID()
         let channel = StreamChannel<Advertisement>(
@@ -17,9 +21,8 @@ extension Controller {
             leave(id)
             throw error
         }
-        // The stream keeps the scan on for as long as somebody reads it.
-        return BoundedStream(channel: channel) { [self, loop] in
-            loop.execute { self.assumeIsolated { $0.leave(id) } }
+        return BoundedStream(channel: channel) { [self, owner, loop] in
+            loop.execute { withExtendedLifetime(owner) { self.assumeIsolated { $0.leave(id) } } }
         }
     }
 
@@ -29,10 +32,13 @@ extension Controller {
     }
 
     /// Leaves the scanner to the kernel, which needs it to make a connection, until ``resumeScans()``.
-    func suspendScans() async {
+    ///
+    /// Returns after `timeout` at the latest, so that a controller that hangs does not take longer than the caller has.
+    func suspendScans(timeout: Duration?) async {
         scanning.suspensions += 1
         // A scan that cannot be stopped does not keep a connection from being tried.
-        try? await bringInLine(.init("pause the scan", adapter: name))
+        try? await bringInLine(
+            .init("pause the scan", adapter: name), timeout: min(timeout ?? .seconds(15), .seconds(15)))
     }
 
     /// Goes on with the scans.
@@ -42,12 +48,14 @@ extension Controller {
     }
 
     /// Waits until the controller does what everybody together wants.
-    private func bringInLine(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+    private func bringInLine(
+        _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
+    ) async throws(BluetoothError) {
         if let closeReason { throw closeReason }
         let call = PendingCall<Void>()
         scanning.waiters.append(call)
         takeScanSteps()
-        try await call.value(operation, timeout: .seconds(15), on: loop)
+        try await call.value(operation, timeout: timeout, on: loop)
     }
 
     private func takeScanSteps() {
@@ -105,15 +113,25 @@ extension Controller {
     /// One that a program began through the management interface has a type and is left alone. The outcome does not
     /// matter: older kernels know of no discovery, and without CAP_NET_ADMIN it cannot be helped.
     private func endDiscovery() {
+        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.discoveryEnded() } }
+        timer.set(after: .seconds(2))
+        discoveryTimer = timer
         management.assumeIsolated {
-            $0.post(.stopDiscovery([]), to: index) { [weak self] _ in
-                self?.assumeIsolated {
-                    $0.scanning.succeed()
-                    $0.takeScanSteps()
-                }
-            }
+            $0.post(.stopDiscovery([]), to: index) { [weak self] _ in self?.assumeIsolated { $0.discoveryEnded() } }
         }
     }
+
+    /// The kernel has answered, or is not going to.
+    private func discoveryEnded() {
+        discoveryTimer = nil
+        guard scanning.isEndingDiscovery else { return }
+        scanning.succeed()
+        takeScanSteps()
+    }
+
+    /// The command that ends the scan without waiting for anything, for when the socket is about to be closed; nil
+    /// when there is none of ours.
+    var lastScanCommand: HCICommand? { scanning.mayBeOn ? command(for: .disable) : nil }
 
     /// The command for a step; nil for the one that is the kernel's.
     private func command(for step: Scanning.Step) -> HCICommand? {

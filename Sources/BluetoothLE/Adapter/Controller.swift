@@ -22,6 +22,9 @@ actor Controller: LoopActor {
     private var answerTimer: LoopTimer?
     private var end: BluetoothError?
 
+    /// Ends the wait for the kernel's answer to the end of a discovery.
+    var discoveryTimer: LoopTimer?
+
     /// Who listens to what the controller hears; see Controller+Scanning.
     var scanning = Scanning()
 
@@ -168,6 +171,11 @@ actor Controller: LoopActor {
         guard end == nil else { return }
         end = reason
         answerTimer?.cancel()
+        discoveryTimer = nil
+        // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
+        if let command = lastScanCommand, transmit(command) == .sent {
+            management.assumeIsolated { $0.post(.stopDiscovery([]), to: index) { _ in } }
+        }
         endScans(reason)
         complete(.failure(reason))
         while let next = waiting.popFirst() { next.completion(.failure(reason)) }

@@ -131,9 +131,14 @@ actor ManagementClient: LoopActor {
             let packet = try ManagementPacket(decoding: packet)
             switch try ManagementEvent(decoding: packet) {
             case .commandComplete(let event):
-                let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
-                resolve(event.opcode, packet.index, event.status, reply)
-            case .commandStatus(let opcode, let status): resolve(opcode, packet.index, status, .none)
+                do {
+                    let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
+                    resolve(event.opcode, packet.index, event.status, reply)
+                } catch {
+                    log.debug("\(error)")
+                    resolve(event.opcode, packet.index, event.status, nil)
+                }
+            case .commandStatus(let opcode, let status): resolve(opcode, packet.index, status, ManagementReply.none)
             case .indexAdded: return .added(packet.index)
             case .indexRemoved: return .removed(packet.index)
             case .newSettings(let settings): return .settings(packet.index, settings)
@@ -146,7 +151,7 @@ actor ManagementClient: LoopActor {
     }
 
     private func resolve(
-        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply
+        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply?
     ) {
         guard
             let position = requests.firstIndex(where: {
@@ -154,11 +159,11 @@ actor ManagementClient: LoopActor {
             })
         else { return }
         let request = requests.remove(at: position)
-        if status.isSuccess {
-            request.completion(.success(reply))
+        let operation = Self.operation(request.command, index)
+        if !status.isSuccess {
+            request.completion(.failure(.management(operation, status, kernel.environment())))
         } else {
-            request.completion(
-                .failure(.management(Self.operation(request.command, index), status, kernel.environment())))
+            request.completion(reply.map { .success($0) } ?? .failure(.unreadable(operation)))
         }
         sendWaiting()
     }

@@ -100,6 +100,14 @@ struct Scanning {
         return step
     }
 
+    /// Whether a scan of ours is on, or is about to be.
+    var mayBeOn: Bool {
+        if case .on(.some) = state { true } else { stepInFlight == .enable }
+    }
+
+    /// Whether the kernel has been asked to end a discovery and has not answered.
+    var isEndingDiscovery: Bool { stepInFlight == .endDiscovery }
+
     /// Whether a step is under way.
     var isBusy: Bool { stepInFlight != nil }
 

@@ -20,6 +20,9 @@ final class ATTBearer {
     private var timedIndication: UInt64?
     private var isSocketFull = false
     private var isReadingPaused = false
+    /// Whether the socket has ended, so that nothing can be sent while what it still holds is received.
+    private var isEnding = false
+    private let onEnd: @Sendable (BluetoothError) -> Void
     private(set) var closeReason: BluetoothError?
     /// Who wants the values the peer notifies and indicates.
     var subscribers = SubscriberTable()
@@ -29,13 +32,16 @@ final class ATTBearer {
     /// What the peer's client has agreed on with our server; in force once our response is on its way.
     private var agreedMTU: Int?
 
-    /// A bearer over a connected socket; `onTimeOut` is called on the loop when an answer is 30 s late.
+    /// A bearer over a connected socket; `onTimeOut` is called on the loop when an answer is 30 s late, `onEnd` once the
+    /// bearer has closed, whoever closed it.
     ///
     /// `database` is what the peer finds when it is a client as well.
     init(
         _ socket: any L2CAPSocket, peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, onTimeOut: @escaping @Sendable () -> Void
+        loop: EventLoop, log: Logger, onTimeOut: @escaping @Sendable () -> Void,
+        onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) {
+        self.onEnd = onEnd
         self.database = database
         server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         self.socket = socket
@@ -80,7 +86,7 @@ extension ATTBearer {
 
     /// Sends a Write Command from where it stands, or returns false when it has to wait for its turn.
     func sendAtOnce(_ value: [UInt8], to handle: AttributeHandle) -> Bool {
-        guard !isSocketFull, engine.isIdleForMessages else { return false }
+        guard !isSocketFull, !isEnding, engine.isIdleForMessages else { return false }
         writer.removeAll()
         writer.capacity = engine.mtu
         guard (try? ATTClientPDU.writeCommand(handle, value: value.span.bytes).encode(into: &writer)) != nil else {
@@ -93,22 +99,23 @@ extension ATTBearer {
         case .wouldBlock:
             waitForRoom()
             return false
-        case .failed: return false
+        case .failed(let error):
+            // The kernel tells the reason once, so it is not asked a second time.
+            socketEnded(error)
+            return false
         }
     }
 
     /// Sends what is to be sent until nothing is left or the socket is full.
     func flush() {
-        while !isSocketFull, let outgoing = engine.nextToSend(into: &writer) {
+        while !isSocketFull, !isEnding, let outgoing = engine.nextToSend(into: &writer) {
             switch socket.send(writer.bytes.span.bytes) {
             case .sent:
                 trace("→", writer.bytes)
                 engine.didSend(outgoing, writer)
                 if outgoing == .response { didRespond() }
             case .wouldBlock: waitForRoom()
-            case .failed(let error):
-                // The socket's end is told by its own event; a packet it will never take must not be tried again.
-                return close(.disconnected(peer, error))
+            case .failed(let error): return socketEnded(error)
             }
         }
         setTimers()
@@ -159,10 +166,7 @@ extension ATTBearer {
         case .writable:
             isSocketFull = false
             flush()
-        case .closed(let error):
-            // What arrived before the end is still good.
-            while !isClosed, receiveOne() {}
-            close(.disconnected(peer, error))
+        case .closed(let error): socketEnded(error)
         }
     }
 
@@ -232,6 +236,14 @@ extension ATTBearer {
 // MARK: - The end
 
 extension ATTBearer {
+    /// Takes in what arrived before the socket's end, which is still good, and closes.
+    private func socketEnded(_ error: KernelError) {
+        guard !isEnding else { return }
+        isEnding = true
+        while !isClosed, receiveOne() {}
+        close(.disconnected(peer, error))
+    }
+
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) {
         guard closeReason == nil else { return }
@@ -255,6 +267,8 @@ extension ATTBearer {
         requestTimer.cancel()
         indicationTimer.cancel()
         socket.close()
-        if let closeReason { subscribers.finish(closeReason) }
+        guard let closeReason else { return }
+        subscribers.finish(closeReason)
+        onEnd(closeReason)
     }
 }

@@ -32,6 +32,7 @@ extension Connection {
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let bearer = try bearer(for: operation)
+        if Task.isCancelled { throw .cancelled(operation) }
         let transaction = ProcedureCall(procedure, operation, on: bearer)
         bearer.submit(transaction)
         return try await transaction.call.value(operation, timeout: timeout, on: loop)
@@ -133,6 +134,7 @@ extension Connection {
             throw .invalidArgument(
                 operation, "A Write Command takes at most \(maximumCommandLength) bytes here, not \(value.count).")
         }
+        if Task.isCancelled { throw .cancelled(operation) }
         if bearer.sendAtOnce(value, to: handle) { return }
         let command = CommandCall(value, to: handle, operation, on: bearer)
         bearer.submit(command)

@@ -54,6 +54,8 @@ public actor Connection: LoopActor {
         do {
             try await call.value(operation, timeout: timeout, on: loop)
         } catch {
+            var error = error
+            if error.code == .timedOut { error.remedy = BluetoothError.outOfReachRemedy }
             // Closing the socket is what cancels the attempt in the kernel.
             finish(error)
             throw error
@@ -69,18 +71,13 @@ public actor Connection: LoopActor {
     private func establish() {
         guard let socket else { return }
         establishedBearer = ATTBearer(
-            socket, peer: peer, database: database, receiveMTU: receiveMTU, loop: loop, log: log
-        ) { [weak self] in
-            self?.assumeIsolated { $0.timeOut() }
-        }
+            socket, peer: peer, database: database, receiveMTU: receiveMTU, loop: loop, log: log,
+            onTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.timeOut() } },
+            onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
     }
 
     private func handle(_ event: SocketEvent) {
-        if let bearer = establishedBearer {
-            bearer.handle(event)
-            if let reason = bearer.closeReason { finish(reason) }
-            return
-        }
+        if let bearer = establishedBearer { return bearer.handle(event) }
         switch event {
         case .writable:
             establish()
@@ -88,7 +85,6 @@ public actor Connection: LoopActor {
             opening = nil
         case .closed(let error):
             let failure = BluetoothError.connecting(.init("connect", peer: peer), error)
-            opening?.fail(failure)
             finish(failure)
         case .readable: break
         }
@@ -96,14 +92,11 @@ public actor Connection: LoopActor {
 
     // MARK: The end
 
-    private func timeOut() {
-        establishedBearer?.timeOut()
-        if let reason = establishedBearer?.closeReason { finish(reason) }
-    }
-
     private func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
+        opening?.fail(reason)
+        opening = nil
         establishedBearer?.close(reason)
         socket?.close()
         socket = nil
