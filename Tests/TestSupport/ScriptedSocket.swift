@@ -34,6 +34,7 @@ public final class ScriptedSocket: L2CAPSocket {
         var inbound: [[UInt8]] = []
         var end: KernelError?
         var isFull = false
+        var sendFailure: KernelError?
         var wantsWritable = false
         var isReading = true
         var isClosed = false
@@ -88,6 +89,11 @@ public final class ScriptedSocket: L2CAPSocket {
         schedule()
     }
 
+    /// Sending fails with `error` once, and as not connected from then on, as on a socket whose end was not told yet.
+    public func failSends(_ error: KernelError) {
+        state.withLock { $0.sendFailure = error }
+    }
+
     /// The send buffer is full, or has room again.
     public func setFull(_ isFull: Bool) {
         state.withLock { $0.isFull = isFull }
@@ -129,6 +135,10 @@ public final class ScriptedSocket: L2CAPSocket {
         let bytes = [UInt8](packet)
         let outcome = state.withLock { state -> SendOutcome in
             if state.isClosed { return .failed(KernelError("send", .badFileDescriptor)) }
+            if let error = state.sendFailure {
+                state.sendFailure = KernelError("send", .notConnected)
+                return .failed(error)
+            }
             if state.end != nil { return .failed(KernelError("send", .notConnected)) }
             if state.isFull { return .wouldBlock }
             state.sent.append(bytes)

@@ -110,8 +110,18 @@ extension SimulatedGATTServer {
 
     /// Sends what waits, as far as there is room.
     func flush(_ link: SimulatedLink) {
-        while let pdu = state.withLock({ $0.sessions[link.identifier]?.waiting.first }) {
-            guard link.send(pdu) == .sent else { return link.notifyWhenWritable() }
+        // One thread at a time, or what waits would be sent twice.
+        let isOurs = state.withLock { state in
+            guard state.sessions[link.identifier]?.isFlushing == false else { return false }
+            state.sessions[link.identifier]?.isFlushing = true
+            return true
+        }
+        guard isOurs else { return }
+        while let pdu = state.withLock({ $0.nextWaiting(link) }) {
+            guard link.send(pdu) == .sent else {
+                state.withLock { $0.sessions[link.identifier]?.isFlushing = false }
+                return link.notifyWhenWritable()
+            }
             state.withLock { state in
                 guard state.sessions[link.identifier]?.waiting.isEmpty == false else { return }
                 state.sessions[link.identifier]?.waiting.removeFirst()
@@ -130,6 +140,13 @@ extension SimulatedGATTServer {
 }
 
 extension SimulatedGATTServer.State {
+    /// What is to be sent next; with nothing left, whoever comes next may send.
+    fileprivate mutating func nextWaiting(_ link: SimulatedLink) -> [UInt8]? {
+        let pdu = sessions[link.identifier]?.waiting.first
+        if pdu == nil { sessions[link.identifier]?.isFlushing = false }
+        return pdu
+    }
+
     /// Puts a session back, with what the server has just written to be sent.
     fileprivate mutating func keep(_ session: inout SimulatedGATTServer.Session) {
         if writer.count > 0 { session.waiting.append(writer.bytes) }

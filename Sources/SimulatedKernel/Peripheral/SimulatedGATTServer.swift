@@ -50,6 +50,8 @@ public final class SimulatedGATTServer: Sendable {
         var server: GATTServer
         /// PDUs that wait for room on the link; bounded by what clients can ask for and ``notify(_:of:)`` waits for.
         var waiting: [[UInt8]] = []
+        /// Whether somebody is sending what waits.
+        var isFlushing = false
         /// Who waits for room.
         var roomWaiters: [CheckedContinuation<Void, Never>] = []
         /// Who waits for a confirmation.

@@ -1,0 +1,222 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct ConnectingTests {
+    /// A story with an adapter that is open and a peripheral with attributes.
+    private func run(
+        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral) async throws -> Void
+    ) async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            try await body(story, try await Adapter.open(on: story.kernel), peripheral)
+        }
+    }
+
+    @Test func aConnectionHasTheMTUThatBothAgreeOn() async throws {
+        try await run { _, adapter, peripheral in
+            let connection = try await adapter.connect(
+                to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 100))
+            let mtu = await connection.maximumTransmissionUnit
+            #expect(mtu == 100)
+            await connection.disconnect()
+            #expect(await connection.closed().code == .disconnected)
+        }
+    }
+
+    @Test func aLinkThatFailsToBeEstablishedIsTriedAgain() async throws {
+        try await run { story, adapter, peripheral in
+            peripheral.setRefusal(.connectionFailedToBeEstablished)
+            let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.isRetryable == true)
+            let attempt = story.begin {
+                try await adapter.connect(to: peripheral.address, options: ConnectionOptions(attempts: 1000))
+            }
+            try await story.radio.sleep(for: .seconds(2))
+            peripheral.setRefusal(nil)
+            await (try await attempt.value).disconnect()
+        }
+    }
+
+    @Test(arguments: [true, false]) func aPeerOutOfReachTimesOut(_ isWrongKind: Bool) async throws {
+        try await run { story, adapter, peripheral in
+            if !isWrongKind { peripheral.setHidden(true) }
+            let address = BluetoothAddress(peripheral.address.value, kind: isWrongKind ? .public : .random)
+            let time = await story.duration {
+                let error = await failure {
+                    _ = try await adapter.connect(to: address, options: ConnectionOptions(timeout: .seconds(3)))
+                }
+                #expect(error?.code == .timedOut)
+                #expect(error?.remedy?.contains("--address-type random") == true)
+            }
+            #expect(time == .seconds(3))
+        }
+    }
+
+    @Test func aControllerThatHangsDoesNotTakeLongerThanAllowed() async throws {
+        try await run { story, adapter, peripheral in
+            let stream = try await adapter.scan()
+            story.kernel.setSilent(true, adapter: 0)
+            let time = await story.duration {
+                let error = await failure {
+                    _ = try await adapter.connect(
+                        to: peripheral.address, options: ConnectionOptions(timeout: .seconds(1)))
+                }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time <= .milliseconds(1100))
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test func timeLimitsOfAnyLengthAreTaken() async throws {
+        try await run { _, adapter, peripheral in
+            for timeout: Duration? in [nil, .seconds(Int64.max), .nanoseconds(Int64.max)] {
+                let connection = try await adapter.connect(
+                    to: peripheral.address, options: ConnectionOptions(timeout: timeout))
+                await connection.disconnect()
+            }
+            for timeout: Duration in [.zero, .seconds(-1), .seconds(Int64.min)] {
+                let error = await failure {
+                    _ = try await adapter.connect(
+                        to: peripheral.address, options: ConnectionOptions(timeout: timeout, attempts: -1))
+                }
+                #expect(error?.code == .timedOut)
+            }
+            let connection = try await adapter.connect(to: peripheral.address)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func afterACancelledAttemptTheNextFollowsAtOnce() async throws {
+        try await run { story, adapter, peripheral in
+            for milliseconds in stride(from: 0, through: 300, by: 7) {
+                let attempt = story.begin { try await adapter.connect(to: peripheral.address) }
+                try await story.radio.sleep(for: .milliseconds(milliseconds))
+                attempt.cancel()
+                let error = await failure { await (try await attempt.value).disconnect() }
+                #expect(error == nil || error?.code == .cancelled)
+                let connection = try await adapter.connect(to: peripheral.address)
+                await connection.disconnect()
+            }
+        }
+    }
+
+    @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheAttempt(_ ending: Ending) async throws {
+        try await run { story, adapter, peripheral in
+            peripheral.setHidden(true)
+            let attempt = story.begin { try await adapter.connect(to: peripheral.address) }
+            try await story.radio.sleep(for: .seconds(1))
+            let time = await story.duration {
+                ending.happen(to: story.kernel)
+                let error = await failure { _ = try await attempt.value }
+                #expect(error.map { [.noAdapter, .adapterOff, .connectionFailed].contains($0.code) } == true)
+            }
+            #expect(time < .seconds(1))
+        }
+    }
+
+    @Test func aPeerThatIsConnectedAlreadyIsBusy() async throws {
+        try await run { story, adapter, peripheral in
+            let connection = try await adapter.connect(to: peripheral.address)
+            let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
+            #expect(error?.code == .busy)
+            #expect(error?.isRetryable == true)
+            await connection.disconnect()
+            let again = try await adapter.connect(to: peripheral.address)
+            await again.disconnect()
+        }
+    }
+
+    @Test func howeverTheBodyEndsTheLinkEnds() async throws {
+        struct Oops: Error {}
+        try await run { story, adapter, peripheral in
+            let kept = Mutex<Connection?>(nil)
+            await #expect(throws: Oops.self) {
+                try await adapter.withConnection(to: peripheral.address) { connection in
+                    kept.withLock { $0 = connection }
+                    throw Oops()
+                }
+            }
+            let first = try #require(kept.withLock { $0 })
+            #expect(await !first.isConnected)
+            let waiting = story.begin {
+                try await adapter.withConnection(to: peripheral.address) { connection in
+                    kept.withLock { $0 = connection }
+                    try await story.radio.sleep(for: .seconds(1000))
+                }
+            }
+            try await story.radio.sleep(for: .seconds(5))
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            let second = try #require(kept.withLock { $0 })
+            #expect(await !second.isConnected)
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+        }
+    }
+
+    @Test func aConnectionThatIsDroppedEndsItsLink() async throws {
+        try await run { story, adapter, peripheral in
+            weak var connection: Connection?
+            do {
+                let made = try await adapter.connect(to: peripheral.address)
+                connection = made
+                #expect(story.kernel.links(adapter: 0).count == 1)
+            }
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            #expect(connection == nil)
+        }
+    }
+
+    @Test func manyConnectAtTheSameTimeWhileAScanGoesOn() async throws {
+        try await run { story, adapter, _ in
+            let peripherals = try (0..<5).map { _ in
+                SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            }
+            let stream = try await adapter.scan(ScanOptions(duplicates: .keep))
+            try await withThrowingTaskGroup(of: Connection.self) { group in
+                for peripheral in peripherals {
+                    group.addTask(executorPreference: story.radio.loop) {
+                        try await adapter.connect(to: peripheral.address)
+                    }
+                }
+                for try await connection in group { await connection.disconnect() }
+            }
+            try await story.settle { story.kernel.isScanning() }
+            withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test func aRefusedMTUExchangeLeavesTheLink() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in Refusing() }
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let mtu = await connection.maximumTransmissionUnit
+            #expect(mtu == 23)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aPeerThatSaysNothingEndsTheAttemptInTime() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let error = await failure {
+                _ = try await adapter.connect(to: peripheral.address, options: ConnectionOptions(timeout: .seconds(2)))
+            }
+            #expect(error?.code == .timedOut)
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+        }
+    }
+}
+
+/// Refuses every request as Unlikely Error.
+private final class Refusing: SimulatedLinkHandler {
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        link.send([0x01, [UInt8](packet)[0], 0, 0, 0x0E])
+    }
+}

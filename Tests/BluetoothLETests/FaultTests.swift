@@ -1,0 +1,216 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// What can go wrong at any packet.
+enum Fault: String, CaseIterable, Sendable {
+    case cutLink, disconnectByPeer, cancel, unplug, powerOff, disconnect
+}
+
+/// What is under way when it does.
+enum Work: String, CaseIterable, Sendable {
+    case connect, discover, read, write, commands, notifications, indications
+}
+
+/// Every fault at every packet of every kind of work: all ends with a typed error, nothing is left, and the next
+/// connection works.
+@Suite struct FaultTests {
+    private static let service: BluetoothUUID = 0xFFF0
+    private static let long: [UInt8] = (0..<200).map { UInt8($0) }
+
+    private static func makeServer() throws -> SimulatedGATTServer {
+        try SimulatedGATTServer([
+            GATTService(
+                service,
+                characteristics: [
+                    GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored(long)),
+                    GATTCharacteristic(0xFFF2, properties: [.writeWithoutResponse], value: .dynamic),
+                    GATTCharacteristic(0xFFF3, properties: [.notify, .indicate], value: .stored([0])),
+                ]),
+            GATTService(
+                0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([9]))]),
+        ])
+    }
+
+    /// What a run of one story came to.
+    private struct Outcome: Sendable {
+        var packets: Int
+        var error: BluetoothError?
+    }
+
+    @Test(arguments: Work.allCases) func undisturbedItSucceeds(_ work: Work) async throws {
+        let outcome = try await Self.run(work, nil, at: nil)
+        #expect(outcome.error == nil)
+        #expect(outcome.packets >= 2)
+    }
+
+    @Test(arguments: Work.allCases, Fault.allCases)
+    func everyFaultAtEveryPacketEndsTyped(_ work: Work, _ fault: Fault) async throws {
+        let packets = try await Self.run(work, nil, at: nil).packets
+        for index in 0..<packets {
+            let outcome = try await Self.run(work, fault, at: index)
+            guard let error = outcome.error else { continue }
+            let allowed: Set<BluetoothError.Code> =
+                fault == .cancel
+                ? [.cancelled] : [.disconnected, .noAdapter, .adapterOff, .connectionFailed]
+            #expect(allowed.contains(error.code), "\(work) \(fault) at packet \(index): \(error)")
+        }
+    }
+
+    private static func run(_ work: Work, _ fault: Fault?, at index: Int?) async throws -> Outcome {
+        let outcome = Mutex(Outcome(packets: 0))
+        try await Story.run { story in
+            let server = try makeServer()
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let kernel = FaultingKernel(story.kernel)
+            let remains = Remains()
+            let result = try await disturbed(work, fault, at: index, story, kernel, peripheral, server, remains)
+            outcome.withLock { $0 = result }
+            // What is gone is gone within the two seconds the kernel keeps a link, and those in which a task ends.
+            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            #expect(remains.isEmpty, "\(work) \(String(describing: fault)) at \(String(describing: index)) leaks")
+            try await again(story, peripheral)
+        }
+        return outcome.withLock { $0 }
+    }
+
+    /// The work with its fault.
+    private static func disturbed(
+        _ work: Work, _ fault: Fault?, at index: Int?, _ story: Story, _ kernel: FaultingKernel,
+        _ peripheral: SimulatedPeripheral, _ server: SimulatedGATTServer, _ remains: Remains
+    ) async throws -> Outcome {
+        let adapter = try await Adapter.open(on: kernel)
+        remains.keep(adapter)
+        let existing = Mutex<Connection?>(nil)
+        if work != .connect {
+            let connection = try await adapter.connect(
+                to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+            remains.keep(connection)
+            existing.withLock { $0 = connection }
+        }
+        let task = Mutex<Task<Void, any Error>?>(nil)
+        kernel.arm(at: index) {
+            switch fault {
+            case nil: break
+            case .cutLink: peripheral.breakLinks()
+            case .disconnectByPeer: peripheral.disconnect()
+            case .cancel: task.withLock { $0 }?.cancel()
+            case .unplug: story.kernel.unplug(0)
+            case .powerOff: story.kernel.setPowered(false, adapter: 0)
+            case .disconnect:
+                guard let connection = existing.withLock({ $0 }) else { break }
+                story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
+            }
+        }
+        let connection = existing.withLock { $0 }
+        let running = story.begin {
+            guard let connection else {
+                let made = try await adapter.connect(to: peripheral.address)
+                remains.keep(made)
+                await made.disconnect()
+                return
+            }
+            try await perform(work, on: connection, server, story)
+        }
+        task.withLock { $0 = running }
+        let error = await failure { try await running.value }
+        let packets = kernel.count
+        kernel.arm(at: nil) {}
+        await connection?.disconnect()
+        if let connection {
+            let reason = await connection.closed()
+            #expect(reason.code == .disconnected)
+            let isConnected = await connection.isConnected
+            #expect(!isConnected)
+            #expect(await failure { _ = try await connection.read(AttributeHandle(3)) }?.code == .disconnected)
+        }
+        return Outcome(packets: packets, error: error)
+    }
+
+    private static func perform(_ work: Work, on connection: Connection, _ server: SimulatedGATTServer, _ story: Story)
+        async throws
+    {
+        func handle(_ uuid: BluetoothUUID) throws -> AttributeHandle {
+            try #require(server.handle(of: uuid, in: service))
+        }
+        switch work {
+        case .connect: break
+        case .discover:
+            let services = try await connection.discover()
+            #expect(services.count == 2)
+        case .read:
+            let value = try await connection.read(try handle(0xFFF1))
+            #expect(value == long)
+        case .write:
+            try await connection.write([UInt8](long.reversed()), to: try handle(0xFFF1))
+        case .commands:
+            for number in 0..<60 as Range<UInt8> {
+                try await connection.writeCommand([number], to: try handle(0xFFF2))
+            }
+            // So that the link has carried them.
+            _ = try await connection.read(try handle(0xFFF1))
+        case .notifications, .indications:
+            try await subscribe(work == .notifications ? .notification : .indication, on: connection, server, story)
+        }
+    }
+
+    private static func subscribe(
+        _ kind: SubscriptionKind, on connection: Connection, _ server: SimulatedGATTServer, _ story: Story
+    ) async throws {
+        let value = try #require(server.handle(of: 0xFFF3, in: service))
+        let characteristic = RemoteCharacteristic(
+            uuid: 0xFFF3, properties: [.notify, .indicate], declarationHandle: AttributeHandle(value.rawValue - 1),
+            valueHandle: value, endHandle: AttributeHandle(value.rawValue + 1),
+            descriptors: [
+                RemoteDescriptor(
+                    uuid: .clientCharacteristicConfiguration, handle: AttributeHandle(value.rawValue + 1))
+            ])
+        let values = try await connection.subscribe(to: characteristic, kind: kind)
+        let sender = story.begin {
+            for number in 1...5 as ClosedRange<UInt8> {
+                if kind == .notification {
+                    await server.notify([number], of: value)
+                } else {
+                    await server.indicate([number], of: value)
+                }
+            }
+        }
+        defer { sender.cancel() }
+        var expected: UInt8 = 1
+        for try await value in values {
+            #expect(value == [expected])
+            expected += 1
+            if expected == 6 { return }
+        }
+        Issue.record("a stream that was not left ended without an error")
+    }
+
+    /// A machine on which all is well again connects and reads.
+    private static func again(_ story: Story, _ peripheral: SimulatedPeripheral) async throws {
+        if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }
+        let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+        let value = try await adapter.withConnection(
+            to: peripheral.address, options: ConnectionOptions(timeout: .seconds(60))
+        ) { connection in
+            let services = try await connection.discover()
+            let characteristic = try #require(services.first(where: { $0.uuid == 0x180F })?.characteristics.first)
+            return try await connection.read(characteristic)
+        }
+        #expect(value == [9])
+    }
+}
+
+/// What must not remain.
+final class Remains: Sendable {
+
+    private let objects = Mutex<[@Sendable () -> Bool]>([])
+
+    func keep<Object: AnyObject & Sendable>(_ object: Object) {
+        let isAlive: @Sendable () -> Bool = { [weak object] in object != nil }
+        objects.withLock { $0.append(isAlive) }
+    }
+
+    var isEmpty: Bool { objects.withLock { $0 }.allSatisfy { !$0() } }
+}

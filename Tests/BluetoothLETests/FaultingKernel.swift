@@ -1,0 +1,99 @@
+import SimulatedKernel
+import Synchronization
+
+@testable import BluetoothLE
+
+/// A kernel that has something happen when the link has carried a certain number of packets, in either direction.
+final class FaultingKernel: BluetoothKernel {
+    private struct State {
+        var count = 0
+        var index: Int?
+        var fault: (@Sendable () -> Void)?
+    }
+
+    private let base: SimulatedKernel
+    private let state = Mutex(State())
+
+    init(_ base: SimulatedKernel) {
+        self.base = base
+    }
+
+    /// How many packets there were since ``arm(at:_:)``.
+    var count: Int { state.withLock { $0.count } }
+
+    /// Counts anew, and calls `fault` just before the packet with this index, from zero, is handed over.
+    func arm(at index: Int?, _ fault: @escaping @Sendable () -> Void) {
+        state.withLock { $0 = State(index: index, fault: fault) }
+    }
+
+    fileprivate func willPass() {
+        let fault = state.withLock { state -> (@Sendable () -> Void)? in
+            defer { state.count += 1 }
+            guard state.count == state.index else { return nil }
+            defer { state.fault = nil }
+            return state.fault
+        }
+        fault?()
+    }
+
+    var loop: EventLoop { base.loop }
+    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func environment() -> HostEnvironment { base.environment() }
+
+    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openManagement(handler)
+    }
+
+    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        try base.openHCI(adapter: adapter, handler)
+    }
+
+    func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        CountedSocket(
+            try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler), self)
+    }
+
+    func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+    }
+}
+
+/// A socket whose packets are counted.
+private final class CountedSocket: L2CAPSocket {
+    private let base: any L2CAPSocket
+    private let kernel: FaultingKernel
+
+    init(_ base: any L2CAPSocket, _ kernel: FaultingKernel) {
+        self.base = base
+        self.kernel = kernel
+    }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        kernel.willPass()
+        return base.send(packet)
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+        base.receive { packet in
+            kernel.willPass()
+            body(packet)
+        }
+    }
+
+    var peer: BluetoothAddress { base.peer }
+    func notifyWhenWritable() { base.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { base.setReading(isOn) }
+    func close() { base.close() }
+    func connectionHandle() throws(KernelError) -> UInt16 { try base.connectionHandle() }
+    func security() throws(KernelError) -> LinkSecurity { try base.security() }
+    func raiseSecurity(to level: SecurityLevel) throws(KernelError) { try base.raiseSecurity(to: level) }
+    func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) {
+        try base.maximumTransmissionUnits()
+    }
+}
