@@ -45,8 +45,7 @@ struct Scanning {
         case enable
         /// To have the kernel forget that somebody was scanning actively.
         ///
-        /// Since Linux 6.6 it takes an active scan for a discovery and makes no connection while it thinks one is
-        /// going on; that the scan was ended by the same raw command does not change its mind.
+        /// Linux 6.12 takes an active scan for a discovery and makes no connection while it thinks one is going on; that the scan was ended by the same raw command does not change its mind.
         case endDiscovery
     }
 

@@ -66,7 +66,7 @@ extension BluetoothError {
 
     static let powerRemedy = "Turn it on: sudo btmgmt power on   (or ask this program to power it on)"
     static let daemonRemedy =
-        "If it is BlueZ's daemon, stop it for now: sudo systemctl stop bluetooth   (or disconnect the device in bluetoothctl)"
+        "Stop BlueZ's daemon for now: sudo systemctl stop bluetooth   (or disconnect the device in bluetoothctl)"
     static let outOfReachRemedy =
         "Is it switched on, in reach, and not connected to something else? A random address needs its kind: --address-type random"
 
