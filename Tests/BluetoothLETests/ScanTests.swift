@@ -127,6 +127,20 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         }
     }
 
+    @Test(arguments: [HCIFamily.legacy, .extended])
+    func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily) async throws {
+        try await Story.run([family.controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let stream = try await adapter.scan(ScanOptions(duplicates: .keep))
+            let other = try await Adapter.open(on: story.kernel)
+            let connection = try await other.connect(to: peripheral.address)
+            try await story.settle { story.kernel.isScanning() && story.kernel.isScanningActively() }
+            await connection.disconnect()
+            withExtendedLifetime(stream) {}
+        }
+    }
+
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheScanWithTheReason(_ ending: Ending) async throws {
         try await Story.run { story in
             SimulatedPeripheral(on: story.radio)

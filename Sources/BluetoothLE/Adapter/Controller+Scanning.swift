@@ -47,6 +47,11 @@ extension Controller {
         takeScanSteps()
     }
 
+    /// Goes on with the scans after another program has made a connection. For our own they are suspended.
+    func scannerWasUsed() {
+        if scanning.scannerWasUsed() { takeScanSteps() }
+    }
+
     /// Waits until the controller does what everybody together wants.
     private func bringInLine(
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)

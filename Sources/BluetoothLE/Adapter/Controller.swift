@@ -159,6 +159,7 @@ actor Controller: LoopActor {
                 receiveAnswer(event.opcode, try HCIReturnParameters(decoding: event))
             case .commandStatus(let event): receiveAnswer(event.opcode, .status(event.status))
             case .leMeta(.advertisingReports(let reports)): receive(reports)
+            case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete): scannerWasUsed()
             default: break
             }
         } catch {

@@ -110,6 +110,14 @@ struct Scanning {
     /// Whether a step is under way.
     var isBusy: Bool { stepInFlight != nil }
 
+    /// Takes note that somebody's connection has come about, for which the kernel switches off whatever scan is on and
+    /// leaves it so; says whether there is something to do about it.
+    mutating func scannerWasUsed() -> Bool {
+        guard case .on(.some) = state, stepInFlight == nil else { return false }
+        state = .on(nil)
+        return true
+    }
+
     /// Takes note that the step in flight succeeded; `family` is what reading the commands brought.
     mutating func succeed(_ family: HCICommandFamily? = nil) {
         defer { stepInFlight = nil }
