@@ -32,8 +32,6 @@ let package = Package(
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "SimulatedKernel", targets: ["SimulatedKernel"]),
         .library(name: "SimulatedLINBLE", targets: ["SimulatedLINBLE"]),
-        .executable(name: "ble", targets: ["ble"]),
-        .executable(name: "linble", targets: ["linble"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
