@@ -1,11 +1,12 @@
 """A made-up radio band: N virtual controllers for this kernel (/dev/vhci) and made-up devices, all within one process.
 
-  radio [-n N] [--profile legacy|extended] [--dual-mode] [--ready FILE] [--control SOCKET] [--seed S] [--verbose] [DEVICE...]
+  radio [-n N] [--profile legacy|extended] [--dual-mode] [--no-address] [--ready FILE] [--control SOCKET] [--seed S] [--verbose] [DEVICE...]
 
 Each kernel controller shows up as hciK, with address 00:AA:01:00:00:01 and on.
   --profile extended   (default) a 5.x chip, with which Linux uses the extended commands
   --profile legacy     a 4.2 chip
   --dual-mode          a chip that also does BR/EDR, as most dongles: Linux brings it up with LE off
+  --no-address         a chip without a public address: Linux does not power it on before it has a static one
 
 DEVICE is  KIND[:option=value,...]  with KIND one of
   linble    a LINBLE (LINBLE-Z1) whose host controller answers the sample command protocol; split=1 cuts its replies at random
@@ -62,7 +63,7 @@ class Rig:
         self.plugged += 1
         transport = await open_file_transport('/dev/vhci')
         chip = Chip('hci', self.args.profile, dual_mode=self.args.dual_mode, link=self.band, host_source=transport.source,
-                    host_sink=transport.sink, public_address=f'00:AA:01:00:00:{self.plugged:02X}')
+                    host_sink=transport.sink, public_address=f'00:AA:01:00:00:{self.plugged:02X}' if not self.args.no_address else '00:00:00:00:00:00')
         number = asyncio.get_running_loop().create_future()
 
         def received(data):
@@ -142,6 +143,7 @@ async def main():
     parser.add_argument('-n', type=int, default=1)
     parser.add_argument('--profile', choices=['legacy', 'extended'], default='extended')
     parser.add_argument('--dual-mode', action='store_true')
+    parser.add_argument('--no-address', action='store_true')
     parser.add_argument('--ready')
     parser.add_argument('--control')
     parser.add_argument('--seed', type=int, default=1)

@@ -24,4 +24,6 @@ for profile in ('extended', 'legacy'):
 with Radio('linble', dual_mode=True):
     tell('a dual-mode chip comes up with LE off', comes_up_with_le_off)
     tell('with a dual-mode chip', exchange)
+with Radio('linble', has_address=False):
+    tell('with a chip that has no address', exchange)
 the_end()

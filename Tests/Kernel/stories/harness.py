@@ -114,13 +114,14 @@ class Band:
 class Radio(Band):
     """radio/, on the air, its controllers down. `address` has where each device is, `ask` talks to the control socket."""
 
-    def __init__(self, *devices, n=1, profile='extended', dual_mode=False):
+    def __init__(self, *devices, n=1, profile='extended', dual_mode=False, has_address=True):
         ready, control = os.path.join(FOLDER, 'ready'), os.path.join(FOLDER, 'control')
         for left in (ready, control):
             if os.path.exists(left):
                 os.unlink(left)
         options = ['-n', str(n), '--profile', profile, '--ready', ready, '--control', control]
-        super().__init__([RADIO, *options, *(['--dual-mode'] if dual_mode else []), *devices], n)
+        super().__init__([RADIO, *options, *(['--dual-mode'] if dual_mode else []),
+                          *([] if has_address else ['--no-address']), *devices], n)
         until(lambda: self.alive() and os.path.exists(ready), 60, 'the band on the air')
         self.address = {words[0]: words[1] for words in map(str.split, open(ready))}
         self.socket = socket.socket(socket.AF_UNIX)
