@@ -57,10 +57,15 @@ actor ManagementClient: LoopActor {
         completion: @escaping @Sendable (Answer) -> Void
     ) {
         if let end { return completion(.failure(end)) }
+        let operation = Self.operation(command, index)
         do {
-            try open(Self.operation(command, index))
+            try open(operation)
         } catch {
             return completion(.failure(error))
+        }
+        guard requests.count < 64 else {
+            return completion(
+                .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
         }
         requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
         sendWaiting()
