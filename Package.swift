@@ -29,6 +29,7 @@ let package = Package(
     name: "swift-bluetooth-le",
     products: [
         .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
+        .library(name: "BluetoothSecurity", targets: ["BluetoothSecurity"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "SimulatedKernel", targets: ["SimulatedKernel"]),
         .library(name: "SimulatedLINBLE", targets: ["SimulatedLINBLE"]),
@@ -36,6 +37,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
     ],
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.
@@ -45,6 +47,7 @@ let package = Package(
         floor("HCI", on: ["BluetoothPrimitives"]),
         floor("Advertising", on: ["BluetoothPrimitives"]),
         floor("Management", on: ["BluetoothPrimitives"]),
+        floor("Capture", on: ["BluetoothPrimitives", "HCI", "Management"]),
 
         // The seam, and the two kernels below it.
         floor("BluetoothKernel", on: ["BluetoothPrimitives"]),
@@ -52,14 +55,23 @@ let package = Package(
         floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "CBluetoothSockets"]),
         floor(
             "SimulatedKernel",
-            on: ["BluetoothKernel", "BluetoothPrimitives", "ATT", "GATT", "HCI", "Advertising", "Management"]),
+            on: [
+                "BluetoothKernel", "BluetoothPrimitives", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
+            ]),
 
         // What programs import.
         floor(
             "BluetoothLE",
             on: [
                 "BluetoothKernel", "BluetoothPrimitives", "LinuxKernel", "ATT", "GATT", "HCI", "Advertising",
-                "Management", log,
+                "Management", "Capture", log,
+            ]),
+        // The only floor that handles secrets, so that only those who need it link what it takes.
+        floor(
+            "BluetoothSecurity",
+            on: [
+                "BluetoothLE", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
             ]),
         floor("LINBLE", on: ["BluetoothLE"]),
         floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
@@ -82,13 +94,20 @@ let package = Package(
         tests(of: "HCI"),
         tests(of: "Advertising"),
         tests(of: "Management"),
+        tests(of: "Capture", with: ["HCI", "Management", "BluetoothPrimitives"]),
         tests(of: "BluetoothKernel"),
         tests(of: "LinuxKernel"),
         tests(of: "SimulatedKernel"),
         tests(of: "BluetoothLE", with: ["SimulatedKernel"]),
+        tests(of: "BluetoothSecurity", with: ["BluetoothLE"]),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         tests(of: "ExampleSupport"),
+        .testTarget(
+            name: "ProgramTests", dependencies: ["ble", "linble"], path: "Tests/ProgramTests",
+            exclude: ["explore.txt"], swiftSettings: settings),
         tests(
-            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management"], path: "Tests/Conformance"),
+            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management", "Capture"],
+            path: "Tests/Conformance"),
+        tests(of: "Peers", with: ["BluetoothLE", "LinuxKernel"], path: "Tests/Peers"),
     ]
 )

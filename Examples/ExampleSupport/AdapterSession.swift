@@ -8,12 +8,37 @@ extension CommonOptions {
         _ console: Console, _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
         let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
-        let adapter = try await Adapter.open(
-            selector, power: powerOn ? .powerOn : .leave, on: makeKernel(), log: log)
+        let kernel = makeKernel()
+        let trace = await openTrace(console, on: kernel)
         let result: Result<Value, any Error>
-        do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
-        await adapter.close()
+        do {
+            let adapter = try await Adapter.open(
+                selector, power: powerOn ? .powerOn : .leave, on: kernel, log: log, trace: trace)
+            do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
+            await adapter.close()
+        } catch {
+            result = .failure(error)
+        }
+        // In a task of its own, which Ctrl-C does not cancel: the file is to be complete.
+        if let trace { await Task { await trace.close() }.value }
         return try result.get()
+    }
+
+    /// The trace that --trace asks for. A file that cannot be written is told, and the program goes on without.
+    private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async -> PacketTrace? {
+        guard let path = trace else { return nil }
+        do {
+            let trace = try await PacketTrace.open(path, on: kernel, log: log)
+            switch trace.source {
+            case .monitor: console.detail("recording all packets of all adapters in \(path)")
+            case .synthesised:
+                console.detail("recording this program's own packets in \(path); all need CAP_NET_RAW")
+            }
+            return trace
+        } catch {
+            console.message("\(error)")
+            return nil
+        }
     }
 
     /// What the library tells on standard error: oddities with -v, every packet with -vv.

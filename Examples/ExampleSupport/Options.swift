@@ -63,6 +63,13 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "No colours. They are also off with NO_COLOR, TERM=dumb, and where the output is no terminal.")
     public var noColor = false
 
+    /// Where packets are recorded.
+    @Option(
+        help: ArgumentHelp(
+            "Record all packets in a file for Wireshark and btmon: those of all adapters with CAP_NET_RAW, else this program's own.",
+            valueName: "file"))
+    public var trace: String?
+
     /// How often -v was given.
     @Flag(name: [.short, .long], help: "Tell what happens; twice: in detail.")
     public var verbose: Int

@@ -52,6 +52,37 @@ public struct Table: Sendable {
     }
 }
 
+/// Something with what belongs to it, to be drawn as a tree.
+public struct Tree<Content> {
+    private let content: Content
+    private var branches: [Tree] = []
+
+    /// Something to which nothing belongs yet.
+    public init(_ content: Content, _ branches: [Tree] = []) {
+        self.content = content
+        self.branches = branches
+    }
+
+    /// Adds what belongs to it.
+    public mutating func add(_ branch: Tree) {
+        branches.append(branch)
+    }
+
+    /// What is in the tree from the top, each with the lines that lead to it.
+    public var rows: [(branches: String, content: Content)] {
+        var rows = [("", content)]
+        for (index, branch) in branches.enumerated() {
+            let isLast = index == branches.count - 1
+            for (row, line) in branch.rows.enumerated() {
+                rows.append(((row == 0 ? isLast ? "└─ " : "├─ " : isLast ? "   " : "│  ") + line.0, line.1))
+            }
+        }
+        return rows
+    }
+}
+
+extension Tree: Sendable where Content: Sendable {}
+
 /// How far something has come, drawn on standard error where that is a terminal.
 public final class ProgressBar {
     private let label: String

@@ -4,7 +4,7 @@ import SimulatedKernel
 import SimulatedLINBLE
 
 /// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
-/// microcontroller of the vendor's samples behind it, one that echoes, and some beacons.
+/// microcontroller of the vendor's samples behind it, one that echoes, a heart rate sensor, and some beacons.
 enum SimulatedWorld {
     static func makeKernel() -> any BluetoothKernel {
         let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
@@ -18,6 +18,7 @@ enum SimulatedWorld {
             .init(
                 name: "LINBLE-ECHO", address: BluetoothAddress(0xC098_E512_3457, kind: .random), wiring: .loopback,
                 signalStrength: -63))
+        SimulatedSensor.put(on: radio)
         for (index, field) in beacons.enumerated() {
             var data = AdvertisementDataBuilder()
             // Each of them fits into a legacy advertisement with its flags.

@@ -1,16 +1,20 @@
 import ArgumentParser
 import ExampleSupport
 
-/// Looks at Bluetooth LE: what is in the air, and whether this machine can use it.
+/// Looks at Bluetooth LE: what is in the air, what devices have, and whether this machine can use it.
 @main struct BleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ble", abstract: "Look at Bluetooth LE: what is in the air, and whether this machine can use it.",
+        commandName: "ble",
+        abstract: "Look at Bluetooth LE: what is in the air, what devices have, and whether this machine can use it.",
         discussion: """
             No daemon is needed; scanning powers the adapter on when it is off (--no-power-on leaves it).
 
             \(ExitStatus.help)
             """,
-        subcommands: [ScanCommand.self, DoctorCommand.self])
+        subcommands: [
+            ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
+            RSSICommand.self, ParametersCommand.self, AdaptersCommand.self, DoctorCommand.self,
+        ])
 
     // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.
     @OptionGroup var common: CommonOptions

@@ -7,7 +7,8 @@ struct ScanCommand: AsyncParsableCommand {
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
             Listens for --timeout seconds (10) and prints a table, which is kept up to date meanwhile on a terminal. \
-            With --json every report is printed as it arrives. --name and --address filter.
+            With --json every report that says something new is printed as it arrives. A device is shown when it passes \
+            all filters that are given; of several --service, --solicited or --manufacturer one is enough.
             """)
 
     @OptionGroup var common: CommonOptions
@@ -18,8 +19,30 @@ struct ScanCommand: AsyncParsableCommand {
     @Flag(help: "Only listen; do not ask devices for their scan response, where names often are.")
     var passive = false
 
+    @Flag(help: "Listen for long range (LE Coded) as well, where the adapter has it.")
+    var coded = false
+
+    @Flag(help: "Show each device once: no signal picture, no interval.")
+    var once = false
+
     @Flag(help: "With --json: print every report, not only those that say something new.")
     var duplicates = false
+
+    @Option(help: ArgumentHelp("Only devices that name this service, such as 180D.", valueName: "uuid"))
+    var service: [String] = []
+
+    @Option(help: ArgumentHelp("Only devices that look for this service in others.", valueName: "uuid"))
+    var solicited: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Only devices with this in their name, in capitals or small letters.", valueName: "text"))
+    var nameContains: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only devices with data of this company, and with this beginning, such as 004C or 004C:0215.",
+            valueName: "company[:bytes]"))
+    var manufacturer: [String] = []
 
     @Option(help: ArgumentHelp("Only what is at least so strong, such as -80.", valueName: "dBm"))
     var rssi: Int?
@@ -27,12 +50,46 @@ struct ScanCommand: AsyncParsableCommand {
     @Flag(help: "With --json: print the bytes as well.")
     var raw = false
 
+    func validate() throws {
+        for text in service + solicited where BluetoothUUID(text) == nil {
+            throw ValidationError("'\(text)' is no UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
+        }
+        for text in manufacturer where Self.manufacturer(text) == nil {
+            throw ValidationError(
+                "--manufacturer takes a company's four digits, such as 004C or 004C:0215, not '\(text)'.")
+        }
+    }
+
+    private static func manufacturer(_ text: String) -> ScanFilter? {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, first.utf8.count <= 4, let company = UInt16(first, radix: 16) else { return nil }
+        guard parts.count > 1 else { return .manufacturer(CompanyIdentifier(company)) }
+        return [UInt8](hexadecimal: parts[1]).map { .manufacturer(CompanyIdentifier(company), data: $0) }
+    }
+
+    /// All that was asked for.
+    private var filter: ScanFilter {
+        var filters: [ScanFilter] = []
+        if let name = common.name { filters.append(.name(name)) }
+        if let nameContains { filters.append(.nameContaining(nameContains, ignoringCase: true)) }
+        if let address = common.address.flatMap({ BluetoothAddress($0) }) {
+            filters.append(.address(address, anyKind: true))
+        }
+        if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }
+        if !service.isEmpty { filters.append(.services(service.compactMap { BluetoothUUID($0) })) }
+        if !solicited.isEmpty {
+            filters.append(.any(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
+        }
+        if !manufacturer.isEmpty { filters.append(.any(manufacturer.compactMap(Self.manufacturer))) }
+        if let rssi { filters.append(.rssi(atLeast: rssi)) }
+        return .every(filters)
+    }
+
     func run() async throws {
-        let filter = Filter(name: common.name, address: common.address, kind: common.addressType.kind, rssi: rssi)
         let limit = watch ? nil : common.timeout(or: .seconds(10))
-        var options = ScanOptions(isActive: !passive)
+        var options = ScanOptions(filter: filter, isActive: !passive, coded: coded)
         // The table counts reports; the lines are only worth printing when something is new.
-        options.duplicates = common.json && !duplicates ? .merge : .keep
+        options.duplicates = once ? .once : common.json && !duplicates ? .merge : .all
         let (common, raw, scanOptions) = (common, raw, options)
         try await common.run("ble scan") { console in
             try await common.withAdapter(console) { adapter in
@@ -41,9 +98,7 @@ struct ScanCommand: AsyncParsableCommand {
                 let display = Display(console, raw: raw)
                 _ = try await withTimeLimit(limit) {
                     do throws(BluetoothError) {
-                        for try await advertisement in scan where filter.matches(advertisement) {
-                            await display.add(advertisement)
-                        }
+                        for try await advertisement in scan { await display.add(advertisement) }
                     } catch {
                         // The time limit ends the loop by cancelling it.
                         guard error.code == .cancelled else { throw error }
@@ -55,44 +110,16 @@ struct ScanCommand: AsyncParsableCommand {
     }
 }
 
-/// Which advertisements are shown.
-private struct Filter: Sendable {
-    var name: String?
-    var address: String?
-    var kind: BluetoothAddress.Kind?
-    var rssi: Int?
-
-    func matches(_ advertisement: Advertisement) -> Bool {
-        if let name, advertisement.data.localName != name { return false }
-        if let address, advertisement.address?.value != BluetoothAddress(address)?.value { return false }
-        if let kind, advertisement.address?.kind != kind { return false }
-        if let rssi, advertisement.rssi.map({ $0 < rssi }) ?? true { return false }
-        return true
-    }
-}
-
 /// The devices heard so far, as a table that is redrawn, or each report as a line of JSON.
 private actor Display {
-    /// What is known of one device.
-    private struct Device {
-        var latest: Advertisement
-        /// The advertisements without the scan responses, for the time between them.
-        var first: KernelInstant?
-        var last: KernelInstant?
-        var count = 0
-        /// The last strengths, for a picture of them.
-        var strengths: [Double] = []
-    }
-
     private let console: Console
     private let raw: Bool
     private let start = ContinuousClock.now
-    private var devices: [BluetoothAddress: Device] = [:]
+    /// Addresses that change would otherwise fill the memory.
+    private var devices = DeviceTable(capacity: 2000)
     private var reportCount = 0
     private var drawnLines = 0
     private var lastDrawing: ContinuousClock.Instant?
-    /// How many devices are kept; addresses that change would otherwise fill the memory.
-    private static let capacity = 2000
 
     init(_ console: Console, raw: Bool) {
         self.console = console
@@ -105,18 +132,7 @@ private actor Display {
             console.result(fields(of: advertisement, raw: raw))
             return
         }
-        // What is anonymous cannot be told apart and stands in one row.
-        let key = advertisement.address ?? .zero
-        if devices[key] == nil, devices.count >= Self.capacity { return }
-        var device = devices[key] ?? Device(latest: advertisement)
-        device.latest = advertisement
-        if !advertisement.isScanResponse {
-            device.first = device.first ?? advertisement.time
-            device.last = advertisement.time
-            device.count += 1
-        }
-        if let rssi = advertisement.rssi { device.strengths = (device.strengths + [Double(rssi)]).suffix(8) }
-        devices[key] = device
+        devices.record(advertisement)
         redraw()
     }
 
@@ -151,25 +167,22 @@ private actor Display {
             ("ADDRESS", .left), ("TYPE", .left), ("RSSI", .right), ("", .left), ("ADV", .right), ("NAME", .left),
             ("SERVICES / DATA", .left),
         ])
-        let sorted = devices.sorted { left, right in
-            (left.value.latest.rssi ?? .min, right.key) > (right.value.latest.rssi ?? .min, left.key)
+        let sorted = devices.all.sorted { left, right in
+            let (own, other) = (left.latest, right.latest)
+            return (own.rssi ?? .min, other.address ?? .zero) > (other.rssi ?? .min, own.address ?? .zero)
         }
-        for device in sorted.map(\.value) {
+        for device in sorted {
             let latest = device.latest
+            let interval = device.history.advertisingInterval.map {
+                "\(Int(($0 / .milliseconds(1)).rounded()))ms"
+            }
             table.add([
                 latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
-                latest.rssi.map { "\($0)" } ?? "", sparkline(device.strengths), interval(of: device),
-                printable(latest.data.localName ?? ""), contents(of: latest.data),
+                latest.rssi.map { "\($0)" } ?? "", sparkline(device.history.rssi.suffix(8).map(Double.init)),
+                interval ?? "", printable(latest.data.localName ?? ""), contents(of: latest.data),
             ])
         }
         return table.lines
-    }
-
-    /// The mean time between two advertisements.
-    private func interval(of device: Device) -> String {
-        guard let first = device.first, let last = device.last, device.count > 1 else { return "" }
-        let milliseconds = first.duration(to: last) / .milliseconds(1) / Double(device.count - 1)
-        return "\(Int(milliseconds.rounded()))ms"
     }
 
     private func contents(of data: AdvertisementData) -> String {

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 ///
 /// An open set: a peer can send any value, and 0x80 to 0x9F mean what the service in question says.
 @frozen
-public struct ATTErrorCode: RawRepresentable, Hashable, Sendable {
+public struct ATTErrorCode: Error, RawRepresentable, Hashable, Sendable {
     /// The byte on the air.
     public let rawValue: UInt8
 

@@ -159,6 +159,38 @@ extension ADStructures {
         return false
     }
 
+    /// Whether there is data of this company that begins with `prefix`, as far as the bits of `mask` are set; bits
+    /// beyond its end count, and nil is all.
+    public func containsManufacturerData(
+        of company: CompanyIdentifier, startingWith prefix: [UInt8], mask: [UInt8]? = nil
+    ) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard structure.type == .manufacturerSpecificData else { continue }
+            var reader = ByteReader(structure.data)
+            guard let found = try? reader.readUInt16(), found == company.rawValue,
+                reader.remaining >= prefix.count
+            else { continue }
+            let isSame = prefix.indices.allSatisfy { index in
+                let bits = mask.map { index < $0.count ? $0[index] : 0xFF } ?? 0xFF
+                return (try? reader.readUInt8()).map { $0 & bits == prefix[index] & bits } ?? false
+            }
+            if isSame { return true }
+        }
+        return false
+    }
+
+    /// Whether a local name, complete or shortened, has these bytes somewhere in it. With `ignoringCase` the bytes are
+    /// to be in small letters, and the capitals of ASCII count as such.
+    public func localName(contains text: [UInt8], ignoringCase: Bool = false) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            guard structure.type.isLocalName else { continue }
+            if structure.data.text(contains: text, ignoringCase: ignoringCase) { return true }
+        }
+        return false
+    }
+
     /// Whether a local name, complete or shortened, begins with the bytes of `prefix`.
     public func localName(hasPrefix prefix: String) -> Bool {
         var rest = self

@@ -10,11 +10,13 @@ import BluetoothPrimitives
 /// report is news again.
 public struct AdvertisementJoiner: Sendable {
     /// The most devices, or advertising sets of them, that are remembered.
-    public let deviceLimit: Int
+    public private(set) var deviceLimit: Int
     /// How many were forgotten for want of room.
     public private(set) var forgottenCount = 0
 
     private var devices: RecentlyUsed<Device>
+    /// Parts of an earlier one than this are void.
+    private var generation: UInt8 = 0
 
     /// Remembers nothing yet, and later at most `deviceLimit` devices, at least one.
     public init(deviceLimit: Int = 1024) {
@@ -27,22 +29,39 @@ public struct AdvertisementJoiner: Sendable {
 
     /// Takes in one report and returns what is known of its device now, or nil while parts are missing.
     public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
+        receiveAtIndex(report)?.joined
+    }
+
+    /// The same, with the place at which the device is remembered: below ``deviceLimit``, its own until it is forgotten.
+    package mutating func receiveAtIndex(_ report: ReceivedReport) -> (index: Int, joined: JoinedAdvertisement)? {
         let key = Self.key(report.address, report.advertisingSetID)
         let (index, hadToForget) = devices.use(key, orInsert: Device())
         if hadToForget { forgottenCount &+= 1 }
-        guard let joined = devices[index].receive(report) else { return nil }
+        guard let joined = devices[index].receive(report, in: generation) else { return nil }
         // Anonymous reports of one set may come from several devices: they are put together but not remembered.
         if report.address == nil { devices[index] = Device() }
-        return joined
+        return (index, joined)
     }
 
-    /// Forgets everything, as when scanning stops or the adapter was reset: parts that are missing will not come.
+    /// Remembers at most so many devices from now on, if that is more than before.
+    public mutating func raiseDeviceLimit(to limit: Int) {
+        guard limit > deviceLimit else { return }
+        deviceLimit = limit
+        devices.raiseLimit(to: limit)
+    }
+
+    /// Forgets the parts of what is not whole, as when scanning stops: the missing ones will not come.
+    public mutating func removeParts() {
+        generation &+= 1
+    }
+
+    /// Forgets everything.
     public mutating func removeAll() {
         devices = RecentlyUsed(limit: deviceLimit)
     }
 
     /// Address with its kind in the low 49 bits, above them the set; a device cannot give itself another's key.
-    private static func key(_ address: BluetoothAddress?, _ advertisingSetID: UInt8?) -> UInt64 {
+    package static func key(_ address: BluetoothAddress?, _ advertisingSetID: UInt8?) -> UInt64 {
         let set = advertisingSetID.map { UInt64($0) } ?? 0x100
         guard let address else { return 1 << 63 | set << 49 }
         return address.value | UInt64(address.kind.rawValue) << 48 | set << 49
@@ -56,16 +75,20 @@ extension AdvertisementJoiner {
         var scanResponse = Payload()
         var properties: ReceivedReport.Properties?
 
-        mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
+        mutating func receive(_ report: ReceivedReport, in generation: UInt8) -> JoinedAdvertisement? {
             var news: JoinedAdvertisement.News = []
             if !advertising.isKnown, !scanResponse.isKnown { news.insert(.device) }
             if report.properties.contains(.scanResponse) {
-                guard let changed = scanResponse.receive(report.data, report.dataStatus) else { return nil }
+                guard let changed = scanResponse.receive(report.data, report.dataStatus, in: generation) else {
+                    return nil
+                }
                 if changed { news.insert(.scanResponse) }
             } else if report.properties.isSuperset(of: [.directed, .legacy]), advertising.isKnown {
                 // Such a packet has no room for data: it does not take back what others said.
             } else {
-                guard let changed = advertising.receive(report.data, report.dataStatus) else { return nil }
+                guard let changed = advertising.receive(report.data, report.dataStatus, in: generation) else {
+                    return nil
+                }
                 if changed { news.insert(.advertising) }
             }
             let isAdvertising = !report.properties.contains(.scanResponse)
@@ -88,12 +111,20 @@ extension AdvertisementJoiner {
         var isKnown = false
         var isTruncated = false
         private var parts: [UInt8] = []
+        /// When the first part came.
+        private var generation: UInt8 = 0
         private var isWaiting = false
         private var isOverlong = false
 
         /// Takes in a whole payload or a part; returns whether it ended one that differs from the last, nil if it did
         /// not end one.
-        mutating func receive(_ data: RawSpan, _ status: ReceivedReport.DataStatus) -> Bool? {
+        mutating func receive(
+            _ data: RawSpan, _ status: ReceivedReport.DataStatus, in generation: UInt8
+        ) -> Bool? {
+            if isWaiting, generation != self.generation {
+                parts = []
+                (isWaiting, isOverlong) = (false, false)
+            }
             let limit = AdvertisementDataBuilder.extendedCapacity
             guard isWaiting || status == .more || data.byteCount > limit else {
                 return replace(with: data, isTruncated: status == .truncated)
@@ -102,6 +133,7 @@ extension AdvertisementJoiner {
             if fitting < data.byteCount { isOverlong = true }
             parts.append(contentsOf: [UInt8](data.extracting(first: fitting)))
             isWaiting = status == .more
+            self.generation = generation
             guard !isWaiting else { return nil }
             let whole = parts
             let isTruncated = isOverlong || status == .truncated
@@ -111,9 +143,17 @@ extension AdvertisementJoiner {
         }
 
         /// Keeps the memory of a payload that is repeated, which most are.
+        ///
+        /// One whose end was lost says nothing new when all of it is known.
         private mutating func replace(with data: RawSpan, isTruncated: Bool) -> Bool {
-            let isSame = isKnown && isTruncated == self.isTruncated && data.isEqual(to: bytes.span.bytes)
-            guard !isSame else { return false }
+            if isKnown {
+                let known = bytes.span.bytes
+                let isSame = isTruncated == self.isTruncated && data.isEqual(to: known)
+                let isBeginning =
+                    isTruncated && data.byteCount <= known.byteCount
+                    && data.isEqual(to: known.extracting(first: data.byteCount))
+                if isSame || isBeginning { return false }
+            }
             bytes = [UInt8](data)
             self.isTruncated = isTruncated
             isKnown = true

@@ -1,38 +1,50 @@
 /// A bounded dictionary that forgets what was not used for the longest time; every operation takes constant time.
-struct RecentlyUsed<Value: Sendable>: Sendable {
+package struct RecentlyUsed<Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         var key: UInt64
         var value: Value
-        var older: Int
-        var newer: Int
+        var older: Int32
+        var newer: Int32
     }
 
     private static var none: Int { -1 }
 
-    private let limit: Int
+    private var limit: Int
     private var entries: [Entry] = []
-    private var indices: [UInt64: Int] = [:]
+    private var indices: [UInt64: Int32] = [:]
     private var oldest = none
     private var newest = none
 
     /// Holds at most `limit` values, at least one.
-    init(limit: Int) {
-        self.limit = max(1, limit)
+    package init(limit: Int) {
+        self.limit = Self.clamped(limit)
     }
 
-    var count: Int { entries.count }
+    private static func clamped(_ limit: Int) -> Int { min(max(1, limit), Int(Int32.max)) }
 
-    /// The value at an index that ``use(_:orInsert:)`` returned last.
-    subscript(index: Int) -> Value {
+    /// Holds so many from now on, if that is more than before.
+    package mutating func raiseLimit(to limit: Int) {
+        self.limit = max(self.limit, Self.clamped(limit))
+    }
+
+    package var count: Int { entries.count }
+
+    /// Where the value of a key is, without making it the newest.
+    package func index(of key: UInt64) -> Int? { indices[key].map { Int($0) } }
+
+    /// The value at an index that ``use(_:orInsert:)`` returned; it moves only when its key is forgotten.
+    package subscript(index: Int) -> Value {
         get { entries[index].value }
         _modify { yield &entries[index].value }
     }
 
     /// Makes the value of `key` the newest, inserting one if there is none, and says where it is and whether the
     /// oldest had to go for it.
-    mutating func use(_ key: UInt64, orInsert value: @autoclosure () -> Value) -> (index: Int, hadToForget: Bool) {
+    package mutating func use(_ key: UInt64, orInsert value: @autoclosure () -> Value) -> (
+        index: Int, hadToForget: Bool
+    ) {
         if newest != Self.none, entries[newest].key == key { return (newest, false) }
-        if let index = indices[key] {
+        if let index = indices[key].map({ Int($0) }) {
             unlink(index)
             linkAsNewest(index)
             return (index, false)
@@ -47,23 +59,35 @@ struct RecentlyUsed<Value: Sendable>: Sendable {
             entries[index].value = value()
         } else {
             index = entries.count
-            entries.append(Entry(key: key, value: value(), older: Self.none, newer: Self.none))
+            entries.append(Entry(key: key, value: value(), older: -1, newer: -1))
         }
-        indices[key] = index
+        indices[key] = Int32(truncatingIfNeeded: index)
         linkAsNewest(index)
         return (index, isFull)
     }
 
     private mutating func unlink(_ index: Int) {
-        let (older, newer) = (entries[index].older, entries[index].newer)
-        if older == Self.none { oldest = newer } else { entries[older].newer = newer }
-        if newer == Self.none { newest = older } else { entries[newer].older = older }
+        let (older, newer) = (Int(entries[index].older), Int(entries[index].newer))
+        if older == Self.none { oldest = newer } else { entries[older].newer = Int32(truncatingIfNeeded: newer) }
+        if newer == Self.none { newest = older } else { entries[newer].older = Int32(truncatingIfNeeded: older) }
     }
 
     private mutating func linkAsNewest(_ index: Int) {
-        entries[index].older = newest
-        entries[index].newer = Self.none
-        if newest == Self.none { oldest = index } else { entries[newest].newer = index }
+        entries[index].older = Int32(truncatingIfNeeded: newest)
+        entries[index].newer = -1
+        if newest == Self.none { oldest = index } else { entries[newest].newer = Int32(truncatingIfNeeded: index) }
         newest = index
+    }
+
+    /// Every key's value, the one used last first.
+    package var values: [Value] {
+        var all: [Value] = []
+        all.reserveCapacity(entries.count)
+        var index = newest
+        while index != Self.none {
+            all.append(entries[index].value)
+            index = Int(entries[index].older)
+        }
+        return all
     }
 }

@@ -17,6 +17,20 @@ extension RawSpan {
         return prefixOnly || reader.offset == count
     }
 
+    /// Whether these bytes of text, up to a zero, have those of `text` somewhere in them.
+    func text(contains text: [UInt8], ignoringCase: Bool) -> Bool {
+        let count = textByteCount
+        guard text.count <= count else { return false }
+        return withUnsafeBytes { bytes in
+            (0...(count - text.count)).contains { start in
+                text.indices.allSatisfy { index in
+                    let byte = bytes[start + index]
+                    return (ignoringCase && 0x41...0x5A ~= byte ? byte | 0x20 : byte) == text[index]
+                }
+            }
+        }
+    }
+
     /// The text up to a zero, as far as it is UTF-8; `fault` says where it stops being so, or what follows the zeros.
     func text(fault: inout ADFault?) -> String {
         let count = textByteCount

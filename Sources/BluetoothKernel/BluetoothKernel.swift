@@ -33,11 +33,27 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// What around the sockets decides whether Bluetooth can be used here: privileges, radio switches, other programs.
     func environment() -> HostEnvironment
 
+    /// The radio switches of all Bluetooth adapters, as ``environment()`` tells them among much else. Needs no privilege.
+    func radioSwitches() -> [HostEnvironment.RadioSwitch]
+
+    /// Has `handler` called, on ``loop``, whenever a radio switch may have changed, for as long as the watch is kept.
+    ///
+    /// The management socket tells when a switch turns an adapter off, but not when it is given free again. Nil where
+    /// this process cannot know.
+    func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)?
+
     /// Opens the management socket (`HCI_CHANNEL_CONTROL`). Opening needs no privilege; most commands need CAP_NET_ADMIN.
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket
 
     /// Opens a raw HCI socket of an adapter (`HCI_CHANNEL_RAW`). LE commands and events need CAP_NET_RAW.
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket
+
+    /// Opens the monitor (`HCI_CHANNEL_MONITOR`), which tells everything that all adapters and their users exchange from
+    /// now on, after what adapters there are. Needs CAP_NET_RAW.
+    ///
+    /// Each packet is kind, adapter and length in two bytes each, then what was exchanged. Nothing can be sent. What its
+    /// user does not take in time is lost without a trace.
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket
 
     /// Begins to connect an L2CAP channel.
     ///

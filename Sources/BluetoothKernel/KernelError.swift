@@ -26,6 +26,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let noSuchDevice = ErrorNumber(rawValue: 19)
     /// EINVAL.
     public static let invalidArgument = ErrorNumber(rawValue: 22)
+    /// ENOSPC: the disk is full.
+    public static let noSpace = ErrorNumber(rawValue: 28)
     /// EPIPE: the adapter under a socket is gone.
     public static let brokenPipe = ErrorNumber(rawValue: 32)
     /// ENOSYS: how the kernel reports a link-layer reason it has no number for.
@@ -38,6 +40,10 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let operationNotSupported = ErrorNumber(rawValue: 95)
     /// EAFNOSUPPORT: the kernel has no Bluetooth.
     public static let addressFamilyNotSupported = ErrorNumber(rawValue: 97)
+    /// ENOPROTOOPT: the kernel does not know the socket option.
+    public static let protocolOptionNotAvailable = ErrorNumber(rawValue: 92)
+    /// EADDRINUSE: somebody has the address already.
+    public static let addressInUse = ErrorNumber(rawValue: 98)
     /// ENETDOWN: the adapter is powered off.
     public static let networkDown = ErrorNumber(rawValue: 100)
     /// ECONNABORTED: the adapter went down or away.
@@ -63,8 +69,9 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
 
     private static let names: [Int32: String] = [
         1: "EPERM", 5: "EIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY", 19: "ENODEV",
-        22: "EINVAL", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
-        97: "EAFNOSUPPORT", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",
+        2: "ENOENT", 21: "EISDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE",
+        92: "ENOPROTOOPT", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
+        97: "EAFNOSUPPORT", 98: "EADDRINUSE", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",
         110: "ETIMEDOUT", 111: "ECONNREFUSED", 112: "EHOSTDOWN", 113: "EHOSTUNREACH", 114: "EALREADY",
         115: "EINPROGRESS", 132: "ERFKILL",
     ]

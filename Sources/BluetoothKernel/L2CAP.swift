@@ -11,6 +11,16 @@ public enum L2CAPChannel: Hashable, Sendable {
     public static let attribute = L2CAPChannel.fixed(0x0004)
 }
 
+/// How a connection-oriented channel on LE is opened (`BT_MODE`; Core Vol 3 Part A §10.1, §10.2).
+///
+/// Either way the receiver gives out credits, one for each frame, and the sender waits while it has none.
+public enum L2CAPFlowControl: UInt8, Sendable {
+    /// LE Credit Based Flow Control Mode: an MTU of 23 bytes or more, every kernel has it.
+    case leCreditBased = 3
+    /// Enhanced Credit Based Flow Control Mode (`enable_ecred`): an MTU of 64 bytes or more.
+    case enhancedCreditBased = 4
+}
+
 /// How a link is protected (`BT_SECURITY`; Core Vol 3 Part C §10.2.1).
 public enum SecurityLevel: UInt8, Comparable, Sendable {
     /// Not encrypted.
@@ -54,11 +64,13 @@ public struct L2CAPOptions: Hashable, Sendable {
     public var receiveBuffer: Int?
     /// How long the kernel tries to connect (`SO_SNDTIMEO`); its own choice is 40 s.
     public var connectTimeout: Duration?
+    /// How a connection-oriented channel is opened (`BT_MODE`); the kernel's choice is ``L2CAPFlowControl/leCreditBased``.
+    public var flowControl: L2CAPFlowControl?
 
     /// Options that leave every choice to the kernel unless given.
     public init(
         security: SecurityLevel? = nil, receiveMTU: UInt16? = nil, sendMTU: UInt16? = nil, sendBuffer: Int? = nil,
-        receiveBuffer: Int? = nil, connectTimeout: Duration? = nil
+        receiveBuffer: Int? = nil, connectTimeout: Duration? = nil, flowControl: L2CAPFlowControl? = nil
     ) {
         self.security = security
         self.receiveMTU = receiveMTU
@@ -66,6 +78,7 @@ public struct L2CAPOptions: Hashable, Sendable {
         self.sendBuffer = sendBuffer
         self.receiveBuffer = receiveBuffer
         self.connectTimeout = connectTimeout
+        self.flowControl = flowControl
     }
 }
 

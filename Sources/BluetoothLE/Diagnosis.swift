@@ -68,7 +68,7 @@ public struct Diagnosis: Hashable, Sendable {
             diagnosis.findings.append(finding("adapters", error))
         }
         for adapter in diagnosis.adapters {
-            diagnosis.findings.append(contentsOf: adapterFindings(adapter, environment))
+            diagnosis.findings.append(contentsOf: adapterFindings(adapter))
         }
         diagnosis.findings.append(permissionFinding(environment))
         diagnosis.findings.append(daemonFinding(environment))
@@ -90,7 +90,7 @@ public struct Diagnosis: Hashable, Sendable {
         return Finding("kernel", .good, "Linux \(environment.kernelRelease) has Bluetooth sockets")
     }
 
-    private static func adapterFindings(_ adapter: AdapterInformation, _ environment: HostEnvironment) -> [Finding] {
+    private static func adapterFindings(_ adapter: AdapterInformation) -> [Finding] {
         var findings: [Finding] = []
         let facts = "\(adapter.address), Bluetooth \(adapter.versionName), \(adapter.manufacturer)"
         if !adapter.isLowEnergySupported {
@@ -100,18 +100,11 @@ public struct Diagnosis: Hashable, Sendable {
             return findings
         }
         findings.append(Finding(adapter.name, .good, facts))
-        for radioSwitch in environment.radioSwitches where radioSwitch.name == adapter.name {
-            if radioSwitch.isHardBlocked {
-                findings.append(
-                    Finding(
-                        adapter.name, .failure, "blocked by rfkill (hard)",
-                        remedy: "Use the radio switch of the machine, or its firmware settings."))
-            } else if radioSwitch.isSoftBlocked {
-                findings.append(
-                    Finding(
-                        adapter.name, .failure, "blocked by rfkill (soft)", remedy: "Fix: sudo rfkill unblock bluetooth"
-                    ))
-            }
+        if case .blocked(let isHard) = adapter.state {
+            findings.append(
+                Finding(
+                    adapter.name, .failure, "\(adapter.state)",
+                    remedy: isHard ? BluetoothError.hardBlockRemedy : BluetoothError.softBlockRemedy))
         }
         if !adapter.isPowered {
             findings.append(Finding(adapter.name, .warning, "off", remedy: BluetoothError.powerRemedy))

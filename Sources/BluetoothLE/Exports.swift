@@ -5,4 +5,7 @@
 @_exported import BluetoothKernel
 @_exported import BluetoothPrimitives
 @_exported import GATT
+@_exported import struct HCI.HCIStatus
+@_exported import struct HCI.LEPHY
+@_exported import struct HCI.LEPHYSet
 @_exported import Management

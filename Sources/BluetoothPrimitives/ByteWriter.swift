@@ -34,6 +34,13 @@ public struct ByteWriter: Sendable {
         storage.reserveCapacity(min(self.capacity, Self.mostReserved))
     }
 
+    /// Makes an empty buffer that takes up to `limit` bytes and has memory for as many as were ever written: for what
+    /// there are thousands of, most of which write little.
+    public init(growingTo limit: Int) {
+        capacity = max(0, limit)
+        storage = []
+    }
+
     /// What has been written so far.
     @inlinable public var bytes: [UInt8] { storage }
 

@@ -128,8 +128,17 @@ public struct AdvertisingReports: ~Escapable {
             isDirectAddressUnresolved: isDirected && directAddressType == 0xFE, data: try reader.read(count))
     }
 
-    /// How the walk stands.
-    public var description: String { "\(remaining) \(layout) advertising reports" }
+    /// The reports that are left, one after the other.
+    public var description: String {
+        var walk = self
+        var texts: [String] = []
+        do throws(HCIDecodingError) {
+            while let report = try walk.next() { texts.append(report.description) }
+        } catch {
+            texts.append("\(error)")
+        }
+        return texts.joined(separator: "; ")
+    }
 
     /// Appends what is left of the walk: the number of reports and their bytes.
     func write(to writer: inout ByteWriter) throws(BufferFull) {

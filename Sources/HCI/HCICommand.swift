@@ -11,6 +11,8 @@ public enum HCICommand: Hashable, Sendable {
     case setEventMask(HCIEventMask)
     /// Sets the controller back to its initial state (§7.3.2).
     case reset
+    /// Asks for the power a connection's packets are sent with: now, or at most (§7.3.35).
+    case readTransmitPowerLevel(ConnectionHandle, maximum: Bool)
     /// Asks for versions and manufacturer (§7.4.1).
     case readLocalVersionInformation
     /// Asks for the commands the controller has (§7.4.2).
@@ -95,6 +97,7 @@ public enum HCICommand: Hashable, Sendable {
         case .disconnect: return .disconnect
         case .setEventMask: return .setEventMask
         case .reset: return .reset
+        case .readTransmitPowerLevel: return .readTransmitPowerLevel
         case .readLocalVersionInformation: return .readLocalVersionInformation
         case .readLocalSupportedCommands: return .readLocalSupportedCommands
         case .readLocalSupportedFeatures: return .readLocalSupportedFeatures

@@ -13,6 +13,8 @@ extension HCICommand: CustomStringConvertible {
             .readBDADDR, .leReadLocalSupportedFeatures, .leCreateConnectionCancel, .leClearFilterAcceptList,
             .leReadMaximumAdvertisingDataLength, .leReadNumberOfSupportedAdvertisingSets, .leClearAdvertisingSets:
             return ""
+        case .readTransmitPowerLevel(let handle, let maximum):
+            return "handle \(handle), \(maximum ? "maximum" : "current")"
         case .disconnect(let handle, let reason): return "handle \(handle), \(reason)"
         case .setEventMask(let mask): return "0x\(hexadecimal(mask.rawValue, digits: 16))"
         case .leSetEventMask(let mask): return "0x\(hexadecimal(mask.rawValue, digits: 16))"
@@ -68,7 +70,8 @@ extension HCICommand: CustomStringConvertible {
         case .leExtendedCreateConnection(let parameters):
             let target = parameters.usesAcceptList ? "accept list" : "\(parameters.peer)"
             return "\(target), \(parameters.phys)"
-        case .unknown(_, let parameters): return parameters.hexadecimal
+        case .unknown(let opcode, let parameters):
+            return opcode.carriesSecret ? "\(parameters.count) bytes" : parameters.hexadecimal
         default: return ""
         }
     }

@@ -21,6 +21,9 @@ extension HCICommand {
         case .disconnect: self = .disconnect(try reader.readConnectionHandle(), reason: try reader.readStatus())
         case .setEventMask: self = .setEventMask(HCIEventMask(rawValue: try reader.readUInt64()))
         case .reset: self = .reset
+        case .readTransmitPowerLevel:
+            let handle = try reader.readConnectionHandle()
+            self = .readTransmitPowerLevel(handle, maximum: try reader.readBool())
         case .readLocalVersionInformation: self = .readLocalVersionInformation
         case .readLocalSupportedCommands: self = .readLocalSupportedCommands
         case .readLocalSupportedFeatures: self = .readLocalSupportedFeatures
@@ -103,6 +106,9 @@ extension HCICommand {
             try writer.write(handle)
             try writer.write(reason)
         case .setEventMask(let mask): try writer.write(mask.rawValue)
+        case .readTransmitPowerLevel(let handle, let maximum):
+            try writer.write(handle)
+            try writer.write(maximum)
         case .readRSSI(let handle), .leReadRemoteFeatures(let handle), .leReadPHY(let handle): try writer.write(handle)
         case .leSetEventMask(let mask): try writer.write(mask.rawValue)
         case .leSetRandomAddress(let address): try writer.write(address)

@@ -111,7 +111,8 @@ public enum HCIEvent: ~Escapable {
         case .numberOfCompletedPackets(let packets): return "\(code): \(packets.description)"
         case .leMeta(let event): return event.description
         case .deviceEvent(let event): return "\(code): \(event)"
-        case .unknown(_, let parameters): return "\(code): \([UInt8](parameters).hexadecimal)"
+        case .unknown(_, let parameters):
+            return "\(code): \(code.carriesSecret ? "\(parameters.byteCount) bytes" : [UInt8](parameters).hexadecimal)"
         }
     }
 

@@ -91,7 +91,9 @@ public struct HCICommandComplete: ~Escapable {
 
     /// The command and its answer.
     public var description: String {
-        "\(opcode), \(status?.description ?? "no answer"), \([UInt8](returnParameters).hexadecimal)"
+        let answer =
+            opcode.answersWithSecret ? "\(returnParameters.byteCount) bytes" : [UInt8](returnParameters).hexadecimal
+        return "\(opcode), \(status?.description ?? "no answer"), \(answer)"
     }
 }
 

@@ -96,7 +96,9 @@ public enum HCILEMetaEvent: ~Escapable {
         case .phyUpdateComplete(let event): return "\(subevent): \(event)"
         case .scanTimeout: return "\(subevent)"
         case .advertisingSetTerminated(let event): return "\(subevent): \(event)"
-        case .unknown(_, let parameters): return "\(subevent): \([UInt8](parameters).hexadecimal)"
+        case .unknown(_, let parameters):
+            return
+                "\(subevent): \(subevent.carriesSecret ? "\(parameters.byteCount) bytes" : [UInt8](parameters).hexadecimal)"
         }
     }
 

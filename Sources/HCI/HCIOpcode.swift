@@ -41,6 +41,8 @@ public struct HCIOpcode: RawRepresentable, Hashable, Sendable {
     public static let setEventMask = HCIOpcode(rawValue: 0x0C01)
     /// Reset.
     public static let reset = HCIOpcode(rawValue: 0x0C03)
+    /// Read Transmit Power Level (§7.3.35).
+    public static let readTransmitPowerLevel = HCIOpcode(rawValue: 0x0C2D)
 
     // Informational commands.
 
@@ -187,6 +189,7 @@ extension HCIOpcode: CustomStringConvertible {
         case .readRemoteVersionInformation: return "Read Remote Version Information"
         case .setEventMask: return "Set Event Mask"
         case .reset: return "Reset"
+        case .readTransmitPowerLevel: return "Read Transmit Power Level"
         case .readLocalVersionInformation: return "Read Local Version Information"
         case .readLocalSupportedCommands: return "Read Local Supported Commands"
         case .readLocalSupportedFeatures: return "Read Local Supported Features"

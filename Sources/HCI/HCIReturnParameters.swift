@@ -81,6 +81,8 @@ public enum HCIReturnParameters: Hashable, Sendable {
     case address(BluetoothAddress)
     /// Read RSSI: the strength of the connection's signal in dBm, where the controller knows.
     case rssi(ConnectionHandle, Int8?)
+    /// Read Transmit Power Level: what the connection's packets are sent with, in dBm.
+    case transmitPower(ConnectionHandle, Int8)
     /// LE Read Local Supported Features.
     case leFeatures(LEFeatures)
     /// LE Set Data Length: done for this connection.
@@ -117,6 +119,8 @@ public enum HCIReturnParameters: Hashable, Sendable {
         case .readRSSI:
             let handle = try reader.readConnectionHandle()
             self = .rssi(handle, unlessUnavailable(try reader.readInt8()))
+        case .readTransmitPowerLevel:
+            self = .transmitPower(try reader.readConnectionHandle(), try reader.readInt8())
         case .leReadLocalSupportedFeatures: self = .leFeatures(LEFeatures(rawValue: try reader.readUInt64()))
         case .leSetDataLength: self = .dataLengthSet(try reader.readConnectionHandle())
         case .leReadPHY: self = .phys(try LEPHYUpdate(reading: &reader, status: .success))
@@ -141,6 +145,9 @@ public enum HCIReturnParameters: Hashable, Sendable {
         case .rssi(let handle, let rssi):
             try writer.write(handle)
             try writer.write(rssi ?? powerUnavailable)
+        case .transmitPower(let handle, let power):
+            try writer.write(handle)
+            try writer.write(power)
         case .leFeatures(let features): try writer.write(features.rawValue)
         case .dataLengthSet(let handle): try writer.write(handle)
         case .selectedTransmitPower(let power): try writer.write(power)

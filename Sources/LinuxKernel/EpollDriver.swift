@@ -51,8 +51,9 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 
     private static let wakeToken = UInt64.max
 
-    private let epoll: FileDescriptor
+    private var epoll: FileDescriptor
     private let wakeEvent: FileDescriptor
+    private let thread: WaitingThread
     private let loopThread = Atomic<UInt>(0)
     /// Sockets whose last user dropped them on another thread; nil once the loop's thread has ended.
     private let dropped = Mutex<[DescriptorSocket]?>([])
@@ -69,14 +70,19 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     let receiveBuffer = ReceiveBuffer()
 
     init() throws(KernelError) {
-        epoll = try .epoll()
         wakeEvent = try .event()
+        epoll = try Self.makeEpoll(wakeEvent)
+        thread = try WaitingThread(named: "bluetooth-loop")
+        events.initialize(repeating: epoll_event())
+    }
+
+    private static func makeEpoll(_ wakeEvent: borrowing FileDescriptor) throws(KernelError) -> FileDescriptor {
+        let epoll = try FileDescriptor.epoll()
         // Edge-triggered, so that a wake needs no read: each write reports once.
         try epoll.epollControl(
             EPOLL_CTL_ADD, wakeEvent,
-            epoll_event(
-                events: EPOLLIN.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: Self.wakeToken)))
-        events.initialize(repeating: epoll_event())
+            epoll_event(events: EPOLLIN.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: Self.wakeToken)))
+        return epoll
     }
 
     deinit {
@@ -90,16 +96,11 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     var isOnLoopThread: Bool { loopThread.load(ordering: .relaxed) == currentThread() }
 
     func start(_ body: @escaping @Sendable () -> Void) {
-        do throws(KernelError) {
-            try startThread(named: "bluetooth-loop") { [self] in
-                loopThread.store(currentThread(), ordering: .relaxed)
-                body()
-                closeDropped(isLast: true)
-                loopThread.store(0, ordering: .relaxed)
-            }
-        } catch {
-            // Whoever waits for the loop would wait for ever.
-            fatalError("no thread for the Bluetooth event loop: \(error)")
+        thread.start { [self] in
+            loopThread.store(currentThread(), ordering: .relaxed)
+            body()
+            closeDropped(isLast: true)
+            loopThread.store(0, ordering: .relaxed)
         }
     }
 
@@ -138,10 +139,28 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
             }
             return try epoll.epollWait(events, nanoseconds: timeout)
         } catch {
-            // Only if someone closed our descriptor: going on would be a busy loop that serves nobody.
-            fatalError("the Bluetooth event loop cannot wait: \(error)")
+            recover(timeout)
+            return 0
         }
     }
+
+    /// Goes on after somebody in this process has closed our descriptor, which is the only way in which waiting fails.
+    ///
+    /// What was registered is lost with it, so every socket is told to end, which it can tell its user. Without the means
+    /// to be woken up, the loop looks for work ten times a second: poorly, but those who wait hear of it.
+    private func recover(_ timeout: Int64?) {
+        do throws(KernelError) {
+            epoll.forget()
+            epoll = try Self.makeEpoll(wakeEvent)
+        } catch {
+            var pause = timespec(tv_sec: 0, tv_nsec: Int(min(timeout ?? .max, 100_000_000)))
+            nanosleep(&pause, nil)
+        }
+        for handler in slots.compactMap(\.handler) { handler.handle(.ended) }
+    }
+
+    /// The descriptor waited on, for a test that takes it away.
+    var epollNumber: CInt { epoll.number }
 
     // MARK: Descriptors
 

@@ -42,3 +42,24 @@ final class LinuxManagementSocket: DescriptorBacked {
         socket.closeUnused()
     }
 }
+
+/// The monitor (`HCI_CHANNEL_MONITOR`).
+final class LinuxMonitorSocket: DescriptorBacked {
+    let socket: DescriptorSocket
+
+    /// A busy controller fills the usual buffer within a tenth of a second.
+    private static let receiveBuffer = 4 << 20
+
+    init(driver: EpollDriver, _ handler: @escaping SocketHandler) throws(KernelError) {
+        let descriptor = try FileDescriptor.hci()
+        try descriptor.applyBuffers(L2CAPOptions(receiveBuffer: Self.receiveBuffer))
+        try descriptor.bind(
+            sockaddr_hci(adapter: UInt16(truncatingIfNeeded: HCI_DEV_NONE), channel: HCI_CHANNEL_MONITOR))
+        socket = DescriptorSocket(descriptor, driver: driver)
+        try socket.start(handler)
+    }
+
+    deinit {
+        socket.closeUnused()
+    }
+}

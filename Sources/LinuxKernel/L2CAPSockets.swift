@@ -87,6 +87,10 @@ extension timeval {
 extension FileDescriptor {
     /// Sets what a socket is set up with once it is bound, but neither security nor time-out.
     func apply(_ options: L2CAPOptions) throws(KernelError) {
+        // The other mode is the kernel's own choice, and one without the enhanced mode does not know the option.
+        if options.flowControl == .enhancedCreditBased {
+            try set(.mode, to: L2CAPFlowControl.enhancedCreditBased.rawValue)
+        }
         if let mtu = options.receiveMTU { try set(.receiveMTU, to: mtu) }
         if let mtu = options.sendMTU { try set(.sendMTU, to: mtu) }
         try applyBuffers(options)

@@ -7,7 +7,8 @@ import BluetoothPrimitives
 public final class LinuxKernel: BluetoothKernel {
     /// The kernel with the loop that the whole process shares, made at first use.
     ///
-    /// Throws when the process had no file descriptor left for it then (`epoll_create1`, `eventfd`).
+    /// Throws when the process had no file descriptor or thread left for it then (`epoll_create1`, `eventfd`,
+    /// `pthread_create`).
     public static var shared: LinuxKernel {
         get throws(KernelError) { try sharedResult.get() }
     }
@@ -20,7 +21,7 @@ public final class LinuxKernel: BluetoothKernel {
 
     /// A kernel with a loop and a thread of its own, which lasts until `loop.stop()`.
     ///
-    /// Throws when the process has no file descriptor left (`epoll_create1`, `eventfd`).
+    /// Throws when the process has no file descriptor or thread left (`epoll_create1`, `eventfd`, `pthread_create`).
     public init() throws(KernelError) {
         driver = try EpollDriver()
         loop = EventLoop(driver: driver)
@@ -38,6 +39,17 @@ public final class LinuxKernel: BluetoothKernel {
         .current()
     }
 
+    /// What `/sys/class/rfkill` says of Bluetooth adapters.
+    public func radioSwitches() -> [HostEnvironment.RadioSwitch] {
+        HostEnvironment.radioSwitches(in: "/sys/class/rfkill")
+    }
+
+    /// Follows `/dev/rfkill`; nil where this process may not read it.
+    public func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+        assert(loop.isCurrent, "watches are made on the loop")
+        return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
+    }
+
     /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
     public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
@@ -52,6 +64,14 @@ public final class LinuxKernel: BluetoothKernel {
     ) throws(KernelError) -> any HCISocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
         return try LinuxHCISocket(adapter: adapter, driver: driver, handler)
+    }
+
+    /// Opens the monitor (`bind` to `HCI_CHANNEL_MONITOR`).
+    ///
+    /// Throws `bind: EPERM` without CAP_NET_RAW.
+    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxMonitorSocket(driver: driver, handler)
     }
 
     /// Begins to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).

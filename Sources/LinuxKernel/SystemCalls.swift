@@ -3,12 +3,12 @@ import BluetoothPrimitives
 import CBluetoothSockets
 import Glibc
 
-// Every call this package makes to the system is in this file.
+// Every call this package makes to the system is in this file; those for files are in SystemFiles.swift.
 
 /// Makes a call again while signals interrupt it; -1 becomes an error with the call's name and `errno`.
 @inline(__always)
 @discardableResult
-private func check<Result: FixedWidthInteger & SignedInteger>(
+func check<Result: FixedWidthInteger & SignedInteger>(
     _ name: @autoclosure () -> String, _ call: () -> Result
 ) throws(KernelError) -> Result {
     while true {
@@ -37,6 +37,11 @@ struct FileDescriptor: ~Copyable {
     mutating func close() {
         guard number >= 0 else { return }
         _ = Glibc.close(number)
+        number = -1
+    }
+
+    /// Leaves it alone: somebody else has closed it, and the number may be another's by now.
+    mutating func forget() {
         number = -1
     }
 }
@@ -167,6 +172,10 @@ struct SocketOption<Value> {
     let name: String
     let level: CInt
     let number: CInt
+}
+
+extension SocketOption<UInt8> {
+    static let mode = SocketOption(name: "BT_MODE", level: SOL_BLUETOOTH, number: BT_MODE)
 }
 
 extension SocketOption<UInt16> {
@@ -304,6 +313,16 @@ func monotonicNanoseconds() -> Int64 {
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
 }
 
+/// What time it is for people.
+public enum SystemClock {
+    /// Microseconds since 1970 in UTC, by the system's clock (`CLOCK_REALTIME`).
+    public static var microsecondsSince1970: Int64 {
+        var time = timespec()
+        _ = clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
+    }
+}
+
 /// Something that tells the calling thread from every other that runs; never 0.
 func currentThread() -> UInt {
     UInt(pthread_self())
@@ -339,6 +358,77 @@ func startThread(named name: String, _ body: @escaping @Sendable () -> Void) thr
         throw KernelError("pthread_create", ErrorNumber(rawValue: number))
     }
     pthread_detach(thread)
+}
+
+/// Wakes one thread that waits; a signal that comes first is not lost.
+final class WakeCounter: Sendable {
+    private let descriptor: CInt
+
+    init() throws(KernelError) {
+        descriptor = try check("eventfd") { eventfd(0, CInt(EFD_CLOEXEC)) }
+    }
+
+    deinit {
+        _ = Glibc.close(descriptor)
+    }
+
+    func signal() {
+        _ = eventfd_write(descriptor, 1)
+    }
+
+    /// Sleeps until there was a signal since the last wait.
+    func wait() {
+        var count: eventfd_t = 0
+        _ = try? check("read") { eventfd_read(descriptor, &count) }
+    }
+}
+
+// MARK: Files that are written
+
+/// A file that one thread writes.
+final class OutputFile: Sendable {
+    private let descriptor: CInt
+
+    /// Creates a file or empties it.
+    init(_ path: String) throws(KernelError) {
+        descriptor = try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
+    }
+
+    deinit {
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Writes all of `bytes`, however long that takes.
+    func write(_ bytes: RawSpan) throws(KernelError) {
+        var rest = bytes
+        while rest.byteCount > 0 {
+            let count = try check("write") {
+                rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            }
+            rest = rest.extracting(droppingFirst: count)
+        }
+    }
+}
+
+// MARK: Radio switches
+
+extension FileDescriptor {
+    /// The events of the machine's radio switches; those that are there come as the first.
+    static func radioSwitchEvents() throws(KernelError) -> FileDescriptor {
+        FileDescriptor(try check("open") { open("/dev/rfkill", O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
+    }
+
+    /// Takes all events that are there without looking at them; false when there will be no more.
+    func skipRadioSwitchEvents() -> Bool {
+        // One event a call, of 8 or, since Linux 5.11, 9 bytes.
+        var event = [UInt8](repeating: 0, count: 16)
+        do throws(KernelError) {
+            while try check("read", { read(number, &event, event.count) }) > 0 {}
+            return false
+        } catch {
+            return error.number == .wouldBlock
+        }
+    }
 }
 
 // MARK: Files of the system

@@ -18,14 +18,18 @@ public struct SimulatedController: Hashable, Sendable {
     public var isLEEnabled: Bool
     /// How strong others receive it, in dBm.
     public var signalStrength: Int8
+    /// How strongly it sends, in dBm, where anybody asks.
+    public var transmitPower: Int8 = 0
     /// How many advertising sets it has; 1 for legacy commands.
     public var advertisingSetCount: UInt8
+    /// Whether it can scan on LE Coded; only with extended commands.
+    public var hasCoded: Bool
 
     /// A controller that is up and ready, as on a machine where Bluetooth was set up before.
     public init(
         address: BluetoothAddress? = nil, family: HCICommandFamily = .extended, isDualMode: Bool = true,
         hasLE: Bool = true, isPowered: Bool = true, isLEEnabled: Bool = true, signalStrength: Int8 = -50,
-        advertisingSetCount: UInt8 = 3
+        advertisingSetCount: UInt8 = 3, hasCoded: Bool = false
     ) {
         self.address = address
         self.family = family
@@ -35,6 +39,7 @@ public struct SimulatedController: Hashable, Sendable {
         self.isLEEnabled = isLEEnabled
         self.signalStrength = signalStrength
         self.advertisingSetCount = advertisingSetCount
+        self.hasCoded = hasCoded && family == .extended
     }
 
     /// Dual-mode and just plugged in: powered off, and LE not switched on.
@@ -46,6 +51,7 @@ public struct SimulatedController: Hashable, Sendable {
             .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .le2M,
         ]
         if family == .extended { features.insert(.extendedAdvertising) }
+        if hasCoded { features.insert(.leCoded) }
         return features
     }
 

@@ -94,6 +94,12 @@ extension SimulatedKernel {
         set { withHost { $0.conditions.hasNetBindService = newValue } }
     }
 
+    /// Whether the kernel has the Enhanced Credit Based Flow Control Mode switched on (`enable_ecred`).
+    public var hasEnhancedFlowControl: Bool {
+        get { withHost { $0.conditions.hasEnhancedFlowControl } }
+        set { withHost { $0.conditions.hasEnhancedFlowControl = newValue } }
+    }
+
     /// Whether the environment tells that BlueZ's daemon is running.
     public var isBluetoothDaemonRunning: Bool {
         get { withHost { $0.conditions.isBluetoothDaemonRunning } }

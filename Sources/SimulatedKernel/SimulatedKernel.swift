@@ -59,7 +59,7 @@ public final class SimulatedKernel: BluetoothKernel {
             let socket = ManagementSocketState(kernel: host, handler: handler)
             return socket.identifier
         }
-        return SimulatedManagementSocket(radio: radio, identifier: identifier)
+        return SimulatedPlainSocket(radio: radio, identifier: identifier)
     }
 
     /// Opens a raw HCI socket of an adapter.
@@ -70,6 +70,16 @@ public final class SimulatedKernel: BluetoothKernel {
             return HCISocketState(kernel: host, adapter: adapter, handler: handler).identifier
         }
         return SimulatedHCISocket(radio: radio, identifier: identifier)
+    }
+
+    /// Opens the monitor.
+    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        let identifier = try withHost { host throws(KernelError) -> Int in
+            if let error = host.conditions.socketError { throw error }
+            guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
+            return MonitorSocketState(kernel: host, handler: handler).identifier
+        }
+        return SimulatedPlainSocket(radio: radio, identifier: identifier)
     }
 
     /// Begins to connect an L2CAP channel.

@@ -105,6 +105,7 @@ public final class SimulatedRadio: Sendable {
             let handler = accept(socket)
             withWorld { $0.sockets[identifier]?.install(handler) }
         case .peripheral(let end, let event): deliver(event, toPeripheralAt: end)
+        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchWatches[identifier]?.handler })?()
         }
     }
 
@@ -126,6 +127,8 @@ public final class SimulatedRadio: Sendable {
                 end.side.handler = nil
             }
             world.peripheralEnds = [:]
+            for watch in world.radioSwitchWatches.values { world.released.append(watch.handler) }
+            world.radioSwitchWatches = [:]
             world.outputs = []
         }
     }

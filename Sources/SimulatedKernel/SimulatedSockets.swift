@@ -37,8 +37,8 @@ extension SimulatedSocket {
     }
 }
 
-/// The management socket.
-final class SimulatedManagementSocket: SimulatedSocket {
+/// A management socket, or the monitor.
+final class SimulatedPlainSocket: SimulatedSocket {
     let radio: SimulatedRadio
     let identifier: Int
 

@@ -124,7 +124,44 @@ final class Scanner {
         let whole = try #require(scanner.hear(one, .connectable, hex("020106"), set: 0))
         #expect(!whole.isTruncated)
         #expect(whole.news == [.advertising])
-        #expect(scanner.hear(one, .connectable, hex("020106"), .truncated, set: 0)?.news == [.advertising])
+        let other = try #require(scanner.hear(one, .connectable, hex("020105"), .truncated, set: 0))
+        #expect(other.news == [.advertising])
+        #expect(other.isTruncated)
+    }
+
+    @Test func theBeginningOfWhatIsKnownIsNothingNewWhenTheEndWasLost() throws {
+        let scanner = Scanner()
+        let whole = hex("020106 03094142")
+        _ = scanner.hear(one, .connectable, whole, set: 0)
+        for count in 0...whole.count {
+            let cut = try #require(scanner.hear(one, .connectable, Array(whole.prefix(count)), .truncated, set: 0))
+            #expect(cut.news == [])
+            #expect(cut.data.advertising == whole)
+            #expect(!cut.isTruncated)
+        }
+        #expect(scanner.hear(one, .connectable, hex("020106"), set: 0)?.news == [.advertising])
+    }
+
+    @Test func partsFromBeforeAPauseAreNotCompletedAfterIt() throws {
+        let scanner = Scanner()
+        #expect(scanner.hear(one, [], hex("020106"), .more, set: 0) == nil)
+        #expect(scanner.hear(two, [], hex("0A09"), .more, set: 0) == nil)
+        scanner.joiner.removeParts()
+        let next = try #require(scanner.hear(one, [], hex("03094142"), set: 0))
+        #expect(next.data.advertising == hex("03094142"))
+        #expect(scanner.hear(two, [], hex("0309"), .more, set: 0) == nil)
+        #expect(scanner.hear(two, [], hex("4142"), set: 0)?.data.advertising == hex("03094142"))
+    }
+
+    @Test func theLimitGrowsAndWhatIsKnownStays() throws {
+        let scanner = Scanner(deviceLimit: 1)
+        _ = scanner.hear(one, connectable, advertised)
+        scanner.joiner.raiseDeviceLimit(to: 2)
+        scanner.joiner.raiseDeviceLimit(to: 1)
+        #expect(scanner.joiner.deviceLimit == 2)
+        _ = scanner.hear(two, connectable, advertised)
+        #expect(scanner.hear(one, connectable, advertised)?.news == [])
+        #expect(scanner.joiner.forgottenCount == 0)
     }
 
     @Test func morePartsThanAPayloadCanHaveAreCutAndTheNextPayloadIsWhole() throws {

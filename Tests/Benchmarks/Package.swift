@@ -13,7 +13,10 @@ let package = Package(
         .target(name: "CBenchmarkSupport", cSettings: [.define("_GNU_SOURCE")]),
         .executableTarget(
             name: "Benchmarks",
-            dependencies: ["CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le")],
+            dependencies: [
+                "CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le"),
+                .product(name: "SimulatedKernel", package: "swift-bluetooth-le"),
+            ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .treatAllWarnings(as: .error),

@@ -239,7 +239,7 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
 
     @Test func twoSubscribersEachGetEverything() async throws {
         try await withConnection(
-            Exchange("12 0400 0100", "13"), Exchange("12 0400 0100", "13"), Exchange.optional("12 0400 0000", "13")
+            Exchange("12 0400 0100", "13"), Exchange.optional("12 0400 0000", "13")
         ) { connection, socket in
             var first = try await connection.subscribe(to: characteristic).makeAsyncIterator()
             var second = try await connection.subscribe(to: characteristic).makeAsyncIterator()

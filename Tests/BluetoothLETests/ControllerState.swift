@@ -1,4 +1,5 @@
 import BluetoothPrimitives
+import HCI
 
 @testable import SimulatedKernel
 
@@ -11,11 +12,31 @@ extension SimulatedKernel {
 
     /// Whether the scanner asks devices for their scan responses, if it is on.
     func isScanningActively(adapter index: UInt16 = 0) -> Bool {
-        withHost { $0.adapter(index)?.controller.scan.timing.type == .active }
+        withHost { $0.adapter(index)?.controller.scan.timing?.type == .active }
     }
 
     /// Has the controller of an adapter send an HCI event packet that nothing caused.
     func emit(_ packet: [UInt8], adapter index: UInt16 = 0) {
         withHost { $0.adapter(index)?.controller.emit(packet) }
     }
+}
+
+extension SimulatedKernel {
+    /// How the scanner listens on LE Coded; nil when it does not.
+    func codedScan(adapter index: UInt16 = 0) -> LEScanTiming? {
+        withHost { $0.adapter(index)?.controller.scan.coded }
+    }
+
+    /// Whether the scanner lets everybody through, and whenever they are heard.
+    func scansForEverybody(adapter index: UInt16 = 0) -> Bool {
+        withHost {
+            guard let scan = $0.adapter(index)?.controller.scan else { return false }
+            return scan.isEnabled && scan.filterPolicy == .all && scan.duplicates == .disabled
+        }
+    }
+}
+
+extension SimulatedKernel {
+    /// How many management sockets are open.
+    var managementSocketCount: Int { withHost { $0.managementSockets.count } }
 }

@@ -9,6 +9,7 @@ final class FaultingKernel: BluetoothKernel {
         var count = 0
         var index: Int?
         var fault: (@Sendable () -> Void)?
+        var countsController = false
     }
 
     private let base: SimulatedKernel
@@ -22,8 +23,14 @@ final class FaultingKernel: BluetoothKernel {
     var count: Int { state.withLock { $0.count } }
 
     /// Counts anew, and calls `fault` just before the packet with this index, from zero, is handed over.
-    func arm(at index: Int?, _ fault: @escaping @Sendable () -> Void) {
-        state.withLock { $0 = State(index: index, fault: fault) }
+    ///
+    /// `withController` counts the packets of raw HCI sockets too.
+    func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
+        state.withLock { $0 = State(index: index, fault: fault, countsController: withController) }
+    }
+
+    fileprivate func willPassToController() {
+        if state.withLock({ $0.countsController }) { willPass() }
     }
 
     fileprivate func willPass() {
@@ -44,8 +51,12 @@ final class FaultingKernel: BluetoothKernel {
         try base.openManagement(handler)
     }
 
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openMonitor(handler)
+    }
+
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
-        try base.openHCI(adapter: adapter, handler)
+        CountedHCISocket(try base.openHCI(adapter: adapter, handler), self)
     }
 
     func connectL2CAP(
@@ -96,4 +107,32 @@ private final class CountedSocket: L2CAPSocket {
     func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) {
         try base.maximumTransmissionUnits()
     }
+}
+
+/// A raw HCI socket whose packets are counted where that was asked for.
+private final class CountedHCISocket: HCISocket {
+    private let base: any HCISocket
+    private let kernel: FaultingKernel
+
+    init(_ base: any HCISocket, _ kernel: FaultingKernel) {
+        self.base = base
+        self.kernel = kernel
+    }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        kernel.willPassToController()
+        return base.send(packet)
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+        base.receive { packet in
+            kernel.willPassToController()
+            body(packet)
+        }
+    }
+
+    func notifyWhenWritable() { base.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { base.setReading(isOn) }
+    func close() { base.close() }
+    func setFilter(_ filter: HCISocketFilter) throws(KernelError) { try base.setFilter(filter) }
 }

@@ -29,6 +29,24 @@ import Testing
         }
     }
 
+    @Test func copiesOfAnIteratorShareTheElements() async throws {
+        try await Story.run { story in
+            let (channel, stream) = Self.make(story.radio.loop)
+            for element in 1...3 { channel.send(element) }
+            var first = stream.makeAsyncIterator()
+            var second = first
+            let taken = (try await first.next(), try await second.next(), try await first.next())
+            #expect(taken == (1, 2, 3))
+            // Both wait: the second is told so, and the first gets what comes.
+            let waiting = story.begin { try await channel.next(isolation: nil) }
+            try await story.radio.sleep(for: .milliseconds(1))
+            #expect(await failure { _ = try await channel.next(isolation: nil) }?.code == .busy)
+            channel.send(4)
+            let last = try await waiting.value
+            #expect(last == 4)
+        }
+    }
+
     @Test func aFullStreamFailsOrDrops() async throws {
         try await Story.run { story in
             let (failing, failed) = Self.make(story.radio.loop, capacity: 2)

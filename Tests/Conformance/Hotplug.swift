@@ -10,6 +10,8 @@ func environmentVariable(_ name: String) -> String? {
 struct Hotplug: Sendable {
     let unplug: @Sendable (KernelAdapter) throws -> Void
     let plug: @Sendable () throws -> Void
+    /// Blocks all radio switches, or releases them.
+    let setBlocked: @Sendable (Bool) throws -> Void
 
     /// By the shell commands in `BLUETOOTH_CONFORMANCE_UNPLUG`, which is given the adapter's index in `$INDEX`, and
     /// `BLUETOOTH_CONFORMANCE_PLUG`; nil without them.
@@ -17,8 +19,18 @@ struct Hotplug: Sendable {
         guard let unplug = environmentVariable("BLUETOOTH_CONFORMANCE_UNPLUG"),
             let plug = environmentVariable("BLUETOOTH_CONFORMANCE_PLUG")
         else { return nil }
-        return Hotplug(unplug: { try run("INDEX=\($0.index); " + unplug) }, plug: { try run(plug) })
+        return Hotplug(
+            unplug: { try run("INDEX=\($0.index); " + unplug) }, plug: { try run(plug) }, setBlocked: setLinuxBlocked)
     }()
+
+    /// Whether the radio switches of the machine can be set.
+    static let canBlockLinux = access("/dev/rfkill", W_OK) == 0
+
+    /// As `rfkill block bluetooth` does it.
+    static func setLinuxBlocked(_ isBlocked: Bool) throws {
+        // An event of linux/rfkill.h: no switch in particular, Bluetooth, change all.
+        try run("printf '\\0\\0\\0\\0\\2\\3\\\(isBlocked ? 1 : 0)\\0' > /dev/rfkill")
+    }
 
     private struct CommandFailed: Error {
         let command: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Expects a socket to have ended with `expected`.
-private func expectEnd(
+func expectEnd(
     _ error: KernelError?, _ expected: KernelError..., at location: SourceLocation = #_sourceLocation
 ) {
     // None is recorded as well.
@@ -317,57 +317,6 @@ extension Conformance {
                     }
                 }
                 #expect(try rig.kernel.adapters().count >= 2)
-            }
-        }
-    }
-
-    @Suite struct DynamicChannelStories {
-        private static let channel = L2CAPChannel.dynamic(psm: 0x0085)
-
-        @Test func aServiceIsConnected() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(
-                    channel: Self.channel, options: L2CAPOptions(receiveMTU: 1000))
-                try await rig.kernel.onLoop {
-                    for end in [central, peripheral] {
-                        let units = try end.socket.maximumTransmissionUnits()
-                        #expect(units == (receive: 1000, send: 1000))
-                    }
-                }
-                let packets = [1, 100, 1000].map { [UInt8](repeating: 3, count: $0) }
-                for (from, to) in [(central, peripheral), (peripheral, central)] {
-                    for packet in packets { #expect(await from.send(packet) == .sent) }
-                    #expect(await to.packets(packets.count) == packets)
-                }
-                await central.close()
-                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
-            }
-        }
-
-        @Test func theKernelPicksAServiceNumber() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0))
-                guard case .dynamic(let psm) = listening.listener.channel else {
-                    return #expect(Bool(false), "no dynamic channel")
-                }
-                #expect((0x80...0xFF).contains(psm))
-            }
-        }
-
-        @Test func aServiceThatIsNotThereRefuses() async throws {
-            try await Rig.run { rig in
-                try await rig.advertise()
-                let central = try await rig.connect(
-                    from: rig.central.address, to: rig.peripheral.address, channel: Self.channel)
-                expectEnd(await central.end(), KernelError("connect", .connectionRefused))
-            }
-        }
-
-        @Test func aServiceNumberBeyondTheRangeIsInvalid() async throws {
-            try await Rig.run { rig in
-                await #expect(throws: KernelError("bind", .invalidArgument)) {
-                    _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0100))
-                }
             }
         }
     }

@@ -35,6 +35,9 @@ final class Rig: Sendable {
     /// Whether an adapter can be taken away.
     static let canUnplug = !isLinux || Hotplug.linux != nil
 
+    /// Whether the radio switches can be set.
+    static let canBlock = !isLinux || Hotplug.canBlockLinux
+
     /// Runs a story on adapters that are powered, do not advertise and have no links, and closes what it opened.
     ///
     /// Unprivileged, the adapters are left as they are.
@@ -107,6 +110,12 @@ final class Rig: Sendable {
             throw error
         }
         try hotplug.plug()
+    }
+
+    /// Blocks the radio switches of all adapters, or releases them.
+    func setBlocked(_ isBlocked: Bool) throws {
+        guard !Self.isLinux else { return try Hotplug.setLinuxBlocked(isBlocked) }
+        try hotplug?.setBlocked(isBlocked)
     }
 
     // MARK: Opening

@@ -20,6 +20,12 @@ struct SimulatedRig: Sendable {
 
     /// How an adapter is taken away and another put in its place.
     var hotplug: Hotplug {
-        Hotplug(unplug: { [kernel] in kernel.unplug($0.index) }, plug: { [kernel] in _ = kernel.plug() })
+        Hotplug(
+            unplug: { [kernel] in kernel.unplug($0.index) }, plug: { [kernel] in _ = kernel.plug() },
+            setBlocked: { [kernel] isBlocked in
+                for adapter in try kernel.adapters() {
+                    kernel.setRadioSwitch(adapter: adapter.index, isSoftBlocked: isBlocked)
+                }
+            })
     }
 }

@@ -38,6 +38,14 @@ struct ConformanceUnprivileged {
         }
     }
 
+    @Test func theMonitorIsClosed() async throws {
+        try await Rig.run(privileged: false) { rig in
+            await #expect(throws: KernelError("bind", .notPermitted)) {
+                _ = try await MonitorUser(rig.kernel)
+            }
+        }
+    }
+
     @Test func connectingAndListeningAreAllowed() async throws {
         try await Rig.run(privileged: false) { rig in
             _ = try await rig.listen(on: rig.peripheral.address)

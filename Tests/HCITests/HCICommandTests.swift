@@ -37,6 +37,8 @@ let commandVectors: [CommandVector] = [
         "01 010c 08 9080000000000020"),
     CommandVector(.setEventMask(.default), "01 010c 08 ffffffffff1f0000"),
     CommandVector(.reset, "01 030c 00"),
+    CommandVector(.readTransmitPowerLevel(0x0040, maximum: false), "01 2d0c 03 4000 00"),
+    CommandVector(.readTransmitPowerLevel(0x0040, maximum: true), "01 2d0c 03 4000 01"),
     CommandVector(.readLocalVersionInformation, "01 0110 00"),
     CommandVector(.readLocalSupportedCommands, "01 0210 00"),
     CommandVector(.readLocalSupportedFeatures, "01 0310 00"),

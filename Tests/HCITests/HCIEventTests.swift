@@ -45,13 +45,17 @@ let eventVectors: [EventVector] = [
         "LE Enhanced Connection Complete: handle 0x0040, peripheral, peer C0:98:E5:12:34:56 (random identity), "
             + "interval 24 x 1.25 ms, latency 0, supervision timeout 42 x 10 ms"),
     EventVector(
-        "04 3e 0f 02 01 00 01 563412e598c0 03 020106 c4", "LE Advertising Report: 1 legacy advertising reports"),
+        "04 3e 0f 02 01 00 01 563412e598c0 03 020106 c4",
+        "LE Advertising Report: C0:98:E5:12:34:56 (random), connectable, scannable, legacy, RSSI -60 dBm, 020106"),
     EventVector(
         "04 3e 12 0b 01 01 00 554433221100 fe 563412e5984f c4",
-        "LE Directed Advertising Report: 1 directed advertising reports"),
+        "LE Directed Advertising Report: 00:11:22:33:44:55 (public), connectable, directed, legacy, "
+            + "RSSI -60 dBm, to 4F:98:E5:12:34:56 (random), "
+    ),
     EventVector(
         "04 3e 1d 0d 01 1300 01 563412e598c0 01 00 ff 7f c4 0000 00 000000000000 03 020106",
-        "LE Extended Advertising Report: 1 extended advertising reports"),
+        "LE Extended Advertising Report: C0:98:E5:12:34:56 (random), connectable, scannable, legacy, RSSI -60 dBm, 020106"
+    ),
     EventVector(
         "04 3e 0a 03 00 4000 0600 0000 0a00",
         "LE Connection Update Complete: handle 0x0040, success (0x00), interval 6 x 1.25 ms, latency 0, "
@@ -185,6 +189,7 @@ struct HCIReturnParametersTests {
         ),
         (.readRSSI, .rssi(0x40, -60), "04 0e 07 01 0514 00 4000 c4"),
         (.readRSSI, .rssi(0x40, nil), "04 0e 07 01 0514 00 4000 7f"),
+        (.readTransmitPowerLevel, .transmitPower(0x40, -4), "04 0e 07 01 2d0c 00 4000 fc"),
         (.readRSSI, .status(.unknownConnectionIdentifier), "04 0e 04 01 0514 02"),
         (
             .leReadLocalSupportedFeatures, .leFeatures([.encryption, .extendedAdvertising]),

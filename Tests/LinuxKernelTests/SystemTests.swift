@@ -118,6 +118,45 @@ struct SystemTests {
         await loop.run { sockets.0.close() }
     }
 
+    /// As a program does that makes itself a daemon by closing every descriptor there is.
+    @Test func aLoopWhoseDescriptorWasClosedTellsItsSocketsAndGoesOn() async throws {
+        let driver = try EpollDriver()
+        let loop = EventLoop(driver: driver)
+        defer { loop.stop() }
+        let events = Journal<SocketEvent>()
+        let later = Journal<Int>()
+        let timer = loop.makeTimer { later.add(0) }
+        let sockets = try await loop.run {
+            var pair: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
+            try socket.start { events.add($0) }
+            // A descriptor that is no epoll any more, without a moment in which its number is free.
+            dup2(pair[1], driver.epollNumber)
+            return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
+        }
+        #expect(await events.wait(on: loop) { !$0.isEmpty } == [.closed(KernelError("recv", .connectionReset))])
+        await loop.run { timer.set(after: .milliseconds(5)) }
+        #expect(await later.wait(on: loop) { !$0.isEmpty } == [0])
+        // What is opened afterwards works.
+        let (first, second) = try await loop.run {
+            var pair: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
+            try socket.start { if $0 == .readable { later.add(1) } }
+            return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
+        }
+        await loop.run { _ = second.send([1].span.bytes) }
+        #expect(await later.wait(on: loop) { $0.contains(1) } != nil)
+        await loop.run {
+            for socket in [sockets.0, sockets.1, first, second] { socket.close() }
+        }
+    }
+
+    @Test func aLoopThatIsNeverUsedLeavesNoThread() throws {
+        for _ in 0..<100 { _ = try LinuxKernel() }
+    }
+
     @Test func aPacketThatDoesNotFitTheBufferEndsTheSocket() async throws {
         let driver = try EpollDriver()
         let loop = EventLoop(driver: driver)

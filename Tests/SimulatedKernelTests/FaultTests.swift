@@ -133,9 +133,16 @@ struct FaultTests {
             let other = await accepted.next()
             #expect(try #require(channel.l2cap).maximumTransmissionUnits() == (672, 2000))
             other.socket.setReading(false)
-            var sent = 0
-            while channel.send([UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: 1900)) == .sent { sent += 1 }
-            try await radio.sleep(for: .seconds(10))
+            var (sent, refusals) = (0, 0)
+            while refusals < 2 {
+                if channel.send([UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: 1900)) == .sent {
+                    (sent, refusals) = (sent + 1, 0)
+                } else {
+                    // The first credits are used up before more of them come.
+                    refusals += 1
+                    try await radio.sleep(for: .seconds(10))
+                }
+            }
             #expect(channel.send([0]) == .wouldBlock)
             other.socket.setReading(true)
             for number in 0..<sent {
@@ -180,7 +187,7 @@ struct FaultTests {
                     intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 100))
             let told = await management.event(after: "New Connection Parameter")
             #expect(told?.contains("interval 6-6") == true)
-            try await radio.sleep(for: .milliseconds(100))
+            try await radio.sleep(for: .milliseconds(500))
             let start = radio.now
             channel.send([1])
             #expect(await channel.nextPacket() == [1])

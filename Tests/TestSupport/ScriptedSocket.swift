@@ -34,6 +34,7 @@ public final class ScriptedSocket: L2CAPSocket {
         var inbound: [[UInt8]] = []
         var end: KernelError?
         var isFull = false
+        var isEncrypting = false
         var sendFailure: KernelError?
         var wantsWritable = false
         var isReading = true
@@ -100,6 +101,12 @@ public final class ScriptedSocket: L2CAPSocket {
         schedule()
     }
 
+    /// The link is being encrypted, so that the kernel refuses to send, or is no longer.
+    public func setEncrypting(_ isEncrypting: Bool) {
+        state.withLock { $0.isEncrypting = isEncrypting }
+        schedule()
+    }
+
     private func schedule() {
         let isFirst = state.withLock { state in
             defer { state.isScheduled = true }
@@ -113,7 +120,7 @@ public final class ScriptedSocket: L2CAPSocket {
             state.isScheduled = false
             guard !state.isClosed else { return nil }
             if !state.inbound.isEmpty, state.isReading { return .readable }
-            if state.wantsWritable, !state.isFull {
+            if state.wantsWritable, !state.isFull, !state.isEncrypting, state.end == nil {
                 state.wantsWritable = false
                 return .writable
             }
@@ -140,6 +147,7 @@ public final class ScriptedSocket: L2CAPSocket {
                 return .failed(error)
             }
             if state.end != nil { return .failed(KernelError("send", .notConnected)) }
+            if state.isEncrypting { return .failed(KernelError("send", .notConnected)) }
             if state.isFull { return .wouldBlock }
             state.sent.append(bytes)
             guard !state.script.isEmpty else {

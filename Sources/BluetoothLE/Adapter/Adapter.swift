@@ -1,46 +1,57 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import HCI
 import Logging
 import Management
+import Synchronization
 
-/// A Bluetooth adapter that is ready for LE.
+/// A Bluetooth adapter, through everything that happens to it.
 ///
-/// Opening it brings the controller up without any daemon, if the caller wants that. Scans and connections made through
-/// it end with an error when it is switched off or unplugged.
+/// Opening it brings the controller up without any daemon, if the caller wants that. When it is powered off, blocked or
+/// unplugged, what is under way ends with the reason; the adapter itself stays usable and works again when it is back,
+/// with another index or not: it is known by its address. ``states`` tells how it stands, ``ready(timeout:)`` waits.
 public actor Adapter: LoopActor {
     /// The loop everything of this adapter lives on.
     public nonisolated let loop: EventLoop
-    /// The adapter as it was when it was opened.
-    public nonisolated let information: AdapterInformation
 
-    private let kernel: any BluetoothKernel
-    private let log: Logger
-    private let management: ManagementClient
-    private let controller: Controller
-    private var end: BluetoothError?
+    let kernel: any BluetoothKernel
+    let log: Logger
+    /// Records what happens; kept alive with the adapter.
+    let trace: PacketTrace?
+    let management: ManagementClient
+    let monitor: AdapterMonitor
+    let controller: Controller
+    /// What is known of it, and how it stands; written on the loop.
+    nonisolated let facts: Mutex<AdapterInformation>
+    nonisolated let standing: LatestValue<AdapterState>
+    /// Its life: see Adapter+Life.
+    var life: AdapterLife
+    private(set) var end: BluetoothError?
+    /// What ends with the adapter, besides what the controller does.
+    var ends = EndHandlers()
+    /// What the devices connected to find here; see Adapter+Publishing.
+    let localServer: LocalServer
+    /// Where their databases are remembered.
+    var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     private init(
-        _ information: AdapterInformation, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger
+        _ information: AdapterInformation, power: PowerPolicy, monitor: AdapterMonitor, on kernel: any BluetoothKernel,
+        log: Logger, trace: PacketTrace?
     ) {
-        self.information = information
-        self.management = management
+        facts = Mutex(information)
+        life = AdapterLife(power: power)
+        management = monitor.management
+        self.monitor = monitor
         self.kernel = kernel
         self.log = log
+        self.trace = trace
+        trace?.synthesis?.opened(information)
         loop = kernel.loop
+        standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
+        localServer = LocalServer(.generic(deviceName: information.localName))
         controller = Controller(
-            information.index, ownAddressType: information.publicAddress.isZero ? .random : .public,
-            management: management, on: kernel, log: log)
-    }
-
-    /// All adapters of this machine, lowest index first. Needs no privilege.
-    /// - Parameter kernel: whose adapters; nil for the machine's own kernel.
-    /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
-    public static func all(
-        on kernel: (any BluetoothKernel)? = nil
-    ) async throws(BluetoothError) -> [AdapterInformation] {
-        let kernel = try chosenKernel(kernel, .init("list adapters"))
-        let management = ManagementClient(on: kernel, log: Logger(label: "bluetooth.adapter"))
-        return try await AdapterDirectory(kernel: kernel, management: management).all()
+            information.index, ownAddressType: information.ownAddressType, management: management, on: kernel, log: log,
+            trace: trace?.synthesis)
     }
 
     /// Opens an adapter and makes sure that LE works on it.
@@ -48,219 +59,62 @@ public actor Adapter: LoopActor {
     /// Needs CAP_NET_ADMIN when something has to be switched on. What was switched on stays on.
     /// - Parameters:
     ///   - selector: which adapter.
-    ///   - power: whether it may be powered on.
+    ///   - power: whether it may be powered on, now and later.
+    ///   - limit: how long to wait for an adapter that can be used, such as one that is found late while the machine
+    ///     boots or that is still blocked; nil for not at all.
     ///   - kernel: whose adapter; nil for the machine's own kernel.
     ///   - log: takes what happens: PDUs and packets as `trace`, oddities as `debug`.
+    ///   - trace: records what goes over the air and between program and kernel; of the same kernel.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
-    ///   with the fix.
+    ///   with the fix. Where several were tried, the message says what is wrong with each.
     public static func open(
-        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, on kernel: (any BluetoothKernel)? = nil,
-        log: Logger = Logger(label: "bluetooth.adapter")
+        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
+        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
+        trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let management = ManagementClient(on: kernel, log: log)
+        let management = ManagementClient(on: kernel, log: log, trace: trace?.synthesis)
+        let monitor = AdapterMonitor(on: kernel, management: management, log: log)
+        try await monitor.start()
         let directory = AdapterDirectory(kernel: kernel, management: management)
-        let chosen = try await directory.choose(selector)
-        let adapter = Adapter(
-            try await directory.prepare(chosen, power: power), management: management, on: kernel, log: log)
-        try await adapter.watch(directory)
+        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
+        let adapter = Adapter(information, power: power, monitor: monitor, on: kernel, log: log, trace: trace)
+        await adapter.begin()
         return adapter
     }
 
-    /// Begins to follow what happens to the adapter.
-    private func watch(_ directory: AdapterDirectory) async throws(BluetoothError) {
-        await management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
-        // Asked once the events are followed, so that nothing falls in between.
-        guard let now = try await directory.information(information.index) else { throw .noAdapter(operation("open")) }
-        if !now.isPowered { finish(.adapterWentOff(operation("use the adapter"))) }
-    }
+    /// What is known of the adapter: as it is now, and while it is away as it was last.
+    public nonisolated var information: AdapterInformation { facts.withLock { $0 } }
 
-    private func operation(_ name: String) -> BluetoothError.Operation {
+    nonisolated func operation(_ name: String) -> BluetoothError.Operation {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    private func take(_ notice: AdapterNotice) {
-        switch notice {
-        case .removed(information.index): finish(wasRemoved)
-        case .settings(information.index, let settings) where !settings.contains(.powered):
-            // An adapter that is unplugged is told as switched off first, so it is asked whether it is still there.
-            management.assumeIsolated {
-                $0.post(.readControllerInformation, to: information.index) { [weak self] answer in
-                    self?.assumeIsolated { $0.wentOff(answer) }
-                }
-            }
-        case .removed, .added, .settings: break
-        }
+    /// Ends the adapter's scans and sockets, and its streams. The controller stays as it is; connections stay up.
+    public func close() {
+        finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
 
-    private var wasRemoved: BluetoothError {
-        BluetoothError(
-            .noAdapter, operation("use the adapter"), "\(information.name) was unplugged or taken away.")
-    }
-
-    private func wentOff(_ answer: ManagementClient.Answer) {
-        if case .failure(let error) = answer, error.code == .noAdapter { return finish(wasRemoved) }
-        finish(.adapterWentOff(operation("use the adapter")))
-    }
-
-    private func finish(_ reason: BluetoothError) {
+    /// Ends everything for good: the program closes it, or the kernel's management interface is gone.
+    func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
         log.debug("\(reason)")
+        endLife(reason)
         controller.assumeIsolated { $0.close(reason) }
+        monitor.assumeIsolated { $0.close(reason) }
+        ends.tell(reason)
     }
 
-    /// Ends the adapter's scans and sockets. The controller stays as it is; connections stay up.
-    public func close() {
-        let reason = BluetoothError(
-            .cancelled, operation("use the adapter"), "The adapter was closed by this program.")
-        finish(reason)
-        management.assumeIsolated { $0.close(reason) }
-    }
-
-    private func checkUsable() throws(BluetoothError) {
+    /// Throws why nothing can be done with the adapter now, if so.
+    func checkUsable() throws(BluetoothError) {
         if let end { throw end }
-    }
-
-    // MARK: Scanning
-
-    /// Begins to listen for advertisements; the scan is on when the call returns.
-    ///
-    /// Leaving the loop over the stream ends the scan and leaves the controller as it was. The stream finishes by
-    /// throwing when the adapter is switched off or goes away. A malformed report is passed over. While a connection
-    /// is being made the kernel itself uses the scanner; the scan goes on by itself afterwards. Needs CAP_NET_RAW.
-    /// - Throws: `.notPermitted`, `.busy` when another program scans, `.adapterOff`, `.noAdapter`.
-    public func scan(_ options: ScanOptions = ScanOptions()) async throws(BluetoothError) -> BoundedStream<
-        Advertisement
-    > {
-        try checkUsable()
-        return try await controller.scan(options, for: self)
-    }
-
-    /// Scans for the first advertisement that fulfils a condition.
-    /// - Parameters:
-    ///   - timeout: the most time to look; nil for ever.
-    ///   - options: how to scan.
-    ///   - condition: called for every advertisement in turn.
-    /// - Throws: `.notFound` when the time is over, besides what ``scan(_:)`` throws.
-    public func first(
-        timeout: Duration?, options: ScanOptions = ScanOptions(),
-        where condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Advertisement {
-        let advertisements = try await scan(options)
-        let deadline = timeout.map { timeout in
-            let timer = loop.makeTimer { [operation = operation("look for a device")] in
-                advertisements.finish(
-                    BluetoothError(
-                        .notFound, operation, "No device that matches was seen within \(timeout.inSeconds).",
-                        remedy: BluetoothError.outOfReachRemedy, isRetryable: true))
-            }
-            timer.set(after: timeout)
-            return timer
-        }
-        defer { deadline?.cancel() }
-        for try await advertisement in advertisements where condition(advertisement) { return advertisement }
-        throw .cancelled(operation("look for a device"))
-    }
-
-    // MARK: Connecting
-
-    /// Connects to a device and agrees on the ATT_MTU.
-    ///
-    /// A link that fails to be established – the usual fate of a connection attempt in a crowded band – is tried again
-    /// up to ``ConnectionOptions/attempts`` times within the time allowed. Cancelling the task cancels the attempt; the
-    /// next may follow at once. Needs no privilege.
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when another program holds the device, `.adapterOff`,
-    ///   `.noAdapter`, `.cancelled`.
-    public func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try checkUsable()
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        await controller.suspendScans(timeout: options.timeout)
-        let result = await establish(peer, options, until: deadline)
-        await controller.resumeScans()
-        let connection = try result.get()
-        do {
-            try await connection.exchangeMTU(offering: options.maximumTransmissionUnit, timeout: options.timeout)
-        } catch  where error.code == .attributeProtocol {
-            // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
-            log.debug("\(error)")
-        } catch {
-            await connection.disconnect()
-            throw error
-        }
-        return connection
-    }
-
-    private func establish(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
-    ) async -> Result<Connection, BluetoothError> {
-        var attempt = 1
-        while true {
-            let remaining = deadline.map { loop.now.duration(to: $0) }
-            let connection = Connection(
-                to: peer, database: .generic(deviceName: information.localName),
-                receiveMTU: options.maximumTransmissionUnit, on: loop, log: log)
-            do throws(BluetoothError) {
-                try await connection.open(
-                    from: information.address, on: kernel, options: options.socketOptions(remaining),
-                    timeout: remaining)
-                return .success(connection)
-            } catch {
-                let isOver = deadline.map { loop.now >= $0 } ?? false
-                guard error.code == .connectionFailed, error.isRetryable, attempt < options.attempts, !isOver else {
-                    return .failure(error)
-                }
-                log.debug("attempt \(attempt) failed: \(error.message)", metadata: ["peer": "\(peer)"])
-                attempt += 1
-            }
-        }
-    }
-
-    /// Connects, hands the connection to `body`, and disconnects however `body` ends.
-    public func withConnection<Result: Sendable>(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        _ body: @Sendable (Connection) async throws -> Result
-    ) async throws -> Result {
-        let connection = try await connect(to: peer, options: options)
-        do {
-            let result = try await body(connection)
-            await connection.disconnect()
-            return result
-        } catch {
-            await connection.disconnect()
-            throw error
-        }
+        if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
+        controller.assumeIsolated { $0.comeBack(as: information) }
     }
 }
 
-/// How to connect.
-public struct ConnectionOptions: Hashable, Sendable {
-    /// The most time until the link is up, all attempts together, and again for agreeing on the ATT_MTU; nil for ever.
-    public var timeout: Duration?
-    /// The ATT_MTU to offer, 23 to 517 bytes.
-    public var maximumTransmissionUnit: UInt16
-    /// How often a link that fails to be established is tried.
-    public var attempts: Int
-    /// What to set on the socket.
-    public var socket: L2CAPOptions
-
-    /// Options with the usual choices: 30 s, an ATT_MTU of 517, three attempts.
-    public init(
-        timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
-        socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
-    ) {
-        self.timeout = timeout
-        self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
-        self.attempts = attempts
-        self.socket = socket
-    }
-
-    /// The kernel gives up after 40 s by itself; our own time limit comes first.
-    func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
-        var options = socket
-        if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
-        return options
-    }
+extension AdapterInformation {
+    /// Which address HCI commands have to name as the adapter's own.
+    var ownAddressType: LEOwnAddressType { publicAddress.isZero ? .random : .public }
 }

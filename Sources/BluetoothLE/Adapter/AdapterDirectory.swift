@@ -17,9 +17,12 @@ struct AdapterDirectory {
             throw .unreadable(operation)
         }
         var found: [AdapterInformation] = []
+        let switches = kernel.radioSwitches()
         for index in indexes.sorted() {
             // One that is unplugged between the two questions is no error.
-            if let information = try await information(index) { found.append(information) }
+            guard var information = try await information(index) else { continue }
+            if !information.isPowered { information.take(switches) }
+            found.append(information)
         }
         return found
     }
@@ -35,23 +38,7 @@ struct AdapterDirectory {
         guard case .controllerInformation(let read) = reply else {
             throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
         }
-        return AdapterInformation(
-            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
-            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
-            currentSettings: read.currentSettings)
-    }
-
-    /// The adapter that `selector` means.
-    func choose(_ selector: AdapterSelector) async throws(BluetoothError) -> AdapterInformation {
-        let operation = BluetoothError.Operation("open \(selector)")
-        let all = try await all()
-        let matching = all.filter(selector.matches)
-        if let best = matching.first(where: \.isPowered) ?? matching.first { return best }
-        guard !all.isEmpty else { throw .noAdapter(operation) }
-        throw BluetoothError(
-            .noAdapter, operation,
-            "There is no such adapter with LE; there are: \(all.map { "\($0.name) (\($0.address))" }.joined(separator: ", "))."
-        )
+        return AdapterInformation(read, index: index)
     }
 
     /// Brings an adapter into the state in which LE works, as far as `power` allows, and describes it then.
@@ -68,10 +55,7 @@ struct AdapterDirectory {
         }
         if !information.isPowered {
             try checkRadioSwitch(information, operation)
-            guard power == .powerOn else {
-                throw BluetoothError(
-                    .adapterOff, operation, "\(information.name) is off.", remedy: BluetoothError.powerRemedy)
-            }
+            if power == .leave, let error = BluetoothError.unavailable(.poweredOff, operation) { throw error }
         }
         if !information.isLowEnergyEnabled {
             try await management.send(.setLowEnergy(true), to: information.index)
@@ -79,12 +63,12 @@ struct AdapterDirectory {
         if !information.isPowered {
             if information.publicAddress.isZero, !information.currentSettings.contains(.staticAddress) {
                 var generator = SystemRandomNumberGenerator()
-                let address = BluetoothAddress.randomStatic(using: &generator)
+                let address = information.staticAddress ?? .randomStatic(using: &generator)
                 try await management.send(.setStaticAddress(address), to: information.index)
                 information.staticAddress = address
             }
             do {
-                try await powerOn(information.index)
+                try await setPowered(true, information.index)
             } catch {
                 // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
                 try checkRadioSwitch(information, operation)
@@ -96,20 +80,20 @@ struct AdapterDirectory {
         return information
     }
 
-    /// Powers an adapter on.
+    /// Powers an adapter on or off.
     ///
     /// The kernel answers `busy` while it is still at work on an earlier change, so it is asked again for two seconds.
-    private func powerOn(_ index: UInt16) async throws(BluetoothError) {
+    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
         for _ in 0..<20 {
             do throws(BluetoothError) {
-                _ = try await management.send(.setPowered(true), to: index)
+                _ = try await management.send(.setPowered(isOn), to: index)
                 return
             } catch {
                 guard error.code == .busy else { throw error }
                 try await pause(.milliseconds(100))
             }
         }
-        _ = try await management.send(.setPowered(true), to: index)
+        _ = try await management.send(.setPowered(isOn), to: index)
     }
 
     /// Lets time pass on the kernel's clock.
@@ -124,17 +108,10 @@ struct AdapterDirectory {
     private func checkRadioSwitch(
         _ information: AdapterInformation, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
-        for radioSwitch in kernel.environment().radioSwitches where radioSwitch.name == information.name {
-            if radioSwitch.isHardBlocked {
-                throw BluetoothError(
-                    .adapterBlocked, operation, "\(information.name) is blocked by rfkill (hard).",
-                    remedy: "Use the radio switch of the machine, or its firmware settings.")
-            }
-            if radioSwitch.isSoftBlocked {
-                throw BluetoothError(
-                    .adapterBlocked, operation, "\(information.name) is blocked by rfkill (soft).",
-                    remedy: "Fix: sudo rfkill unblock bluetooth")
-            }
+        var information = information
+        information.take(kernel.radioSwitches())
+        if case .blocked = information.state, let error = BluetoothError.unavailable(information.state, operation) {
+            throw error
         }
     }
 }

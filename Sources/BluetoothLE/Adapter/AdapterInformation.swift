@@ -19,12 +19,16 @@ public struct AdapterInformation: Hashable, Sendable {
     public var supportedSettings: ManagementSettings
     /// What is switched on.
     public var currentSettings: ManagementSettings
+    /// Whether it is off because a radio switch in software (rfkill) keeps it so.
+    public var isSoftBlocked: Bool
+    /// Whether it is off because a switch on the machine or its firmware keeps it so.
+    public var isHardBlocked: Bool
 
     /// An adapter from its parts.
     public init(
         index: UInt16, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
         manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedSettings: ManagementSettings,
-        currentSettings: ManagementSettings
+        currentSettings: ManagementSettings, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
     ) {
         self.index = index
         self.publicAddress = publicAddress
@@ -34,6 +38,16 @@ public struct AdapterInformation: Hashable, Sendable {
         self.localName = localName
         self.supportedSettings = supportedSettings
         self.currentSettings = currentSettings
+        self.isSoftBlocked = isSoftBlocked
+        self.isHardBlocked = isHardBlocked
+    }
+
+    /// What the kernel's management interface tells of an adapter.
+    init(_ read: ControllerInformation, index: UInt16) {
+        self.init(
+            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
+            currentSettings: read.currentSettings)
     }
 
     /// The kernel's name for it: `hci0`.
@@ -60,7 +74,8 @@ public struct AdapterInformation: Hashable, Sendable {
 
 /// Which adapter to use.
 public enum AdapterSelector: Hashable, Sendable {
-    /// The first that is powered on and has LE, otherwise the first that has LE.
+    /// The first that works: one that is powered on is tried before one that is off, a lower index before a higher.
+    /// One that is blocked, cannot be powered on or fails otherwise is passed over for the next.
     case first
     /// hciN by its number.
     case index(UInt16)
@@ -90,7 +105,8 @@ extension AdapterSelector: CustomStringConvertible {
         }
     }
 
-    func matches(_ information: AdapterInformation) -> Bool {
+    /// Whether an adapter is one that is meant.
+    public func matches(_ information: AdapterInformation) -> Bool {
         switch self {
         case .first: information.isLowEnergySupported
         case .index(let index): information.index == index
@@ -100,10 +116,13 @@ extension AdapterSelector: CustomStringConvertible {
     }
 }
 
-/// Whether opening an adapter may switch it on.
+/// Whether a program may switch an adapter on.
 public enum PowerPolicy: Hashable, Sendable {
-    /// Fail when it is off.
+    /// Never: opening fails when it is off, and later it is waited for until somebody switches it on.
     case leave
-    /// Switch it on. Needs CAP_NET_ADMIN.
+    /// When it is opened, and again after it was plugged in again or a radio switch gave it free. Somebody who powers it
+    /// off meanwhile has the last word. Needs CAP_NET_ADMIN.
     case powerOn
+    /// As ``powerOn``, and also when another program has powered it off; not when this program did. Needs CAP_NET_ADMIN.
+    case keepOn
 }

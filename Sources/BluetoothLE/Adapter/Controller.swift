@@ -5,28 +5,43 @@ import Logging
 
 /// One controller's HCI: commands one at a time, and what it hears while scanning.
 ///
-/// A raw HCI socket sees the answers to everybody's commands, the kernel's included. So a command is only taken as
-/// answered by a Command Complete or Command Status for its opcode that comes after it was sent, and the next is sent
-/// only then.
+/// A raw HCI socket sees everybody else's commands as the kernel passes them to the controller, one at a time, and the
+/// answers to all. So an answer is that to another's command when one was seen before it, and otherwise to our own.
 actor Controller: LoopActor {
     nonisolated let loop: EventLoop
-    nonisolated let index: UInt16
+    /// N of hciN; an adapter that was plugged in again may have another.
+    private(set) var index: UInt16
     let kernel: any BluetoothKernel
     let management: ManagementClient
     let log: Logger
-    let ownAddressType: LEOwnAddressType
+    private(set) var ownAddressType: LEOwnAddressType
+    private let trace: PacketSynthesis?
 
     private var socket: (any HCISocket)?
     private var current: Command?
     private var waiting = RingBuffer<Command>()
     private var answerTimer: LoopTimer?
+    /// Why nothing can be done for now, or, once closed, for good.
     private var end: BluetoothError?
+    private var isClosed = false
 
     /// Ends the wait for the kernel's answer to the end of a discovery.
     var discoveryTimer: LoopTimer?
 
-    /// Who listens to what the controller hears; see Controller+Scanning.
+    /// What the scanner does, and who listens; see Controller+Scanning.
     var scanning = Scanning()
+    var audience = ScanAudience()
+    /// Ends the wait for others that use the scanner.
+    var holdTimer: LoopTimer?
+    /// What another sent and was not yet answered. The kernel sends the controller one command at a time.
+    private var othersCommand: HCICommand?
+
+    /// The links of the controller; see Controller+Links.
+    var links = LinkTable()
+
+    /// Whose turn it is to be connected to; see ConnectQueue.
+    var connects = ConnectQueue()
+    var connectTimer: LoopTimer?
 
     typealias Answer = Result<HCIReturnParameters, BluetoothError>
 
@@ -37,17 +52,18 @@ actor Controller: LoopActor {
 
     init(
         _ index: UInt16, ownAddressType: LEOwnAddressType, management: ManagementClient,
-        on kernel: any BluetoothKernel, log: Logger
+        on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil
     ) {
         self.index = index
         self.management = management
         self.ownAddressType = ownAddressType
         self.kernel = kernel
         self.log = log
+        self.trace = trace
         loop = kernel.loop
     }
 
-    nonisolated var name: String { "hci\(index)" }
+    var name: String { "hci\(index)" }
 
     // MARK: Commands
 
@@ -90,8 +106,12 @@ actor Controller: LoopActor {
         guard let socket, let packet = try? command.packet() else {
             return .failed(KernelError("write", .invalidArgument))
         }
-        log.trace("HCI → \(packet.hexadecimal)", metadata: ["adapter": "\(name)"])
-        return socket.send(packet.span.bytes)
+        let outcome = socket.send(packet.span.bytes)
+        if outcome == .sent {
+            trace?.hci(packet.span.bytes, adapter: index, isSent: true)
+            log.trace("HCI → \(command)", metadata: ["adapter": "\(name)"])
+        }
+        return outcome
     }
 
     /// Hands the command in flight its answer and sends the next.
@@ -104,7 +124,12 @@ actor Controller: LoopActor {
     }
 
     private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters) {
-        guard let current, current.command.opcode == opcode else { return }
+        if let others = othersCommand, others.opcode == opcode {
+            othersCommand = nil
+            if case .status(let status) = answer { receiveOthers(others, status) }
+            return
+        }
+        guard let current, current.command.opcode == opcode, answer.mayAnswer(current.command) else { return }
         if case .status(let status) = answer, !status.isSuccess {
             complete(.failure(.refused(.init("\(opcode)", adapter: name), status)))
         } else {
@@ -125,16 +150,18 @@ actor Controller: LoopActor {
 
     // MARK: The socket
 
-    private func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+    func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if let end { throw end }
         guard socket == nil else { return }
         do {
             let socket = try kernel.openHCI(adapter: index) { [weak self] event in
                 self?.assumeIsolated(with: event) { $0.handle($1) }
             }
-            try socket.setFilter(
-                .events(
-                    HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
-                    HCIEventCode.leMeta.rawValue))
+            var filter = HCISocketFilter.events(
+                HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
+                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.leMeta.rawValue)
+            filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
+            try socket.setFilter(filter)
             self.socket = socket
             answerTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.answerIsLate() } }
         } catch {
@@ -148,18 +175,32 @@ actor Controller: LoopActor {
             _ = socket?.receive { receive($0) }
         case .writable: break
         case .closed(let error):
-            close(.controller(.init("use the adapter", adapter: name), error, kernel.environment()))
+            close(.controller(.init("use the adapter", adapter: name), error, kernel.environment()), isForGood: false)
         }
     }
 
     private func receive(_ packet: RawSpan) {
+        let isCommand = packet.byteCount > 0 && packet.unsafeLoad(as: UInt8.self) == HCIPacketType.command.rawValue
+        trace?.hci(packet, adapter: index, isSent: isCommand)
+        log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
         do {
+            if isCommand {
+                othersCommand = try HCICommand(decoding: packet)
+                return
+            }
             switch try HCIEvent(decoding: packet) {
             case .commandComplete(let event):
                 receiveAnswer(event.opcode, try HCIReturnParameters(decoding: event))
             case .commandStatus(let event): receiveAnswer(event.opcode, .status(event.status))
             case .leMeta(.advertisingReports(let reports)): receive(reports)
-            case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete): scannerWasUsed()
+            case .leMeta(.connectionComplete(let event)), .leMeta(.enhancedConnectionComplete(let event)):
+                links.began(event)
+                connectionAttemptEnded()
+            case .disconnectionComplete(let event): links.ended(event)
+            case .leMeta(.connectionUpdateComplete(let event)): receive(event)
+            case .leMeta(.phyUpdateComplete(let event)): receive(event)
+            case .leMeta(.dataLengthChange(let event)): receive(event)
+            case .leMeta(.scanTimeout): scanTimedOut()
             default: break
             }
         } catch {
@@ -167,30 +208,62 @@ actor Controller: LoopActor {
         }
     }
 
-    /// Ends everything: the adapter is gone, or nobody needs it any more.
-    func close(_ reason: BluetoothError) {
-        guard end == nil else { return }
+    /// Receives what the kernel has for us already. As much as one socket can hold, and no more than that.
+    func receiveWaiting() {
+        for _ in 0..<1024 {
+            guard socket?.receive({ receive($0) }) == .packet else { return }
+        }
+    }
+
+    /// Ends everything: nobody needs it any more, or the adapter is gone, but then not `isForGood`.
+    func close(_ reason: BluetoothError, isForGood: Bool = true) {
+        isClosed = isClosed || isForGood
+        guard end == nil else {
+            if isForGood { endScans(reason) }
+            return
+        }
+        // Why links have ended comes before the adapter's own end.
+        receiveWaiting()
         end = reason
         answerTimer?.cancel()
-        discoveryTimer = nil
+        links.end(reason)
+        connects.end(reason)
+        connectTimer = nil
+        (discoveryTimer, holdTimer) = (nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
         if let command = lastScanCommand, transmit(command) == .sent {
-            management.assumeIsolated { $0.post(.stopDiscovery([]), to: index) { _ in } }
+            let types = scanning.typesToEnd
+            management.assumeIsolated { [index] in $0.post(.stopDiscovery(types), to: index) { _ in } }
         }
-        endScans(reason)
+        endScans(reason, isForGood: isForGood)
         complete(.failure(reason))
         while let next = waiting.popFirst() { next.completion(.failure(reason)) }
         socket?.close()
         socket = nil
     }
 
-    /// Why nothing can be done here any more.
+    /// Why nothing can be done here now.
     var closeReason: BluetoothError? { end }
+
+    /// Whether the socket is open.
+    var hasSocket: Bool { socket != nil }
+
+    /// Begins anew with an adapter that is back; false when there is no need to, or no use.
+    func reopen(_ index: UInt16, ownAddressType: LEOwnAddressType) -> Bool {
+        guard end != nil, !isClosed else { return false }
+        end = nil
+        (self.index, self.ownAddressType) = (index, ownAddressType)
+        return true
+    }
 
     /// Closes the socket as long as nobody needs it; the next command opens it again.
     func closeIfIdle() {
-        guard current == nil, waiting.isEmpty else { return }
+        guard current == nil, waiting.isEmpty, links.isIdle, audience.isEmpty, !scanning.isBusy else {
+            return
+        }
         socket?.close()
         socket = nil
+        othersCommand = nil
+        scanning.stoppedWatching()
     }
 }

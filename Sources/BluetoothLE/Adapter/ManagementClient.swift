@@ -8,35 +8,71 @@ actor ManagementClient: LoopActor {
     nonisolated let loop: EventLoop
     private let kernel: any BluetoothKernel
     private let log: Logger
-    private var onNotice: @Sendable (AdapterNotice) -> Void = { _ in }
-    private var socket: (any PacketSocket)?
+    private let trace: PacketSynthesis?
+    private var followers: [UInt64: @Sendable (AdapterNotice) -> Void] = [:]
+    private var nextFollower: UInt64 = 0
+    /// The sockets: the one in use, and those of which an answer never came, as long as others are outstanding there.
+    private var sockets: [UInt64: any PacketSocket] = [:]
+    private var currentSocket: UInt64?
+    private var nextSocket: UInt64 = 0
     private var requests: [Request] = []
+    private var overdueTimer: LoopTimer?
     private var end: BluetoothError?
 
     typealias Answer = Result<ManagementReply, BluetoothError>
 
-    private struct Request {
+    /// How long the kernel may take to answer. Powering on a controller that hangs takes it the longest.
+    static let answerLimit = Duration.seconds(10)
+
+    private struct Request: Sendable {
         let command: ManagementCommand
         let index: UInt16
         let isAbandoned: @Sendable () -> Bool
         let completion: @Sendable (Answer) -> Void
-        var isSent = false
+        /// The socket it was sent through; nil while it waits.
+        var socket: UInt64?
+        /// When it is given up, once it has been sent.
+        var deadline = KernelInstant.distantPast
+        /// Whether it could not be sent.
+        var hasFailed = false
 
         func hasSameKey(as other: Request) -> Bool {
             index == other.index && command.opcode == other.command.opcode
         }
     }
 
-    init(on kernel: any BluetoothKernel, log: Logger) {
+    init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
         self.kernel = kernel
+        self.trace = trace
         self.log = log
         loop = kernel.loop
     }
 
-    /// Has `onNotice` called, on the loop, with what happens to adapters.
-    func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) {
-        self.onNotice = onNotice
+    // MARK: Following
+
+    /// Has `onNotice` called, on the loop, with what happens to adapters, until ``unfollow(_:)`` or the end.
+    ///
+    /// What commands sent here change is told as well, before their callers are.
+    @discardableResult
+    func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
+        let operation = BluetoothError.Operation("follow the adapters")
+        if let end { throw end }
+        _ = try openSocket(operation)
+        defer { nextFollower &+= 1 }
+        followers[nextFollower] = onNotice
+        return nextFollower
     }
+
+    /// Ends what ``follow(_:)`` began.
+    func unfollow(_ follower: UInt64) {
+        followers[follower] = nil
+    }
+
+    private func tell(_ notice: AdapterNotice) {
+        for follower in followers.sorted(by: { $0.key < $1.key }) { follower.value(notice) }
+    }
+
+    // MARK: Commands
 
     /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
     ///
@@ -58,11 +94,6 @@ actor ManagementClient: LoopActor {
     ) {
         if let end { return completion(.failure(end)) }
         let operation = Self.operation(command, index)
-        do {
-            try open(operation)
-        } catch {
-            return completion(.failure(error))
-        }
         guard requests.count < 64 else {
             return completion(
                 .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
@@ -79,106 +110,205 @@ actor ManagementClient: LoopActor {
     /// Sends every request that has no earlier one with the same command for the same adapter before it.
     ///
     /// A request whose caller gave up keeps its place until the kernel replies, so that its reply is not taken for
-    /// another's.
+    /// another's, or until the reply is overdue, when its socket is given up with it.
     private func sendWaiting() {
-        requests.removeAll { !$0.isSent && $0.isAbandoned() }
+        requests.removeAll { $0.socket == nil && $0.isAbandoned() }
         var failures: [(Request, BluetoothError)] = []
-        for position in requests.indices where !requests[position].isSent {
+        for position in requests.indices where requests[position].socket == nil {
             let request = requests[position]
             if requests[..<position].contains(where: { $0.hasSameKey(as: request) }) { continue }
-            requests[position].isSent = true
-            if let error = transmit(request) { failures.append((request, error)) }
+            do {
+                requests[position].socket = try transmit(request)
+                requests[position].deadline = loop.now.advanced(by: Self.answerLimit)
+            } catch {
+                failures.append((request, error))
+                requests[position].hasFailed = true
+            }
         }
-        for (request, error) in failures {
-            requests.removeAll { $0.isSent && $0.hasSameKey(as: request) }
-            request.completion(.failure(error))
-        }
+        if !failures.isEmpty { requests.removeAll { $0.hasFailed } }
+        setOverdueTimer()
+        for (request, error) in failures { request.completion(.failure(error)) }
     }
 
-    private func transmit(_ request: Request) -> BluetoothError? {
+    /// Sends a request and says through which socket.
+    private func transmit(_ request: Request) throws(BluetoothError) -> UInt64 {
         let operation = Self.operation(request.command, request.index)
-        guard let socket, let packet = try? request.command.packet(for: request.index) else {
-            return .invalidArgument(operation, "The command does not fit into a packet.")
+        let (id, socket) = try openSocket(operation)
+        guard let packet = try? request.command.packet(for: request.index) else {
+            throw .invalidArgument(operation, "The command does not fit into a packet.")
         }
-        log.trace("mgmt → \(packet.hexadecimal)")
         switch socket.send(packet.span.bytes) {
-        case .sent: return nil
+        case .sent:
+            trace?.management(packet.span.bytes, isSent: true)
+            log.trace("mgmt → \(ManagementPacket.description(of: packet.span.bytes, isSent: true))")
+            return id
         case .wouldBlock:
-            return BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true)
-        case .failed(let error): return .controller(operation, error, kernel.environment())
+            throw BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true)
+        case .failed(let error): throw .controller(operation, error, kernel.environment())
         }
     }
 
-    private func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
-        guard socket == nil else { return }
+    private func setOverdueTimer() {
+        guard let first = requests.lazy.filter({ $0.socket != nil }).map(\.deadline).min() else {
+            overdueTimer?.cancel()
+            return
+        }
+        if overdueTimer == nil {
+            overdueTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.giveUpOverdue() } }
+        }
+        overdueTimer?.set(at: first)
+    }
+
+    /// Gives up what the kernel has not answered in time, so that those behind it get their turn.
+    ///
+    /// A late answer must not be taken for theirs. The kernel answers through the socket it was asked through, so they
+    /// are sent through another.
+    private func giveUpOverdue() {
+        let now = loop.now
+        let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
+        requests.removeAll { $0.socket != nil && $0.deadline <= now }
+        if let currentSocket, overdue.contains(where: { $0.socket == currentSocket }) {
+            self.currentSocket = nil
+            // Whoever follows goes on following; that it cannot be opened again would have to be told then.
+            if !followers.isEmpty {
+                do {
+                    _ = try openSocket(.init("follow the adapters"))
+                } catch {
+                    return lose(error)
+                }
+            }
+        }
+        closeUnusedSockets()
+        for request in overdue {
+            let operation = Self.operation(request.command, request.index)
+            log.debug("never answered: \(operation)")
+            request.completion(.failure(.timedOut(operation, after: Self.answerLimit)))
+        }
+        sendWaiting()
+    }
+
+    /// Closes the sockets that are not in use and of which no answer is outstanding.
+    private func closeUnusedSockets() {
+        for (id, socket) in sockets where id != currentSocket && !requests.contains(where: { $0.socket == id }) {
+            // What it has been told before the new one was there is not told by that one.
+            while receiveOne(from: socket, id) {}
+            sockets[id] = nil
+            socket.close()
+        }
+    }
+
+    // MARK: The sockets
+
+    private func openSocket(_ operation: BluetoothError.Operation) throws(BluetoothError) -> (UInt64, any PacketSocket)
+    {
+        if let currentSocket, let socket = sockets[currentSocket] { return (currentSocket, socket) }
+        let id = nextSocket
         do {
-            socket = try kernel.openManagement { [weak self] event in self?.assumeIsolated { $0.handle(event) } }
+            let socket = try kernel.openManagement { [weak self] event in self?.assumeIsolated { $0.handle(event, id) }
+            }
+            nextSocket &+= 1
+            sockets[id] = socket
+            currentSocket = id
+            return (id, socket)
         } catch {
             throw .controller(operation, error, kernel.environment())
         }
     }
 
-    private func handle(_ event: SocketEvent) {
+    private func handle(_ event: SocketEvent, _ id: UInt64) {
         switch event {
         case .readable:
-            var notice: AdapterNotice?
-            _ = socket?.receive { notice = receive($0) }
-            if let notice { onNotice(notice) }
+            guard let socket = sockets[id] else { return }
+            _ = receiveOne(from: socket, id)
+            if id != currentSocket { closeUnusedSockets() }
         case .writable: break
         case .closed(let error):
-            close(.controller(.init("use the management interface"), error, kernel.environment()))
+            lose(.controller(.init("use the management interface"), error, kernel.environment()))
         }
     }
 
-    private func receive(_ packet: RawSpan) -> AdapterNotice? {
-        log.trace("mgmt ← \([UInt8](packet).hexadecimal)")
+    /// Receives a packet, if there is one, and tells whom it concerns.
+    private func receiveOne(from socket: any PacketSocket, _ id: UInt64) -> Bool {
+        var received = Received()
+        guard socket.receive({ received = receive($0, id) }) == .packet else { return false }
+        if let notice = received.notice { tell(notice) }
+        if let (request, answer) = received.answered {
+            request.completion(answer)
+            sendWaiting()
+        }
+        return true
+    }
+
+    /// What a packet has to tell: to the followers, and then to whom it answers.
+    private struct Received: Sendable {
+        var notice: AdapterNotice?
+        var answered: (Request, Answer)?
+    }
+
+    private func receive(_ packet: RawSpan, _ id: UInt64) -> Received {
+        trace?.management(packet, isSent: false)
+        log.trace("mgmt ← \(ManagementPacket.description(of: packet, isSent: false))")
         do {
             let packet = try ManagementPacket(decoding: packet)
             switch try ManagementEvent(decoding: packet) {
             case .commandComplete(let event):
                 do {
                     let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
-                    resolve(event.opcode, packet.index, event.status, reply)
+                    return resolve(event.opcode, packet.index, event.status, reply, id)
                 } catch {
                     log.debug("\(error)")
-                    resolve(event.opcode, packet.index, event.status, nil)
+                    return resolve(event.opcode, packet.index, event.status, nil, id)
                 }
-            case .commandStatus(let opcode, let status): resolve(opcode, packet.index, status, ManagementReply.none)
-            case .indexAdded: return .added(packet.index)
-            case .indexRemoved: return .removed(packet.index)
-            case .newSettings(let settings): return .settings(packet.index, settings)
+            case .commandStatus(let opcode, let status):
+                return resolve(opcode, packet.index, status, ManagementReply.none, id)
+            case .indexAdded: return Received(notice: .added(packet.index))
+            case .indexRemoved: return Received(notice: .removed(packet.index))
+            case .newSettings(let settings): return Received(notice: .settings(packet.index, settings))
+            case .discovering(let types, let isOn):
+                return Received(notice: .discovering(packet.index, types, isOn: isOn))
             default: break
             }
         } catch {
             log.debug("\(error)")
         }
-        return nil
+        return Received()
     }
 
     private func resolve(
-        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply?
-    ) {
+        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply?, _ id: UInt64
+    ) -> Received {
         guard
             let position = requests.firstIndex(where: {
-                $0.isSent && $0.index == index && $0.command.opcode == opcode
+                $0.socket == id && $0.index == index && $0.command.opcode == opcode
             })
-        else { return }
+        else { return Received() }
         let request = requests.remove(at: position)
         let operation = Self.operation(request.command, index)
-        if !status.isSuccess {
-            request.completion(.failure(.management(operation, status, kernel.environment())))
-        } else {
-            request.completion(reply.map { .success($0) } ?? .failure(.unreadable(operation)))
+        guard status.isSuccess else {
+            return Received(answered: (request, .failure(.management(operation, status, kernel.environment()))))
         }
-        sendWaiting()
+        var received = Received(
+            answered: (request, reply.map { .success($0) } ?? .failure(.unreadable(operation))))
+        // Who asks for a change has the settings in the answer; the event is for the others.
+        if case .settings(let settings) = reply { received.notice = .settings(index, settings) }
+        return received
+    }
+
+    /// Tells the followers that nothing more will be told, and ends.
+    private func lose(_ reason: BluetoothError) {
+        tell(.lost(reason))
+        close(reason)
     }
 
     /// Ends everything that waits.
     func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        socket?.close()
-        socket = nil
+        followers = [:]
+        overdueTimer = nil
+        for socket in sockets.values { socket.close() }
+        sockets = [:]
+        currentSocket = nil
         let ended = requests
         requests = []
         for request in ended { request.completion(.failure(reason)) }
@@ -193,4 +323,8 @@ enum AdapterNotice: Sendable {
     case removed(UInt16)
     /// Its settings changed.
     case settings(UInt16, ManagementSettings)
+    /// It began or ended a discovery.
+    case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
+    /// The management interface itself has ended.
+    case lost(BluetoothError)
 }

@@ -11,43 +11,70 @@ final class ATTBearer {
     private let socket: any L2CAPSocket
     private let loop: EventLoop
     private let log: Logger
-    private let peer: BluetoothAddress
+    let peer: BluetoothAddress
+    private let trace: ChannelTrace?
     private var engine = TransactionEngine()
-    private var writer = ByteWriter(capacity: 517)
+    private var writer = ByteWriter(growingTo: 517)
     private let requestTimer: LoopTimer
     private let indicationTimer: LoopTimer
+    /// Runs while the kernel encrypts the link and something is to be sent.
+    private var encryptionTimer: LoopTimer?
+    private let onEncryptionTimeOut: @Sendable () -> Void
     private var timedRequest: UInt64?
     private var timedIndication: UInt64?
     private var isSocketFull = false
+    /// Whether the socket has just said that it can send: when it cannot, it has ended.
+    private var isToldWritable = false
     private var isReadingPaused = false
     /// Whether the socket has ended, so that nothing can be sent while what it still holds is received.
     private var isEnding = false
     private let onEnd: @Sendable (BluetoothError) -> Void
     private(set) var closeReason: BluetoothError?
-    /// Who wants the values the peer notifies and indicates.
-    var subscribers = SubscriberTable()
+    /// Tells what the end of the socket means, where somebody knows more than the socket; nil when that is told later,
+    /// by ``close(_:)``.
+    var reasonOfEnd: ((KernelError) -> BluetoothError?)?
+    /// Where the peer tells of changes of its services, and who is told.
+    var serviceChanged: AttributeHandle?
+    var onServicesChanged: ((AttributeHandleRange) -> Void)?
+    /// What the peer's server has said it does not know.
+    var unsupportedRequests: Set<ATTOpcode> = []
+    /// Who wants the values the peer notifies and indicates, on whichever bearer of the link.
+    var subscribers: SubscriberTable {
+        _read { yield home.ownSubscribers }
+        _modify { yield &home.ownSubscribers }
+    }
+    /// The bearer that keeps what all bearers of the link share.
+    private var home: ATTBearer { mainBearer ?? self }
+    private var ownSubscribers = SubscriberTable()
+    /// The fixed channel's bearer, for an enhanced one.
+    private weak var mainBearer: ATTBearer?
+    private var isEnhanced = false
     private var server: GATTServer
-    private var database: AttributeDatabase
-    private var answer = ByteWriter(capacity: 517)
+    private let localServer: LocalServer
+    /// Who is told what the peer's client did that the program has to know or to answer.
+    var onPeerRequest: ((GATTServerEvent) -> Void)?
+    private var answer = ByteWriter(growingTo: 517)
     /// What the peer's client has agreed on with our server; in force once our response is on its way.
     private var agreedMTU: Int?
 
     /// A bearer over a connected socket; `onTimeOut` is called on the loop when an answer is 30 s late, `onEnd` once the
     /// bearer has closed, whoever closed it.
     ///
-    /// `database` is what the peer finds when it is a client as well.
+    /// `localServer` is what the peer finds when it is a client as well.
     init(
-        _ socket: any L2CAPSocket, peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, onTimeOut: @escaping @Sendable () -> Void,
-        onEnd: @escaping @Sendable (BluetoothError) -> Void
+        _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
+        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, onTimeOut: @escaping @Sendable () -> Void,
+        onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) {
         self.onEnd = onEnd
-        self.database = database
+        self.onEncryptionTimeOut = onEncryptionTimeOut
+        self.localServer = localServer
         server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         self.socket = socket
         self.peer = peer
         self.loop = loop
         self.log = log
+        self.trace = trace
         requestTimer = loop.makeTimer(onTimeOut)
         indicationTimer = loop.makeTimer(onTimeOut)
     }
@@ -61,6 +88,17 @@ final class ATTBearer {
     }
 
     var isClosed: Bool { closeReason != nil }
+    /// Whether the socket takes nothing for now.
+    var isWaitingForRoom: Bool { isSocketFull }
+
+    /// How many requests are under way or wait.
+    var requestCount: Int { engine.requestCount }
+
+    /// Makes it an enhanced bearer of the link that has `main` on its fixed channel.
+    func joinBearer(_ main: ATTBearer) {
+        mainBearer = main
+        isEnhanced = true
+    }
 }
 
 // MARK: - Sending
@@ -94,10 +132,13 @@ extension ATTBearer {
         }
         switch socket.send(writer.bytes.span.bytes) {
         case .sent:
-            trace("→", writer.bytes)
+            didSend(writer.bytes)
             return true
         case .wouldBlock:
             waitForRoom()
+            return false
+        case .failed(let error) where error.number == .notConnected && !isToldWritable:
+            waitForEncryption()
             return false
         case .failed(let error):
             // The kernel tells the reason once, so it is not asked a second time.
@@ -108,13 +149,16 @@ extension ATTBearer {
 
     /// Sends what is to be sent until nothing is left or the socket is full.
     func flush() {
+        // Ends of writes are told in the midst of the engine's work; what follows from them is queued here.
+        while let write = subscribers.nextWrite(on: self) { engine.submit(write) }
         while !isSocketFull, !isEnding, let outgoing = engine.nextToSend(into: &writer) {
             switch socket.send(writer.bytes.span.bytes) {
             case .sent:
-                trace("→", writer.bytes)
+                didSend(writer.bytes)
                 engine.didSend(outgoing, writer)
                 if outgoing == .response { didRespond() }
             case .wouldBlock: waitForRoom()
+            case .failed(let error) where error.number == .notConnected && !isToldWritable: waitForEncryption()
             case .failed(let error): return socketEnded(error)
             }
         }
@@ -136,6 +180,25 @@ extension ATTBearer {
         socket.notifyWhenWritable()
     }
 
+    /// While the kernel encrypts the link it refuses to send; it tells when the socket is writable again, or that the
+    /// link has ended. When the peer refuses to pair it may tell neither, so that it is given the time a pairing has
+    /// (Core Vol 3 Part H §3.4).
+    private func waitForEncryption() {
+        waitForRoom()
+        guard encryptionTimer == nil else { return }
+        let timer = loop.makeTimer(onEncryptionTimeOut)
+        timer.set(after: .seconds(30))
+        encryptionTimer = timer
+    }
+
+    /// Ends the bearer because the link was not encrypted in time.
+    func encryptionTimedOut() {
+        close(
+            BluetoothError(
+                .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
+                isRetryable: true, disconnectReason: .authentication))
+    }
+
     private func setTimers() {
         if engine.requestInFlight != timedRequest {
             timedRequest = engine.requestInFlight
@@ -151,8 +214,9 @@ extension ATTBearer {
         if isOn { timer.set(after: AttributeProtocol.transactionTimeout) } else { timer.cancel() }
     }
 
-    private func trace(_ direction: String, _ bytes: [UInt8]) {
-        log.trace("ATT \(direction) \(bytes.hexadecimal)", metadata: ["peer": "\(peer)"])
+    private func didSend(_ pdu: [UInt8]) {
+        trace?.sent(pdu.span.bytes)
+        log.trace("ATT → \(AttributeProtocol.description(of: pdu.span.bytes))", metadata: ["peer": "\(peer)"])
     }
 }
 
@@ -165,6 +229,9 @@ extension ATTBearer {
         case .readable: receiveOne()
         case .writable:
             isSocketFull = false
+            encryptionTimer = nil
+            isToldWritable = true
+            defer { isToldWritable = false }
             flush()
         case .closed(let error): socketEnded(error)
         }
@@ -182,7 +249,8 @@ extension ATTBearer {
     }
 
     private func receive(_ pdu: RawSpan) {
-        log.trace("ATT ← \([UInt8](pdu).hexadecimal)", metadata: ["peer": "\(peer)"])
+        trace?.received(pdu)
+        log.trace("ATT ← \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
         guard let opcode = ATTOpcode(of: pdu) else { return }
         if opcode == .handleValueConfirmation {
             engine.receiveConfirmation()
@@ -198,13 +266,18 @@ extension ATTBearer {
             let pdu = try ATTServerPDU(decoding: bytes)
             switch pdu {
             case .handleValueNotification(let handle, let value):
-                subscribers.deliver(value, of: handle)
+                subscribers.deliver(value, of: handle, as: .notification)
             case .handleValueIndication(let handle, let value):
-                subscribers.deliver(value, of: handle)
+                if handle == home.serviceChanged { home.receiveServiceChanged(value) }
+                if handle != home.serviceChanged || subscribers.contains(handle) {
+                    subscribers.deliver(value, of: handle, as: .indication)
+                }
                 engine.oweConfirmation()
             case .multipleHandleValueNotification(let list):
                 var list = list
-                while let entry = list.next() { subscribers.deliver(entry.value, of: entry.handle) }
+                while let entry = list.next() {
+                    subscribers.deliver(entry.value, of: entry.handle, as: .notification)
+                }
             case .unknown: log.debug("ignored unknown PDU \(opcode)", metadata: ["peer": "\(peer)"])
             default:
                 if !engine.receive(pdu) { closeForWrongAnswer(opcode) }
@@ -215,21 +288,122 @@ extension ATTBearer {
         }
     }
 
+    /// Takes the range that changed; one that makes no sense stands for everything (Core Vol 3 Part G §7.1).
+    private func receiveServiceChanged(_ value: RawSpan) {
+        var reader = ByteReader(value)
+        let start = AttributeHandle((try? reader.readUInt16()) ?? 0)
+        let range = AttributeHandleRange(start: start, end: AttributeHandle((try? reader.readUInt16()) ?? 0))
+        onServicesChanged?(range.isValid ? range : .all)
+    }
+
     /// Which answer belongs to which request cannot be told any more.
     private func closeForWrongAnswer(_ opcode: ATTOpcode) {
         close(
             BluetoothError(
                 .protocolViolation, .init("exchange attributes", peer: peer),
-                "The peer answered a request that was not made (\(opcode)); the link is closed."))
+                "The peer answered a request that was not made (\(opcode)); the link is closed.",
+                disconnectReason: .protocolViolation))
     }
 
     /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan, _ opcode: ATTOpcode) {
-        for event in server.receive(bytes, database: &database, into: &answer) {
-            if case .mtuExchanged(let mtu) = event { agreedMTU = mtu }
+        if isEnhanced, opcode == .exchangeMTURequest {
+            // An enhanced bearer's MTU is its channel's (Core Vol 3 Part F §3.4.2.1): Request Not Supported.
+            _ = engine.respond([0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue])
+            return
         }
-        guard answer.count > 0 else { return }
-        if !engine.respond(answer.bytes) { log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"]) }
+        if localServer.isProtected, let security = try? socket.security() {
+            server.security = BearerSecurity(security)
+        }
+        finishAnswer(serve { server.receive(bytes, database: &$0, into: &answer) })
+    }
+
+    /// Lets the server do something, with what is known of the client, which is the same on all bearers of the link.
+    private func serve(_ body: (inout AttributeDatabase) -> [GATTServerEvent]) -> [GATTServerEvent] {
+        if let mainBearer { client = mainBearer.client }
+        defer { mainBearer?.client = client }
+        return localServer.withDatabase { body(&$0) }
+    }
+
+    /// Sends what the server has written, and tells what it has said.
+    private func finishAnswer(_ events: [GATTServerEvent]) {
+        if answer.count > 0, !engine.respond(answer.bytes) {
+            log.debug("dropped an answer out of turn", metadata: ["peer": "\(peer)"])
+        }
+        for event in events {
+            switch event {
+            case .mtuExchanged(let mtu): agreedMTU = mtu
+            case .requestOutOfTurn(let opcode):
+                log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"])
+            case .indicationConfirmed: break
+            default: onPeerRequest?(event)
+            }
+        }
+    }
+}
+
+// MARK: - Answering the peer's client
+
+extension ATTBearer {
+    /// What is known of the peer as a client.
+    var client: GATTClientState {
+        get { server.client }
+        set { server.client = newValue }
+    }
+
+    /// Answers a read that waits for the program.
+    func answer(_ request: GATTReadRequest, _ result: Result<[UInt8], ATTErrorCode>) {
+        finishAnswer(
+            serve { database in
+                switch result {
+                case .success(let value):
+                    server.answer(request, value: value, database: &database, into: &answer)
+                case .failure(let code): server.refuse(request, with: code, database: &database, into: &answer)
+                }
+            })
+        flush()
+    }
+
+    /// Answers a write that waits for the program.
+    func answer(_ request: GATTWriteRequest, _ result: Result<Void, ATTErrorCode>) {
+        finishAnswer(
+            serve { database in
+                if case .failure(let code) = result {
+                    server.refuse(request, with: code, into: &answer)
+                    return []
+                }
+                return server.accept(request, database: &database, into: &answer)
+            })
+        flush()
+    }
+
+    /// Writes a notification or an indication of one of our own values, if the peer's client may be sent it.
+    func encode(
+        _ kind: ClientCharacteristicConfiguration, of characteristic: AttributeHandle, _ value: [UInt8],
+        into writer: inout ByteWriter
+    ) throws(GATTServerError) {
+        let result = localServer.withDatabase { database -> Result<Void, GATTServerError> in
+            do throws(GATTServerError) {
+                if kind == .notification {
+                    try server.encodeNotification(
+                        of: characteristic, value: value.span.bytes, database: database, into: &writer)
+                } else {
+                    try server.encodeIndication(
+                        of: characteristic, value: value.span.bytes, database: database, into: &writer)
+                }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// Takes note that our own attributes have changed in `range`, and tells the peer's client if it wants to know.
+    func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
+        localServer.withDatabase { server.databaseChanged($0) }
+        guard let serviceChanged, client.configurations[serviceChanged]?.contains(.indication) == true else { return }
+        submit(ServiceChangedIndication(range, at: serviceChanged, on: self))
     }
 }
 
@@ -241,7 +415,8 @@ extension ATTBearer {
         guard !isEnding else { return }
         isEnding = true
         while !isClosed, receiveOne() {}
-        close(.disconnected(peer, error))
+        guard let reasonOfEnd else { return close(.disconnected(peer, error)) }
+        if let reason = reasonOfEnd(error) { close(reason) }
     }
 
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
@@ -258,7 +433,7 @@ extension ATTBearer {
         closeReason = BluetoothError(
             .disconnected, .init("exchange attributes", peer: peer),
             "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
-            isRetryable: true)
+            isRetryable: true, disconnectReason: .attributeTimeout)
         engine.timeOut()
         end()
     }
@@ -266,9 +441,10 @@ extension ATTBearer {
     private func end() {
         requestTimer.cancel()
         indicationTimer.cancel()
+        encryptionTimer = nil
         socket.close()
         guard let closeReason else { return }
-        subscribers.finish(closeReason)
+        ownSubscribers.finish(closeReason)
         onEnd(closeReason)
     }
 }

@@ -7,16 +7,27 @@ import GATT
 public protocol RemoteAttribute: Sendable {
     /// Where the value is.
     var attributeHandle: AttributeHandle { get }
+    /// What it is taken to be, so that it is noticed when the peer's attributes have changed; nil when that is not known.
+    var attributeType: BluetoothUUID? { get }
+}
+
+extension RemoteAttribute {
+    /// Nothing is known.
+    public var attributeType: BluetoothUUID? { nil }
 }
 
 extension RemoteCharacteristic: RemoteAttribute {
     /// Where the characteristic's value is.
     public var attributeHandle: AttributeHandle { valueHandle }
+    /// The characteristic's UUID.
+    public var attributeType: BluetoothUUID? { uuid }
 }
 
 extension RemoteDescriptor: RemoteAttribute {
     /// Where the descriptor is.
     public var attributeHandle: AttributeHandle { handle }
+    /// The descriptor's UUID.
+    public var attributeType: BluetoothUUID? { uuid }
 }
 
 extension AttributeHandle: RemoteAttribute {
@@ -28,63 +39,31 @@ extension AttributeHandle: RemoteAttribute {
 // request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.
 extension Connection {
     func perform<Procedure: ClientProcedure>(
-        _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, timeout: Duration?
+        _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
+        timeout: Duration?
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
-        let bearer = try bearer(for: operation)
+        let bearer = try requestBearer(for: operation, fitting: requestLength)
         if Task.isCancelled { throw .cancelled(operation) }
         let transaction = ProcedureCall(procedure, operation, on: bearer)
         bearer.submit(transaction)
-        return try await transaction.call.value(operation, timeout: timeout, on: loop)
+        do {
+            return try await transaction.call.value(operation, timeout: timeout, on: loop)
+        } catch  where error.cause == .attribute(.databaseOutOfSync) {
+            try await resynchronize(operation, timeout: timeout)
+            let again = ProcedureCall(procedure, operation, on: bearer)
+            bearer.submit(again)
+            return try await again.call.value(operation, timeout: timeout, on: loop)
+        }
     }
 
     /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1).
     ///
     /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes.
     public func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil) async throws(BluetoothError) {
-        let agreed = try await perform(MTUExchange(offering: mtu), "exchange MTU", timeout: timeout)
+        let agreed = try await perform(
+            MTUExchange(offering: mtu), "exchange MTU", requestLength: .max, timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
-    }
-
-    // MARK: Discovery
-
-    /// Discovers all primary services with their characteristics and descriptors in the fewest PDUs.
-    ///
-    /// A descriptor that follows from its characteristic's declaration is not asked for.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers
-    ///   cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
-    public func discover(timeout: Duration? = nil) async throws(BluetoothError) -> [RemoteService] {
-        try await perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
-    }
-
-    /// Discovers primary services without what is in them: all, or those with the given UUID
-    /// (Core Vol 3 Part G §4.4.1, §4.4.2).
-    public func discoverServices(
-        _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteService] {
-        guard let uuid else { return try await perform(ServiceDiscovery(), "discover services", timeout: timeout) }
-        return try await perform(ServiceDiscoveryByUUID(uuid: uuid), "discover service \(uuid)", timeout: timeout)
-    }
-
-    /// Discovers the characteristics of a service (Core Vol 3 Part G §4.6.1), with those descriptors that follow from
-    /// their declarations.
-    public func discoverCharacteristics(
-        of service: RemoteService, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        var found = try await perform(
-            CharacteristicDiscovery(in: service.handles), "discover characteristics", of: service.handles.start,
-            timeout: timeout)
-        for index in found.indices { found[index].descriptors = found[index].inferredDescriptors ?? [] }
-        return found
-    }
-
-    /// Discovers the descriptors of a characteristic (Core Vol 3 Part G §4.7.1).
-    public func discoverDescriptors(
-        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteDescriptor] {
-        guard let range = characteristic.descriptorRange else { return [] }
-        return try await perform(
-            DescriptorDiscovery(in: range), "discover descriptors", of: characteristic.valueHandle, timeout: timeout)
     }
 
     // MARK: Values
@@ -93,7 +72,7 @@ extension Connection {
     public func read(
         _ attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [UInt8] {
-        let handle = attribute.attributeHandle
+        let handle = try current(attribute, "read")
         return try await perform(ValueRead(handle), "read", of: handle, timeout: timeout)
     }
 
@@ -105,7 +84,7 @@ extension Connection {
     public func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        let handle = attribute.attributeHandle
+        let handle = try current(attribute, "write")
         let longest = AttributeProtocol.maximumAttributeValueLength
         guard value.count <= longest else {
             throw .invalidArgument(
@@ -113,9 +92,10 @@ extension Connection {
                 "\(value.count) bytes do not fit into a value; it has at most \(longest).")
         }
         if value.count <= maximumCommandLength {
-            try await perform(ValueWrite(value, to: handle), "write", of: handle, timeout: timeout)
+            try await perform(
+                ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout)
         } else {
-            try await perform(LongValueWrite(value, to: handle), "write", of: handle, timeout: timeout)
+            try await perform(ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout)
         }
     }
 
@@ -127,7 +107,7 @@ extension Connection {
     public func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        let handle = attribute.attributeHandle
+        let handle = try current(attribute, "write command")
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)
         let bearer = try bearer(for: operation)
         guard value.count <= maximumCommandLength else {

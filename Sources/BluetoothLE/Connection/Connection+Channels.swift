@@ -15,12 +15,15 @@ extension Connection {
     ///   - database: what the peer finds here when it is a client as well.
     ///   - receiveMTU: the largest PDU to receive, 23 to 517 bytes.
     ///   - log: where the link's events are told.
+    ///   - trace: what records the link.
     public init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
-        log: Logger = Logger(label: "bluetooth.connection")
+        log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
     ) async throws(KernelError) {
-        self.init(to: peer, database: database, receiveMTU: min(max(receiveMTU, 23), 517), on: loop, log: log)
+        self.init(
+            to: peer, server: LocalServer(database), receiveMTU: min(max(receiveMTU, 23), 517), on: loop, log: log,
+            trace: AdapterTrace(trace, adapter: 0))
         try adopt(connect)
     }
 }

@@ -17,9 +17,12 @@ extension Connection {
     /// Subscribes to a characteristic's values.
     ///
     /// The subscription is live when the call returns: values that arrive while the peer is still being told are in the
-    /// stream's buffer. Indications are confirmed as they arrive. Several subscriptions to one characteristic each get
-    /// every value. The last consumer that leaves its loop ends the subscription at the peer. The stream finishes by
-    /// throwing why the link ended.
+    /// stream's buffer. Indications are confirmed as they arrive. The stream finishes by throwing why the link ended.
+    ///
+    /// Several subscriptions to one characteristic each get every value; only what the peer does not send already is
+    /// asked for. Where some ask for notifications and some for indications, the peer is asked for both, and each gets
+    /// the kind it asked for. The last consumer that leaves its loop ends the subscription at the peer; one that comes
+    /// back meanwhile finds it live again when its call returns.
     /// - Parameters:
     ///   - characteristic: one whose properties have `notify` or `indicate`.
     ///   - kind: which of the two to use.
@@ -30,41 +33,44 @@ extension Connection {
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
         timeout: Duration? = nil
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
-        let handle = characteristic.valueHandle
+        let handle = try current(characteristic, "subscribe")
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
-        let configuration = try configuration(of: characteristic, kind, operation)
+        _ = try configuration(of: characteristic, kind, operation)
         let descriptor = try await configurationHandle(of: characteristic, operation, timeout: timeout)
+        let bearer = try bearer(for: operation)
+        if Task.isCancelled { throw .cancelled(operation) }
         let channel = StreamChannel<[UInt8]>(
             capacity: bufferCapacity, policy: .fail, operation: operation, from: loop)
 
         // The stream takes values before the peer is told: the first may come ahead of its answer.
-        let id = try bearer(for: operation).subscribers.add(channel, for: handle)
+        let confirmation = PendingCall<Void>()
+        let id = bearer.subscribers.add(
+            channel, for: handle, kind: try configuration(of: characteristic, kind, operation),
+            configuredBy: descriptor, confirmation: confirmation)
+        bearer.configure(handle)
         do {
-            try await write(configuration, to: descriptor, timeout: timeout)
-        } catch  where error.code == .attributeProtocol {
-            // The peer refused, so there is nothing to take back.
-            _ = try bearer(for: operation).subscribers.remove(id, for: handle)
-            throw error
+            try await confirmation.value(operation, timeout: timeout, on: loop)
         } catch {
             unsubscribe(id, from: handle, configuredBy: descriptor)
             throw error
         }
         // The stream keeps the link up for as long as somebody reads it.
         return BoundedStream(channel: channel) { [self, loop] in
-            loop.execute {
-                self.assumeIsolated { $0.unsubscribe(id, from: handle, configuredBy: descriptor) }
-            }
+            loop.execute { self.assumeIsolated { $0.unsubscribe(id, from: handle, configuredBy: descriptor) } }
         }
     }
 
+    /// What to ask the peer for. Without a wish that is what it sends already, so that nobody else's values change.
     private func configuration(
         of characteristic: RemoteCharacteristic, _ kind: SubscriptionKind, _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> [UInt8] {
+    ) throws(BluetoothError) -> ClientCharacteristicConfiguration {
         let canNotify = characteristic.properties.contains(.notify)
         let canIndicate = characteristic.properties.contains(.indicate)
+        let wanted = try bearer(for: operation).subscribers.wanted(of: characteristic.valueHandle)
         switch kind {
-        case .automatic where canNotify, .notification where canNotify: return [1, 0]
-        case .automatic where canIndicate, .indication where canIndicate: return [2, 0]
+        case .automatic where wanted == .indication && canIndicate: return .indication
+        case .automatic where canNotify, .notification where canNotify: return .notification
+        case .automatic where canIndicate, .indication where canIndicate: return .indication
         default:
             throw BluetoothError(
                 .unsupported, operation,
@@ -88,8 +94,10 @@ extension Connection {
 
     private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle) {
         let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
-        guard let bearer = try? bearer(for: operation), bearer.subscribers.remove(id, for: handle) else { return }
-        // Nobody waits for the answer; the engine keeps its place until it comes.
-        bearer.submit(ProcedureCall(ValueWrite([0, 0], to: descriptor), operation, on: bearer))
+        guard let bearer = try? bearer(for: operation) else { return }
+        bearer.subscribers.remove(id, for: handle)
+        // Something else may be there by now.
+        if let knownDatabase, knownDatabase.isStale(descriptor, .clientCharacteristicConfiguration) { return }
+        bearer.configure(handle)
     }
 }

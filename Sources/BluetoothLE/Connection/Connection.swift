@@ -16,40 +16,84 @@ public actor Connection: LoopActor {
     /// The device at the other end.
     public nonisolated let peer: BluetoothAddress
 
-    private let log: Logger
-    private let database: AttributeDatabase
-    private let receiveMTU: UInt16
+    let log: Logger
+    /// What the peer finds here when it is a client as well.
+    let localServer: LocalServer
+    let receiveMTU: UInt16
+    private let trace: AdapterTrace?
+    private var linkTrace: LinkTrace?
+    /// How the peer was reached: from which adapter of which kernel.
+    private(set) var route: (adapter: BluetoothAddress, kernel: any BluetoothKernel)?
     private var opening: PendingCall<Void>?
     private var socket: (any L2CAPSocket)?
     private var establishedBearer: ATTBearer?
+    /// The bearers beside the fixed channel's, oldest first. See Connection+EnhancedBearers.
+    var enhancedBearers: [EnhancedBearer] = []
+    var nextBearerID: UInt64 = 0
+    /// Follows the link at the controller; nil where no adapter has made it. See Connection+Link.
+    private(set) var attachment: LinkAttachment?
+    /// Whose link it is; nil where no adapter has made it, and after the end.
+    private(set) var adapter: Adapter?
+    /// What is known of the peer's database; see Connection+Caching.
+    var knownDatabase: KnownDatabase? {
+        get { knownDatabaseStorage?.value }
+        set {
+            if let knownDatabaseStorage, let newValue {
+                knownDatabaseStorage.value = newValue
+            } else {
+                knownDatabaseStorage = newValue.map { KnownDatabase.Storage($0) }
+            }
+        }
+    }
+    private var knownDatabaseStorage: KnownDatabase.Storage?
+    /// Where the peer's database is remembered.
+    let cache: ConnectionCache?
+    /// The last change of what is remembered, which the next waits for.
+    var remembering: Task<Void, Never>?
+    /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
+    var peerRequests: PeerRequests?
     private var end: BluetoothError?
     private var endWaiters: [PendingCall<BluetoothError>] = []
 
     init(
-        to peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16, on loop: EventLoop, log: Logger
+        to peer: BluetoothAddress, server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
+        on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
     ) {
         self.peer = peer
-        self.database = database
+        localServer = server
+        self.cache = cache
         self.receiveMTU = receiveMTU
         self.loop = loop
         self.log = log
+        self.trace = trace
+    }
+
+    init(
+        to peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16, on loop: EventLoop, log: Logger
+    ) {
+        self.init(to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
     }
 
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is up.
     func open(
-        from adapter: BluetoothAddress, on kernel: any BluetoothKernel, options: L2CAPOptions, timeout: Duration?
+        from adapter: Adapter, on kernel: any BluetoothKernel, options: L2CAPOptions, timeout: Duration?
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = PendingCall<Void>()
         opening = call
+        self.adapter = adapter
+        let address = adapter.information.address
+        route = (address, kernel)
         do {
-            socket = try kernel.connectL2CAP(to: peer, channel: .attribute, from: adapter, options: options) {
+            socket = try kernel.connectL2CAP(to: peer, channel: .attribute, from: address, options: options) {
                 [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) }
             }
         } catch {
-            throw .connecting(operation, error)
+            let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
+            finish(reason)
+            throw reason
         }
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -62,44 +106,98 @@ public actor Connection: LoopActor {
         }
     }
 
+    /// Gives up an attempt that has not been answered, so that another gets its turn.
+    func giveWay() {
+        guard opening != nil else { return }
+        finish(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
+    }
+
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
     func adopt(_ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket) throws(KernelError) {
         socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
-        establish()
+        establish(isCentral: false)
     }
 
-    private func establish() {
+    /// Begins to follow the link.
+    ///
+    /// While it is being encrypted, which begins at once where that was asked for, the kernel does not tell its handle;
+    /// such a link is followed from when that is done.
+    private func attach() {
+        guard let adapter, attachment == nil else { return }
+        establishedBearer?.reasonOfEnd = { [weak self, peer] error in
+            guard let self else { return .disconnected(peer, error) }
+            return assumeIsolated { $0.reasonOfEnd(error) }
+        }
+        guard let handle = try? socket?.connectionHandle() else { return }
+        attachment = adapter.controller.assumeIsolated { $0.attach(handle) }
+    }
+
+    private func establish(isCentral: Bool) {
         guard let socket else { return }
-        establishedBearer = ATTBearer(
-            socket, peer: peer, database: database, receiveMTU: receiveMTU, loop: loop, log: log,
+        linkTrace = trace?.link(over: socket, isCentral: isCentral)
+        log.debug("link up", metadata: ["peer": "\(peer)"])
+        establishedBearer = makeBearer(
+            socket, trace: linkTrace?.attributeChannel,
             onTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.timeOut() } },
+            onEncryptionTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.encryptionTimedOut() } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
+        establishedBearer?.onServicesChanged = { [weak self] range in
+            self?.assumeIsolated { $0.servicesChanged(in: range) }
+        }
+        establishedBearer?.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: nil) } }
+        localServer.add(self)
+    }
+
+    func makeBearer(
+        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, onTimeOut: @escaping @Sendable () -> Void,
+        onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
+    ) -> ATTBearer {
+        ATTBearer(
+            socket, peer: peer, server: localServer, receiveMTU: receiveMTU, loop: loop, log: log, trace: trace,
+            onTimeOut: onTimeOut, onEncryptionTimeOut: onEncryptionTimeOut, onEnd: onEnd)
     }
 
     private func handle(_ event: SocketEvent) {
-        if let bearer = establishedBearer { return bearer.handle(event) }
+        if let bearer = establishedBearer {
+            if attachment == nil, adapter != nil, event == .writable { attach() }
+            return bearer.handle(event)
+        }
         switch event {
         case .writable:
-            establish()
+            establish(isCentral: true)
+            attach()
             opening?.succeed(())
             opening = nil
         case .closed(let error):
             let failure = BluetoothError.connecting(.init("connect", peer: peer), error)
-            finish(failure)
+            if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
         }
     }
 
     // MARK: The end
 
-    private func finish(_ reason: BluetoothError) {
+    /// Ends the link and everything that waits for it. Only the first reason counts.
+    func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
+        adapter = nil
         opening?.fail(reason)
         opening = nil
+        endEnhancedBearers(reason)
         establishedBearer?.close(reason)
+        knownDatabase?.finish(reason)
+        endPeerRequests(reason)
+        localServer.remove(self)
         socket?.close()
         socket = nil
+        if let attachment {
+            attachment.controller.assumeIsolated { $0.linkEnded(attachment.number, reason) }
+            self.attachment = nil
+            establishedBearer?.reasonOfEnd = nil
+        }
+        linkTrace?.ended(reason)
+        linkTrace = nil
         for waiter in endWaiters { waiter.succeed(reason) }
         endWaiters = []
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
@@ -109,8 +207,14 @@ public actor Connection: LoopActor {
     ///
     /// The kernel drops the link itself two seconds after its last channel is closed.
     public func disconnect() {
-        finish(BluetoothError(.disconnected, .init("disconnect", peer: peer), "The link was closed by this program."))
+        finish(
+            BluetoothError(
+                .disconnected, .init("disconnect", peer: peer), DisconnectReason.local.sentence,
+                disconnectReason: .local))
     }
+
+    /// Why the link ended; nil while it has not.
+    var endReason: BluetoothError? { end }
 
     /// Whether the link is up.
     public var isConnected: Bool { establishedBearer != nil && end == nil }
@@ -138,6 +242,9 @@ public actor Connection: LoopActor {
     }
 
     // MARK: Facts
+
+    /// The address the kernel knows the peer by now: after pairing its identity.
+    var socketPeer: BluetoothAddress { socket?.peer ?? peer }
 
     /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
     public var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }

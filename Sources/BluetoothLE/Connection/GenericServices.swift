@@ -13,7 +13,16 @@ extension AttributeDatabase {
                         .deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8.prefix(248)))),
                     GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00])),
                 ]),
-            GATTService(.genericAttribute),
+            GATTService(
+                .genericAttribute,
+                characteristics: [
+                    GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([1, 0, 0xFF, 0xFF])),
+                    GATTCharacteristic(
+                        .clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8),
+                    GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
+                    GATTCharacteristic(
+                        .serverSupportedFeatures, properties: .read, value: .stored([GATTServerFeatures().rawValue])),
+                ]),
         ]
         return (try? AttributeDatabase(services)) ?? .empty
     }

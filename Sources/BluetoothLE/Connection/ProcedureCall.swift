@@ -80,6 +80,9 @@ extension BluetoothError {
     init(_ failure: TransactionFailure, _ operation: Operation, bearerEnd: BluetoothError?) {
         switch failure {
         case .refused(let error):
+            var operation = operation
+            // Which of several it is, the peer says.
+            if operation.attribute == nil, error.handle.isValid { operation.attribute = error.handle }
             self.init(
                 .attributeProtocol, operation, "The peer refused: \(error.code).", remedy: Self.remedy(error.code),
                 cause: .attribute(error.code))
@@ -94,7 +97,8 @@ extension BluetoothError {
         case .closed:
             self.init(
                 bearerEnd?.code ?? .disconnected, operation, bearerEnd?.message ?? "The link has ended.",
-                remedy: bearerEnd?.remedy, cause: bearerEnd?.cause, isRetryable: bearerEnd?.isRetryable ?? true)
+                remedy: bearerEnd?.remedy, cause: bearerEnd?.cause, isRetryable: bearerEnd?.isRetryable ?? true,
+                disconnectReason: bearerEnd?.disconnectReason)
         case .tooManyWaiting(let count):
             self.init(
                 .overflow, operation, "\(count) calls are waiting on this link already.",

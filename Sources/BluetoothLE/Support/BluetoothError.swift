@@ -43,6 +43,10 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let cancelled = Code(rawValue: "cancelled")
         /// The peer refused an attribute request; ``BluetoothError/cause`` has its code.
         public static let attributeProtocol = Code(rawValue: "attributeProtocol")
+        /// The peer's attributes are not those that were discovered.
+        public static let attributesChanged = Code(rawValue: "attributesChanged")
+        /// The peer has not asked for what it was to be sent.
+        public static let notSubscribed = Code(rawValue: "notSubscribed")
         /// The peer broke the protocol.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// The peer or the adapter lacks what this needs.
@@ -110,11 +114,13 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var cause: Cause?
     /// Whether the same call may succeed when it is tried again without changing anything.
     public var isRetryable: Bool
+    /// Who or what ended the link, where that is what this is about.
+    public var disconnectReason: DisconnectReason?
 
     /// An error from its parts.
     public init(
         _ code: Code, _ operation: Operation, _ message: String, remedy: String? = nil, cause: Cause? = nil,
-        isRetryable: Bool = false
+        isRetryable: Bool = false, disconnectReason: DisconnectReason? = nil
     ) {
         self.code = code
         self.operation = operation
@@ -122,6 +128,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
         self.remedy = remedy
         self.cause = cause
         self.isRetryable = isRetryable
+        self.disconnectReason = disconnectReason
     }
 
     /// The device concerned.
@@ -162,10 +169,22 @@ extension BluetoothError {
         BluetoothError(.cancelled, operation, "The task was cancelled.")
     }
 
+    @usableFromInline static func secondConsumer(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .busy, operation, "Another task waits for the next element of this stream.",
+            remedy: "A stream has one consumer; make a stream for each.")
+    }
+
     static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
             .overflow, operation, "More than \(capacity) elements were waiting and nobody took them.",
             remedy: "Take elements faster, or ask for a larger buffer.")
+    }
+
+    static func attributesChanged(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .attributesChanged, operation, "The peer's attributes have changed since they were discovered.",
+            remedy: "Call discover() again and use what it returns.")
     }
 
     static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {

@@ -35,6 +35,9 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Takes the elements one by one.
+    ///
+    /// A copy takes from the same buffer, so that each element goes to one of the two. When both wait at the same time
+    /// the second gets an error of code ``BluetoothError/Code/busy``.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let lease: Lease?
 
@@ -99,6 +102,8 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         @usableFromInline var waiter: Waiter?
         @usableFromInline var end: Result<Void, BluetoothError>?
         var missed = 0
+        /// How many were dropped since an element was last taken.
+        @usableFromInline var missedBefore = 0
         /// Whether the loop has been asked to call ``deliver()``.
         var isDelivering = false
         @usableFromInline var isConsumerCancelled = false
@@ -107,11 +112,17 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     @usableFromInline let state: Mutex<State>
     private let capacity: Int
     private let policy: OverflowPolicy
+    /// Tells an element how many were dropped just before it.
+    @usableFromInline let stamp: (@Sendable (inout Element, Int) -> Void)?
     @usableFromInline let operation: BluetoothError.Operation
     /// Where elements come from.
     @usableFromInline let loop: EventLoop
 
-    init(capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop) {
+    init(
+        capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop,
+        stamp: (@Sendable (inout Element, Int) -> Void)? = nil
+    ) {
+        self.stamp = stamp
         self.loop = loop
         self.capacity = Swift.max(1, capacity)
         self.policy = policy
@@ -137,6 +148,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
                 case .dropOldest:
                     _ = state.buffer.popFirst()
                     state.missed += 1
+                    state.missedBefore += 1
                 case .fail:
                     state.end = .failure(.overflow(operation, capacity: capacity))
                     return (false, false)
@@ -156,7 +168,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     func deliver() {
         let (waiter, ready) = state.withLock { state -> (Waiter?, Result<Element?, BluetoothError>?) in
             state.isDelivering = false
-            guard state.waiter != nil, let ready = Self.poll(&state) else { return (nil, nil) }
+            guard state.waiter != nil, let ready = poll(&state) else { return (nil, nil) }
             defer { state.waiter = nil }
             return (state.waiter, ready)
         }
@@ -204,7 +216,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     func poll() -> Result<Element?, BluetoothError>? {
         state.withLock { state in
             state.isConsumerCancelled = false
-            return Self.poll(&state)
+            return poll(&state)
         }
     }
 
@@ -212,16 +224,24 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     @inlinable
     func wait(_ waiter: Waiter) -> Result<Element?, BluetoothError>? {
         state.withLock { state -> Result<Element?, BluetoothError>? in
-            if let ready = Self.poll(&state) { return ready }
+            if let ready = poll(&state) { return ready }
             if state.isConsumerCancelled { return .failure(.cancelled(operation)) }
+            // A copy of the iterator in another task; whoever waits first goes on waiting.
+            if state.waiter != nil { return .failure(.secondConsumer(operation)) }
             state.waiter = waiter
             return nil
         }
     }
 
     @inlinable
-    static func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
-        if let element = state.buffer.popFirst() { return .success(element) }
+    func poll(_ state: inout State) -> Result<Element?, BluetoothError>? {
+        if var element = state.buffer.popFirst() {
+            if state.missedBefore > 0 {
+                stamp?(&element, state.missedBefore)
+                state.missedBefore = 0
+            }
+            return .success(element)
+        }
         switch state.end {
         case .failure(let error):
             state.end = .success(())

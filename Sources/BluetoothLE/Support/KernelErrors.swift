@@ -6,19 +6,9 @@ import Management
 // The one place that says what a kernel's error number means on a link. The numbers are those of the kernel's
 // translation of link-layer reasons (net/bluetooth/lib.c).
 extension BluetoothError {
-    /// Why a link that was up has ended.
+    /// Why a link that was up has ended, as far as its socket tells.
     static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
-        let operation = Operation("use the link", peer: peer)
-        let (message, isRetryable): (String, Bool) =
-            switch error.number {
-            case .timedOut: ("The peer vanished: nothing was heard from it for the supervision time-out.", true)
-            case .connectionReset: ("The peer ended the link.", true)
-            case .connectionAborted, .networkDown, .brokenPipe, .noSuchDevice:
-                ("The adapter was switched off or unplugged.", false)
-            case .accessDenied: ("The link could not be encrypted as it has to be.", false)
-            default: ("The link ended.", true)
-            }
-        return BluetoothError(.disconnected, operation, message, cause: .kernel(error), isRetryable: isRetryable)
+        disconnected(peer, error, status: nil) { nil }
     }
 
     /// Why a link could not be established.
@@ -53,7 +43,7 @@ extension BluetoothError {
         case .notImplemented:
             return BluetoothError(
                 .connectionFailed, operation, "The link failed to be established.", remedy: outOfReachRemedy,
-                cause: cause, isRetryable: true)
+                cause: cause, isRetryable: true, disconnectReason: .failedToBeEstablished)
         case .accessDenied:
             return BluetoothError(
                 .connectionFailed, operation, "The device refused to connect without pairing.", cause: cause)
@@ -62,6 +52,64 @@ extension BluetoothError {
             return BluetoothError(
                 .connectionFailed, operation, "The link could not be established.", cause: cause, isRetryable: true)
         }
+    }
+
+    /// Why a connection-oriented channel that was open has ended.
+    static func channelEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        var reason = disconnected(peer, error)
+        reason.operation.name = "use the channel"
+        if error.number == .connectionReset { reason.message = "The peer closed the channel, or ended the link." }
+        return reason
+    }
+
+    /// Why a connection-oriented channel could not be opened.
+    static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .connectionRefused:
+            return BluetoothError(
+                .connectionFailed, operation,
+                "The channel was refused: nothing at the peer listens on PSM \(hexadecimal(psm)), it has no room, or the link could not be protected as it demands.",
+                remedy: "Is that the right PSM? Services often tell theirs in a characteristic.", cause: cause)
+        case .connectionReset:
+            return BluetoothError(
+                .connectionFailed, operation, "The link ended before the channel was open.", cause: cause,
+                isRetryable: true)
+        case .accessDenied:
+            return BluetoothError(
+                .connectionFailed, operation, "The link could not be encrypted as the channel needs it.", cause: cause)
+        case .invalidArgument:
+            return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
+        case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
+        default: return connecting(operation, error)
+        }
+    }
+
+    /// Why connection-oriented channels cannot be listened for.
+    static func listening(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .accessDenied:
+            let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
+            return BluetoothError(
+                .notPermitted, operation, "A PSM below 0x0080 needs CAP_NET_BIND_SERVICE.",
+                remedy:
+                    "Use one from 0x0080 to 0x00FF, or: sudo setcap 'cap_net_bind_service+eip' \(program)   (again after each build)",
+                cause: cause)
+        case .invalidArgument: return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
+        case .addressInUse:
+            return BluetoothError(.busy, operation, "Somebody listens on this PSM already.", cause: cause)
+        case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
+        default: return .controller(operation, error, environment)
+        }
+    }
+
+    private static func noEnhancedFlowControl(_ operation: Operation, _ cause: Cause) -> BluetoothError {
+        BluetoothError(
+            .unsupported, operation, "This kernel has the enhanced credit based mode switched off.",
+            remedy: "Try: echo Y | sudo tee /sys/module/bluetooth/parameters/enable_ecred", cause: cause)
     }
 
     static let powerRemedy = "Turn it on: sudo btmgmt power on   (or ask this program to power it on)"
@@ -101,6 +149,20 @@ extension BluetoothError {
             .adapterOff, operation, "\(operation.adapter ?? "The adapter") was switched off.", remedy: powerRemedy)
     }
 
+    /// The adapter is not up any more: switched off, or blocked by a radio switch.
+    private static func adapterWentOff(
+        _ operation: Operation, _ environment: HostEnvironment, _ cause: Cause
+    ) -> BluetoothError {
+        guard
+            let blocking = environment.radioSwitches.first(where: {
+                $0.name == operation.adapter && ($0.isSoftBlocked || $0.isHardBlocked)
+            })
+        else { return .adapterWentOff(operation) }
+        return BluetoothError(
+            .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+            remedy: blocking.isHardBlocked ? hardBlockRemedy : softBlockRemedy, cause: cause)
+    }
+
     /// The kernel answered something this library cannot read.
     static func unreadable(_ operation: Operation) -> BluetoothError {
         BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
@@ -115,11 +177,11 @@ extension BluetoothError {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
         case .notPermitted, .accessDenied:
             return .notPermitted(operation, executable: environment.executablePath, cause: cause)
-        case .networkDown: return .adapterWentOff(operation)
+        case .networkDown: return .adapterWentOff(operation, environment, cause)
         case .radioBlocked:
             return BluetoothError(
                 .adapterBlocked, operation, "The adapter is blocked by rfkill.",
-                remedy: "Fix: sudo rfkill unblock bluetooth", cause: cause)
+                remedy: softBlockRemedy, cause: cause)
         case .noSuchDevice, .brokenPipe, .connectionAborted, .badFileDescriptor:
             return BluetoothError(
                 .noAdapter, operation, "\(operation.adapter ?? "The adapter") is gone: unplugged or taken away.",
@@ -149,11 +211,11 @@ extension BluetoothError {
         case .permissionDenied:
             return .notPermitted(operation, executable: environment.executablePath, cause: cause)
         case .invalidIndex: return .noAdapter(operation)
-        case .notPowered: return .adapterWentOff(operation)
+        case .notPowered: return .adapterWentOff(operation, environment, cause)
         case .rfkilled:
             return BluetoothError(
                 .adapterBlocked, operation, "The adapter is blocked by rfkill.",
-                remedy: "Fix: sudo rfkill unblock bluetooth", cause: cause)
+                remedy: softBlockRemedy, cause: cause)
         case .busy:
             return BluetoothError(
                 .busy, operation, "Another program is doing the same at this moment.",

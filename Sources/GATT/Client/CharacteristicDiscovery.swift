@@ -1,18 +1,24 @@
 import ATT
 import BluetoothPrimitives
 
-/// Discover All Characteristics of a Service (Core Vol 3 Part G §4.6.1), over any range of handles.
+/// Discover All Characteristics of a Service and Discover Characteristics by UUID (Core Vol 3 Part G §4.6.1, §4.6.2),
+/// over any range of handles.
 public struct CharacteristicDiscovery: ClientProcedure {
     private var walk: HandleWalk
     private let rangeEnd: AttributeHandle
+    private let uuid: BluetoothUUID?
     private var characteristics: [RemoteCharacteristic] = []
 
     /// A discovery of all characteristics declared in `range`, which may cover several services.
     ///
     /// Each characteristic is taken to reach up to the next declaration, the last to the end of the range.
-    public init(in range: AttributeHandleRange) {
+    ///
+    /// - Parameter uuid: which characteristics the result has; nil for all. The server is asked the same: it cannot be
+    ///   asked for some, and where one ends follows from the next.
+    public init(in range: AttributeHandleRange, uuid: BluetoothUUID? = nil) {
         walk = HandleWalk(range)
         rangeEnd = range.end
+        self.uuid = uuid
     }
 
     /// Writes a Read By Type Request for what lies behind the last value found.
@@ -20,7 +26,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
         try encode(.readByTypeRequest(walk.checkedRange(), type: .characteristic), into: &writer)
     }
 
-    /// Takes the answer; the result is all characteristics in the order of their handles.
+    /// Takes the answer; the result is the characteristics in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteCharacteristic]> {
@@ -41,7 +47,8 @@ public struct CharacteristicDiscovery: ClientProcedure {
             walk.end()
         default: throw failure(answer)
         }
-        return walk.isAtEnd ? .done(characteristics) : .next
+        guard walk.isAtEnd else { return .next }
+        return .done(uuid == nil ? characteristics : characteristics.filter { $0.uuid == uuid })
     }
 
     /// A declaration and its value take two handles, so one handle at the end of the range need not be asked about.

@@ -34,6 +34,12 @@ struct HandleWalk: Hashable, Sendable {
         range.start = next
     }
 
+    /// Passes over what lies before `handle`: nothing there is worth asking for.
+    mutating func skip(to handle: AttributeHandle) {
+        guard handle <= range.end else { return end() }
+        range.start = max(range.start, handle)
+    }
+
     /// Ends the walk: the server has nothing more.
     mutating func end() {
         isAtEnd = true

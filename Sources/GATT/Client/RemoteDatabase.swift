@@ -7,25 +7,42 @@ public struct RemoteService: Hashable, Sendable {
     public var uuid: BluetoothUUID
     /// From its declaration to its last attribute.
     public var handles: AttributeHandleRange
-    /// Whether it is a primary service.
+    /// Whether it is a primary service; a secondary one exists to be included by others.
     public var isPrimary: Bool
+    /// The services it includes, in the order of their declarations; empty until they are discovered.
+    public var includedServices: [RemoteIncludedService]
     /// Its characteristics in order; empty until they are discovered.
     public var characteristics: [RemoteCharacteristic]
 
     /// A service from its parts.
     public init(
         uuid: BluetoothUUID, handles: AttributeHandleRange, isPrimary: Bool = true,
-        characteristics: [RemoteCharacteristic] = []
+        includedServices: [RemoteIncludedService] = [], characteristics: [RemoteCharacteristic] = []
     ) {
         self.uuid = uuid
         self.handles = handles
         self.isPrimary = isPrimary
+        self.includedServices = includedServices
         self.characteristics = characteristics
     }
+}
 
-    /// The first characteristic with the given UUID.
-    public func characteristic(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
-        characteristics.first { $0.uuid == uuid }
+/// That a service includes another one (Core Vol 3 Part G §3.2).
+///
+/// The other one is a service of the same device, primary or secondary; several services may include the same.
+public struct RemoteIncludedService: Hashable, Sendable {
+    /// What service is included.
+    public var uuid: BluetoothUUID
+    /// Where the included service is, from its declaration to its last attribute.
+    public var handles: AttributeHandleRange
+    /// Where the service that includes it says so.
+    public var declarationHandle: AttributeHandle
+
+    /// An include from its parts.
+    public init(uuid: BluetoothUUID, handles: AttributeHandleRange, declarationHandle: AttributeHandle) {
+        self.uuid = uuid
+        self.handles = handles
+        self.declarationHandle = declarationHandle
     }
 }
 
@@ -55,11 +72,6 @@ public struct RemoteCharacteristic: Hashable, Sendable {
         self.valueHandle = valueHandle
         self.endHandle = endHandle
         self.descriptors = descriptors
-    }
-
-    /// The first descriptor with the given UUID.
-    public func descriptor(_ uuid: BluetoothUUID) -> RemoteDescriptor? {
-        descriptors.first { $0.uuid == uuid }
     }
 
     /// The handles after the value that belong to the characteristic, or nil when there are none.

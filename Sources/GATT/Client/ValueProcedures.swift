@@ -42,6 +42,13 @@ public struct ValueRead: ClientProcedure {
         self.handle = handle
     }
 
+    /// A read that goes on behind `beginning`, which another answer has brought.
+    init(_ handle: AttributeHandle, after beginning: [UInt8]) {
+        self.handle = handle
+        value = beginning
+        isLong = true
+    }
+
     /// Writes a Read Request, then Read Blob Requests for what follows.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
@@ -107,84 +114,5 @@ public struct ValueWrite: ClientProcedure {
     ) throws(TransactionFailure) -> ProcedureStep<Void> {
         guard case .writeResponse = answer else { throw failure(answer) }
         return .done(())
-    }
-}
-
-/// Write Long Characteristic Values (Core Vol 3 Part G §4.9.4): the value in parts that the server holds back and
-/// writes all at once. The server's echo of each part is compared; when one differs nothing is written.
-public struct LongValueWrite: ClientProcedure {
-    private enum Phase: Sendable {
-        case preparing
-        case executing
-        /// Making the server forget the parts; then the failure is reported.
-        case cancelling(TransactionFailure)
-    }
-
-    private let handle: AttributeHandle
-    private let value: [UInt8]
-    private var phase = Phase.preparing
-    private var confirmed = 0
-    private var sent = 0..<0
-
-    /// A write of `value`, at most 512 bytes, to the attribute `handle`.
-    public init(_ value: [UInt8], to handle: AttributeHandle) {
-        self.handle = handle
-        self.value = value
-    }
-
-    /// Writes the next Prepare Write Request, then the Execute Write Request.
-    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        switch phase {
-        case .preparing:
-            guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
-                throw .invalid(
-                    "\(value.count) bytes; an attribute has at most \(AttributeProtocol.maximumAttributeValueLength)")
-            }
-            let limit = max(1, ATTValueLimits(mtu: writer.capacity).prepareWrite)
-            sent = confirmed..<min(confirmed + limit, value.count)
-            let bytes = value.span.bytes.extracting(sent)
-            try encode(
-                .prepareWriteRequest(handle, offset: UInt16(clamping: confirmed), value: bytes), into: &writer)
-        case .executing: try encode(.executeWriteRequest(.writeAll), into: &writer)
-        case .cancelling: try encode(.executeWriteRequest(.cancelAll), into: &writer)
-        }
-    }
-
-    /// Takes the echo of a part, or the answer to the last request.
-    public mutating func receive(
-        _ answer: ATTServerPDU
-    ) throws(TransactionFailure) -> ProcedureStep<Void> {
-        switch phase {
-        case .preparing:
-            guard case .prepareWriteResponse(let echoHandle, let offset, let echo) = answer else {
-                let failure = failure(answer)
-                // A server that refuses the first part holds nothing.
-                if case .refused = failure, confirmed == 0 { throw failure }
-                return cancel(failure)
-            }
-            guard echoHandle == handle, Int(offset) == sent.lowerBound, value[sent].elementsEqual([UInt8](echo)) else {
-                return cancel(.violation("the echo of a prepared write differs from what was sent"))
-            }
-            confirmed = sent.upperBound
-            if confirmed == value.count { phase = .executing }
-            return .next
-        case .executing:
-            guard case .executeWriteResponse = answer else { throw failure(answer) }
-            return .done(())
-        case .cancelling(let failure): throw failure
-        }
-    }
-
-    /// Has the server forget what it holds before `failure` is reported.
-    private mutating func cancel(_ failure: TransactionFailure) -> ProcedureStep<Void> {
-        phase = .cancelling(failure)
-        return .next
-    }
-
-    /// Gives up: the server has to forget the parts it holds.
-    public mutating func stop() -> Bool {
-        if case .cancelling = phase { return true }
-        phase = .cancelling(.closed)
-        return true
     }
 }

@@ -15,6 +15,8 @@ public struct AttributeDatabase: Sendable {
             case dynamic
             /// The client's own configuration of the characteristic whose value has this handle.
             case clientConfiguration(of: AttributeHandle, supported: ClientCharacteristicConfiguration)
+            /// What the client itself can do.
+            case clientFeatures
         }
 
         /// Its number.
@@ -46,6 +48,9 @@ public struct AttributeDatabase: Sendable {
     var positionsByType: [BluetoothUUID: [Int]] = [:]
     /// Where in ``attributes`` the declarations of a service are, ascending.
     var positionsByService: [BluetoothUUID: [Int]] = [:]
+    /// Where the next service goes. Handles are not used again while there are others, so that a client that missed a
+    /// change finds nothing where it knew something, rather than something else.
+    var nextHandle = 1
 }
 
 extension AttributeDatabase {
@@ -57,9 +62,19 @@ extension AttributeDatabase {
     /// The handle of the value of the first characteristic `characteristic` in the first service `service` that has
     /// one, or nil when there is none.
     public func valueHandle(of characteristic: BluetoothUUID, in service: BluetoothUUID) -> AttributeHandle? {
-        for declaration in positionsByService[service] ?? [] {
-            let range = AttributeHandleRange(
-                start: attributes[declaration].handle, end: attributes[declaration].groupEnd)
+        valueHandle(of: characteristic, in: service, within: .all)
+    }
+
+    /// The handle of the value of the first characteristic `characteristic` within `range`, in the service `service` or,
+    /// for nil, in any.
+    public func valueHandle(
+        of characteristic: BluetoothUUID, in service: BluetoothUUID?, within range: AttributeHandleRange
+    ) -> AttributeHandle? {
+        let declarations = service.map { positions(ofService: $0, in: range) }
+        let ranges =
+            declarations?.map { AttributeHandleRange(start: attributes[$0].handle, end: attributes[$0].groupEnd) }
+            ?? [range]
+        for range in ranges {
             // A value follows its declaration; a descriptor that has the same type does not.
             let value = positions(of: characteristic, in: range).first {
                 $0 > 0 && attributes[$0 - 1].type == .characteristic

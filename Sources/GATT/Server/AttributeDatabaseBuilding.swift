@@ -9,15 +9,71 @@ extension AttributeDatabase {
     /// - Throws: ``AttributeDatabaseError`` when a handle that is named is not free, when handles run out, when a
     ///   value has a length that is not allowed, when a descriptor is repeated, or when an included service is missing.
     public init(_ services: [GATTService]) throws(AttributeDatabaseError) {
-        var builder = AttributeDatabaseBuilder()
+        try append(services)
+    }
+
+    /// Adds services behind all others, whose handles stay as they are; returns the handles of what was added, or nil
+    /// when `services` is empty.
+    ///
+    /// Clients have to be told; see ``GATTServer/databaseChanged(_:)``.
+    /// - Throws: as ``init(_:)`` does; the database is then as it was.
+    @discardableResult
+    public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        do {
+            return try append(services, from: nextHandle)
+        } catch {
+            // Behind the last service there may be room that services had which are gone.
+            guard error == .outOfHandles, firstFreeHandle < nextHandle else { throw error }
+            return try append(services, from: firstFreeHandle)
+        }
+    }
+
+    /// Removes all attributes in `range`, which has to cover whole services.
+    public mutating func remove(_ range: AttributeHandleRange) {
+        attributes.removeAll { range.contains($0.handle) }
+        index()
+    }
+
+    private var firstFreeHandle: Int {
+        attributes.reduce(1) { max($0, Int($1.groupEnd.rawValue) + 1, Int($1.handle.rawValue) + 1) }
+    }
+
+    private mutating func append(
+        _ services: [GATTService], from start: Int
+    ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        let before = attributes.count
+        var builder = AttributeDatabaseBuilder(extending: self, from: start)
         for service in services { try builder.append(service) }
         attributes = try builder.finish()
+        nextHandle = builder.next
+        index()
+        guard attributes.count > before else { return nil }
+        return AttributeHandleRange(
+            start: attributes[before].handle, end: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle - 1)))
+    }
+
+    /// Finds out anew what is where, and brings the value of the Database Hash up to date.
+    private mutating func index() {
+        positionsByType = [:]
+        positionsByService = [:]
         for (position, attribute) in attributes.enumerated() {
             positionsByType[attribute.type, default: []].append(position)
+            if let service = attribute.declaredService { positionsByService[service, default: []].append(position) }
         }
-        for service in builder.services {
-            positionsByService[service.uuid, default: []].append(service.position)
+        for position in positionsByType[.databaseHash] ?? [] {
+            attributes[position].content = .stored(hash.bytes)
         }
+    }
+}
+
+extension AttributeDatabase.Attribute {
+    /// The service that this attribute declares.
+    fileprivate var declaredService: BluetoothUUID? {
+        guard type == .primaryService || type == .secondaryService, let value = storedValue,
+            let width = BluetoothUUID.Width(rawValue: value.count)
+        else { return nil }
+        var reader = ByteReader(value.span.bytes)
+        return try? reader.readUUID(width)
     }
 }
 
@@ -31,7 +87,15 @@ private struct AttributeDatabaseBuilder {
     private var attributes: [AttributeDatabase.Attribute] = []
     private(set) var services: [PlacedService] = []
     /// The next free handle, or one above them all.
-    private var next = 1
+    private(set) var next: Int
+
+    init(extending database: AttributeDatabase, from next: Int) {
+        attributes = database.attributes
+        services = database.positionsByService.flatMap { uuid, positions in
+            positions.map { PlacedService(uuid: uuid, position: $0) }
+        }.sorted { $0.position < $1.position }
+        self.next = next
+    }
 
     mutating func append(_ service: GATTService) throws(AttributeDatabaseError) {
         let declaration = try place(
@@ -57,7 +121,9 @@ private struct AttributeDatabaseBuilder {
         let declaration = try place(at: characteristic.handle, type: .characteristic, content: .stored([]))
         let value = try place(
             type: characteristic.uuid, permissions: characteristic.permissions,
-            content: content(of: characteristic.value), lengths: characteristic.valueLengths)
+            content: characteristic.uuid == .clientSupportedFeatures
+                ? .clientFeatures : content(of: characteristic.value),
+            lengths: characteristic.valueLengths)
         let handle = attributes[value].handle
         attributes[declaration].content = .stored(
             [properties.rawValue] + encoded(handle) + encoded(characteristic.uuid))
@@ -176,16 +242,16 @@ private struct AttributeDatabaseBuilder {
     }
 }
 
-private func encoded(_ value: UInt16) -> [UInt8] {
+func encoded(_ value: UInt16) -> [UInt8] {
     encoded { (writer) throws(BufferFull) in try writer.write(value) }
 }
 
-private func encoded(_ handle: AttributeHandle) -> [UInt8] {
+func encoded(_ handle: AttributeHandle) -> [UInt8] {
     encoded(handle.rawValue)
 }
 
 /// A UUID as it stands in a declaration: in 16 bits where it has them, otherwise in 128.
-private func encoded(_ uuid: BluetoothUUID) -> [UInt8] {
+func encoded(_ uuid: BluetoothUUID) -> [UInt8] {
     encoded { (writer) throws(BufferFull) in
         try writer.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
     }

@@ -45,10 +45,8 @@ public struct GATTServer: Sendable {
     public var mtu: Int {
         didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
     }
-    /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
-    ///
-    /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.
-    public internal(set) var configurations: [AttributeHandle: ClientCharacteristicConfiguration]
+    /// What is known of the client; the same on all its bearers, so whoever has several keeps it and lends it to each.
+    public var client: GATTClientState
     /// The value whose indication has been sent and not confirmed.
     public internal(set) var outstandingIndication: AttributeHandle?
 
@@ -63,9 +61,14 @@ public struct GATTServer: Sendable {
     ) {
         self.limits = limits
         self.security = security
-        self.configurations = configurations
+        client = GATTClientState(configurations: configurations)
         mtu = AttributeProtocol.defaultMTU
     }
+
+    /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
+    ///
+    /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.
+    public var configurations: [AttributeHandle: ClientCharacteristicConfiguration] { client.configurations }
 
     /// Whether a request waits for the program.
     public var isWaitingForProgram: Bool { question != nil }
@@ -81,6 +84,7 @@ public struct GATTServer: Sendable {
         begin(&writer)
         guard let opcode = ATTOpcode(of: pdu), opcode.isSentByClient else { return [] }
         if opcode.type == .request, question != nil { return [.requestOutOfTurn(opcode)] }
+        guard isInSync(pdu, opcode, into: &writer) else { return [] }
         return process(pdu, opcode: opcode, known: [], database: &database, into: &writer)
     }
 
@@ -247,10 +251,12 @@ extension GATTServer {
                 range, type: BluetoothUUID(type), value: value, known: known, database: database, into: &writer)
         case .readByTypeRequest(let range, let type):
             try readByType(range, type: type, known: known, database: database, into: &writer)
+            if type == .databaseHash { didReadHash() }
         case .readByGroupTypeRequest(let range, let type):
             try readByGroupType(range, type: type, database: database, into: &writer)
         case .readRequest(let handle):
             try read(handle, known: known, database: database, into: &writer)
+            if !client.isChangeAware, database.attribute(at: handle)?.type == .databaseHash { didReadHash() }
         case .readBlobRequest(let handle, let offset):
             try readBlob(handle, offset: Int(offset), known: known, database: database, into: &writer)
         case .readMultipleRequest(let handles):

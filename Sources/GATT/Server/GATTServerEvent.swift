@@ -67,6 +67,9 @@ public struct GATTWriteRequest: Hashable, Sendable {
 public enum GATTServerError: Error, Hashable, Sendable {
     /// The client has not asked for this characteristic to be sent in this way.
     case notSubscribed(AttributeHandle)
+    /// The client uses robust caching and does not know yet that the database has changed
+    /// (Core Vol 3 Part G §2.5.2.1).
+    case clientOutOfSync(AttributeHandle)
     /// The client has not confirmed the last indication.
     case indicationOutstanding(AttributeHandle)
     /// The link is not protected as reading the value requires (Core Vol 3 Part C §10.3.1).
@@ -78,6 +81,7 @@ extension GATTServerError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .notSubscribed(let handle): "the client has not subscribed to \(handle)"
+        case .clientOutOfSync(let handle): "\(handle) cannot be sent before the client knows the changed database"
         case .indicationOutstanding(let handle): "the indication of \(handle) is not confirmed"
         case .insufficientSecurity(let handle, let code): "\(handle) cannot be sent over this link: \(code)"
         }

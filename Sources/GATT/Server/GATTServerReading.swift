@@ -35,6 +35,8 @@ extension GATTServer {
             return AvailableValue(bytes: bytes)
         case .clientConfiguration(let characteristic, _):
             return AvailableValue(bytes: bytes(of: configurations[characteristic] ?? []))
+        case .clientFeatures:
+            return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
         case .dynamic:
             guard let known = known.first(where: { $0.handle == attribute.handle }) else {
                 throw .needsValue(attribute.handle, offset: offset)

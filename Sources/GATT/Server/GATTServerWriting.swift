@@ -88,6 +88,14 @@ extension GATTServer {
         {
             throw .refused(.valueNotAllowed, attribute.handle)
         }
+        if case .clientFeatures = attribute.content, !keepsFeatures(value) {
+            throw .refused(.valueNotAllowed, attribute.handle)
+        }
+    }
+
+    /// Whether all features that the client has claimed are among `new` (Core Vol 3 Part G §7.2).
+    private func keepsFeatures(_ new: [UInt8]) -> Bool {
+        client.features.enumerated().allSatisfy { index, old in old & ~(index < new.count ? new[index] : 0) == 0 }
     }
 
     /// The assigned bits of a configuration; the others are for later versions of the specification to use.
@@ -110,8 +118,10 @@ extension GATTServer {
             case .clientConfiguration(let characteristic, _):
                 let new = configuration(write.value)
                 guard configurations[characteristic] ?? [] != new else { continue }
-                configurations[characteristic] = new.isEmpty ? nil : new
+                client.configurations[characteristic] = new.isEmpty ? nil : new
                 events.append(.configurationChanged(characteristic, new))
+            case .clientFeatures:
+                client.features = write.value
             case .dynamic:
                 continue
             }

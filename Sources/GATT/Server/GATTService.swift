@@ -41,6 +41,9 @@ public struct GATTService: Hashable, Sendable {
 }
 
 /// A characteristic as a server offers it (Core Vol 3 Part G §3.3).
+///
+/// Two have values that the server itself keeps, whatever ``value`` says: Client Supported Features, one per client, and
+/// Database Hash.
 public struct GATTCharacteristic: Hashable, Sendable {
     /// What characteristic this is.
     public var uuid: BluetoothUUID

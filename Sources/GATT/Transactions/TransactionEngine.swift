@@ -87,6 +87,9 @@ public struct TransactionEngine {
         messages.append(message)
     }
 
+    /// How many requests' procedures are under way or wait.
+    public var requestCount: Int { requests.count + (request == nil ? 0 : 1) }
+
     /// Whether a command would go out at once, before anything that waits.
     public var isIdleForMessages: Bool {
         !isClosed && messages.isEmpty && confirmationsOwed == 0 && !hasResponse

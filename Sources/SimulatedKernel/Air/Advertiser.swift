@@ -20,6 +20,10 @@ final class Advertiser {
     var primaryPHY = LEPHY.le1M
     var secondaryPHY = LEPHY.le1M
     var transmitPower: Int8?
+    /// The interval of the periodic advertising that belongs to the set, in units of 1.25 ms.
+    var periodicInterval: UInt16?
+    /// How much of the data scanners get before they lose the rest of the chain.
+    var heardByteCount: Int?
     /// From one advertisement to the next, before the random delay.
     var interval = Duration.milliseconds(100)
     /// How many times each advertisement is sent.

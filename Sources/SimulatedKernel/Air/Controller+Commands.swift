@@ -38,7 +38,8 @@ extension Controller {
             return answer(command, performScan(command))
         case .leCreateConnection, .leExtendedCreateConnection, .leCreateConnectionCancel:
             return performInitiation(command)
-        case .disconnect, .readRSSI, .leConnectionUpdate, .leReadRemoteFeatures, .leSetDataLength, .leReadPHY,
+        case .disconnect, .readRSSI, .readTransmitPowerLevel, .leConnectionUpdate, .leReadRemoteFeatures,
+            .leSetDataLength, .leReadPHY,
             .leSetPHY:
             return performOnLink(command)
         case .unknown: return answer(command, .unknownHCICommand)
@@ -87,10 +88,12 @@ extension Controller {
     private func performScan(_ command: HCICommand) -> HCIStatus {
         switch command {
         case .leSetScanParameters(let parameters):
-            return setScan(parameters.timing, policy: parameters.filterPolicy)
+            return setScan(parameters.timing, nil, policy: parameters.filterPolicy)
         case .leSetExtendedScanParameters(let parameters):
-            guard let timing = parameters.le1M ?? parameters.leCoded else { return .invalidHCICommandParameters }
-            return setScan(timing, policy: parameters.filterPolicy)
+            guard parameters.leCoded == nil || configuration.hasCoded else {
+                return .unsupportedFeatureOrParameterValue
+            }
+            return setScan(parameters.le1M, parameters.leCoded, policy: parameters.filterPolicy)
         case .leSetScanEnable(let isOn, let duplicates):
             return setScanEnabled(isOn, isExtended: false, duplicates: duplicates, duration: 0)
         case .leSetExtendedScanEnable(let enable):
@@ -101,12 +104,16 @@ extension Controller {
         }
     }
 
-    private func setScan(_ timing: LEScanTiming, policy: LEScanFilterPolicy) -> HCIStatus {
+    private func setScan(
+        _ timing: LEScanTiming?, _ coded: LEScanTiming?, policy: LEScanFilterPolicy
+    ) -> HCIStatus {
         guard !scan.isEnabled else { return .commandDisallowed }
-        guard timing.interval >= 4, timing.window >= 4, timing.window <= timing.interval else {
-            return .invalidHCICommandParameters
-        }
+        let timings = [timing, coded].compactMap { $0 }
+        guard !timings.isEmpty,
+            timings.allSatisfy({ $0.interval >= 4 && $0.window >= 4 && $0.window <= $0.interval })
+        else { return .invalidHCICommandParameters }
         scan.timing = timing
+        scan.coded = coded
         scan.filterPolicy = policy
         return .success
     }
@@ -193,6 +200,8 @@ extension Controller {
             end.disconnect(reason: reason)
         case .readRSSI:
             answer(command, .rssi(handle, end.other.side.node.signalStrength))
+        case .readTransmitPowerLevel:
+            answer(command, .transmitPower(handle, configuration.transmitPower))
         case .leReadPHY:
             answer(command, .phys(LEPHYUpdate(handle: handle, transmit: end.link.phy, receive: end.link.phy)))
         case .leReadRemoteFeatures:
@@ -213,23 +222,55 @@ extension Controller {
         case .leConnectionUpdate(_, let parameters, _):
             guard parameters.isValid else { return answer(command, .invalidHCICommandParameters) }
             answer(command, .success)
-            change(end, .parameters) {
-                $0.setParameters(
-                    LEActiveConnectionParameters(
-                        interval: parameters.intervalMinimum, latency: parameters.latency,
-                        supervisionTimeout: parameters.supervisionTimeout))
-            }
+            changeParameters(end, to: parameters)
         case .leSetDataLength(_, let octets, _):
             guard (27...251).contains(octets) else { return answer(command, .invalidHCICommandParameters) }
             answer(command, .dataLengthSet(handle))
-            change(end, .dataLength) { $0.dataLength = octets }
+            // Told only when it is news (Core Vol 4 Part E §7.7.65.7).
+            if octets != end.link.dataLength { change(end, .dataLength) { $0.dataLength = octets } }
         case .leSetPHY(_, let preference):
             answer(command, .success)
-            let wants2M = preference.transmit?.contains(.le2M) ?? false
-            change(end, .phy) { $0.phy = wants2M ? .le2M : .le1M }
+            let both = supportedPHYs.intersection(end.other.side.node.supportedPHYs)
+            let wanted = (preference.transmit ?? both).intersection(preference.receive ?? both).intersection(both)
+            // The fastest that both want; a link keeps what it has when there is none. Told in any case, as it was asked
+            // for (§7.7.65.12).
+            let phy: LEPHY? =
+                wanted.contains(.le2M)
+                ? .le2M : wanted.contains(.le1M) ? .le1M : wanted.contains(.leCoded) ? .leCoded : nil
+            change(end, .phy) { $0.phy = phy ?? $0.phy }
         default: break
         }
         return .success
+    }
+
+    /// Changes a link's rhythm six connection events from now, when both sides are sure to know of it, unless the peer
+    /// refuses (Core Vol 6 Part B §5.1.1).
+    private func changeParameters(_ end: LinkEnd, to parameters: LEConnectionParameters) {
+        if let refusal = end.other.side.node.parameterRefusal {
+            end.send(
+                .procedure {
+                    end.other.send(
+                        .procedure { [weak self] in
+                            self?.emit(
+                                .leMeta(
+                                    .connectionUpdateComplete(
+                                        LEConnectionUpdateComplete(
+                                            status: refusal, handle: end.handle, parameters: end.link.parameters))))
+                        })
+                })
+            return
+        }
+        end.send(
+            .procedure { [world] in
+                world.schedule(after: end.link.parameters.intervalDuration * 6) {
+                    guard !end.link.isEnded else { return }
+                    end.link.setParameters(
+                        LEActiveConnectionParameters(
+                            interval: parameters.intervalMinimum, latency: parameters.latency,
+                            supervisionTimeout: parameters.supervisionTimeout))
+                    for end in end.link.ends { end.side.node.linkChanged(end, .parameters) }
+                }
+            })
     }
 
     /// Changes a link at the next connection event and tells both sides.
@@ -284,7 +325,8 @@ extension HCICommand {
     /// The connection it is about.
     var connectionHandle: ConnectionHandle? {
         switch self {
-        case .disconnect(let handle, _), .readRSSI(let handle), .leConnectionUpdate(let handle, _, _),
+        case .disconnect(let handle, _), .readRSSI(let handle), .readTransmitPowerLevel(let handle, _),
+            .leConnectionUpdate(let handle, _, _),
             .leReadRemoteFeatures(let handle), .leSetDataLength(let handle, _, _), .leReadPHY(let handle),
             .leSetPHY(let handle, _):
             return handle

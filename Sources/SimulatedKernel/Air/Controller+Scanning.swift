@@ -4,14 +4,14 @@ import HCI
 extension Controller {
     func listen(to advertiser: Advertiser) {
         guard !isSilent else { return }
+        let timing = advertiser.primaryPHY == .leCoded && !advertiser.isLegacy ? scan.coded : scan.timing
         // Outside its window the radio is elsewhere.
-        let timing = scan.timing
-        if initiation == nil, timing.window < timing.interval {
+        if initiation == nil, let timing, timing.window < timing.interval {
             guard world.happens(Double(timing.window) / Double(max(1, timing.interval))) else { return }
         }
         if let target = advertiser.target, !uses(target) { return }
         let address = advertiser.address
-        if scan.isEnabled, passesFilter(advertiser), advertiser.isLegacy || scan.isExtended {
+        if scan.isEnabled, let timing, passesFilter(advertiser), advertiser.isLegacy || scan.isExtended {
             report(advertiser, isResponse: false)
             if timing.type == .active, advertiser.isScannable { report(advertiser, isResponse: true) }
         }
@@ -58,23 +58,26 @@ extension Controller {
         if isResponse { properties.insert(.scanResponse) }
         if advertiser.isLegacy { properties.insert(.legacy) }
         // An extended report holds 229 bytes of data; what is longer comes in several events.
+        let heard = min(data.count, advertiser.isLegacy ? data.count : advertiser.heardByteCount ?? data.count)
         var start = 0
         repeat {
-            let end = min(start + 229, data.count)
+            let end = min(start + 229, heard)
             let part = Array(data[start..<end])
             let report = AdvertisingReport(
                 address: advertiser.isAnonymous ? nil : advertiser.address, properties: properties,
-                dataStatus: end < data.count ? .moreToCome : .complete, primaryPHY: advertiser.primaryPHY,
+                dataStatus: end < heard ? .moreToCome : heard < data.count ? .truncated : .complete,
+                primaryPHY: advertiser.primaryPHY,
                 secondaryPHY: advertiser.isLegacy ? nil : advertiser.secondaryPHY,
                 advertisingSetID: advertiser.isLegacy ? nil : advertiser.setIdentifier,
                 transmitPower: advertiser.isLegacy ? nil : advertiser.transmitPower, rssi: rssi,
+                periodicAdvertisingInterval: advertiser.isLegacy ? nil : advertiser.periodicInterval,
                 directAddress: advertiser.target, data: part.span.bytes)
             var event = AdvertisingReportEvent(layout: scan.isExtended ? .extended : .legacy)
             // A part of at most 229 bytes fits.
             try? event.append(report)
             emit(event.packet)
             start = end
-        } while start < data.count
+        } while start < heard
         host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
     }
 }

@@ -22,11 +22,14 @@ protocol ControllerHost: AnyObject {
     func securityChanged(_ end: LinkEnd)
     /// A peer asks for a connection-oriented channel.
     func openChannel(
-        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void)
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void)
     /// A peripheral asks for other connection parameters.
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd)
-    /// Whether another packet can be taken on a connection-oriented channel.
-    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool
+    /// A frame of a connection-oriented channel that is not the last of its SDU.
+    func frameArrived(_ key: ChannelKey, on end: LinkEnd)
+    /// The peer takes more frames on a connection-oriented channel.
+    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd)
     /// A peer has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd)
 }
@@ -36,7 +39,10 @@ final class Controller: RadioNode {
     struct Scan {
         var isEnabled = false
         var isExtended = false
-        var timing = LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
+        /// How it listens on LE 1M; nil does not.
+        var timing: LEScanTiming? = LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
+        /// How it listens on LE Coded; nil does not.
+        var coded: LEScanTiming?
         var filterPolicy = LEScanFilterPolicy.all
         var duplicates = LEDuplicateFilter.disabled
         /// What was reported, while duplicates are filtered.
@@ -212,18 +218,23 @@ final class Controller: RadioNode {
     }
 
     override func openChannel(
-        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
     ) {
-        guard let host else { return completion(nil) }
-        host.openChannel(psm, key: key, mtu: mtu, on: end, completion)
+        guard let host else { return completion(.refused) }
+        host.openChannel(psm, key: key, terms, on: end, completion)
     }
 
     override func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
         host?.parametersRequested(parameters, on: end)
     }
 
-    override func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool {
-        host?.hasCredit(key, on: end) ?? true
+    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        host?.frameArrived(key, on: end)
+    }
+
+    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        host?.creditsGranted(count, key, on: end)
     }
 
     override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {

@@ -56,6 +56,8 @@ final class LinkSide {
     var handler: (any SimulatedLinkHandler)?
     /// The program wants to know when the peripheral can send again.
     var wantsRoom = false
+    /// It could not send because the other side had given no credits.
+    var awaitsCredits = false
     /// When the last packet that was sent from here arrives at the other side.
     fileprivate var lastArrival: KernelInstant
 

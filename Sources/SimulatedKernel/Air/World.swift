@@ -11,6 +11,8 @@ enum Output: Sendable {
     case accepted(listener: Int, socket: Int)
     /// Something that happened on a peripheral's end of a link.
     case peripheral(end: Int, PeripheralEvent)
+    /// A radio switch has changed, for one that follows them.
+    case radioSwitches(Int)
 }
 
 /// What a peripheral's program is told of a link.
@@ -40,6 +42,7 @@ final class World {
     var listeners: [Int: ListenerState] = [:]
     var peripheralEnds: [Int: LinkEnd] = [:]
     var peripherals: [Int: PeripheralNode] = [:]
+    var radioSwitchWatches: [Int: RadioSwitchHandler] = [:]
 
     var outputs: [Output] = []
     /// What has to be released after the world is unlocked, because releasing it may run the program's code.
@@ -164,6 +167,10 @@ class RadioNode {
     /// How strong the others receive it, in dBm.
     var signalStrength: Int8 = -50
     var advertisers: [Advertiser] = []
+    /// The PHYs its radio has.
+    var supportedPHYs: LEPHYSet = [.le1M, .le2M]
+    /// How it refuses other connection parameters; nil takes them.
+    var parameterRefusal: HCIStatus?
     /// Who it really is, where it advertises with private addresses, and the key that tells.
     var identityResolvingKey: IdentityResolvingKey?
 
@@ -199,19 +206,22 @@ class RadioNode {
     /// A number for a new link.
     func makeHandle() -> ConnectionHandle { 0 }
 
-    /// The other side of a link asks for a channel to a service; the answer goes to `completion`: the largest packet
-    /// this side takes, or nil for a refusal.
+    /// The other side of a link asks for a channel to a service; the answer goes to `completion`.
     func openChannel(
-        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
     ) {
-        completion(nil)
+        completion(.refused)
     }
 
     /// The other side, a peripheral, asks for other connection parameters.
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {}
 
-    /// Whether this side takes another packet on a connection-oriented channel now.
-    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool { true }
+    /// A frame of a connection-oriented channel came in that was not the last of its SDU.
+    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {}
+
+    /// The other side takes so many frames more on a connection-oriented channel.
+    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {}
 
     /// The other side has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {}

@@ -5,6 +5,7 @@ import Management
 
 extension Adapter: ControllerHost {
     func received(event: [UInt8]) {
+        kernel.monitor(.event, adapter: index, event.dropFirst())
         for socket in kernel.hciSockets where socket.index == index { socket.offer(event) }
     }
 
@@ -32,7 +33,9 @@ extension Adapter: ControllerHost {
         // The event is still being handled; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, isRunning else { return }
+            discovery.isInterrupted = controller.scan.isEnabled
             stopScan()
+            discovery.isInterrupted = false
             createConnection(connection)
         }
     }
@@ -131,6 +134,7 @@ extension Adapter: ControllerHost {
     // MARK: Data
 
     func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+        monitor(packet, channel: channel, on: end, isSent: false)
         guard let connection = connection(of: end),
             let socket = connection.channels.first(where: { $0.key == channel })
         else {
@@ -145,19 +149,22 @@ extension Adapter: ControllerHost {
     }
 
     func openChannel(
-        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
     ) {
         guard let connection = connection(of: end),
             let listener = kernel.listeners.first(where: { $0.channel == .dynamic(psm: psm) && $0.matches(self) })
-        else { return completion(nil) }
+        else { return completion(.refused) }
+        if let wanted = listener.options.security, wanted > end.link.security.level {
+            return completion(.needsSecurity)
+        }
         let socket = L2CAPSocketState(
             adapter: self, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
         connection.channels.append(socket)
         socket.key = key
-        socket.sendMTU = mtu
-        socket.acceptedOn(end)
+        let answer = socket.accept(terms, on: end)
         world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
-        completion(socket.receiveMTU)
+        completion(.accepted(answer))
     }
 
     /// The kernel does as the peripheral wants, if it makes sense, and tells who might keep it for the next time.
@@ -173,8 +180,12 @@ extension Adapter: ControllerHost {
         perform(.leConnectionUpdate(end.handle, parameters, LEConnectionEventLength()))
     }
 
-    func hasCredit(_ key: ChannelKey, on end: LinkEnd) -> Bool {
-        connection(of: end)?.channels.first { $0.key == key }?.hasRoomForPackets ?? true
+    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        connection(of: end)?.channels.first { $0.key == key }?.frameArrived()
+    }
+
+    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        connection(of: end)?.channels.first { $0.key == key }?.creditsGranted(count)
     }
 
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {

@@ -43,7 +43,7 @@ final class Adapter {
     /// How long a raw command takes to the chip and back.
     private static let commandLatency = Duration.microseconds(300)
     /// How long the kernel keeps a new adapter up that nobody powers.
-    private static let settlingTime = Duration.seconds(2)
+    static let settlingTime = Duration.seconds(2)
 
     init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
     {
@@ -81,7 +81,9 @@ final class Adapter {
     ) {
         guard isOn != isUp else { return }
         if isOn {
+            let isOpen = isSettling
             isUp = true
+            monitorOpened(isOpen: isOpen)
             settlesAt = world.now
             controller.isRunning = true
             if let staticAddress { controller.randomAddress = staticAddress }
@@ -90,6 +92,7 @@ final class Adapter {
             stopDiscovery()
             isUp = false
             controller.isRunning = false
+            kernel.monitor(.closedIndex, adapter: index)
         }
         settingsChanged(skipping: socket)
         if isOn {
@@ -99,8 +102,10 @@ final class Adapter {
     }
 
     func setBlocked(soft: Bool, hard: Bool) {
+        guard soft != isSoftBlocked || hard != isHardBlocked else { return }
         isSoftBlocked = soft
         isHardBlocked = hard
+        kernel.radioSwitchesChanged()
         if isBlocked, isUp { setPowered(false, linkError: .connectionReset) }
     }
 
@@ -120,10 +125,14 @@ final class Adapter {
 
     // MARK: Commands
 
-    /// A command that a raw socket sends.
-    func sendRaw(_ command: HCICommand, packet: [UInt8]) {
-        for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
-        controller.emitSoon(after: Self.commandLatency) { $0.perform(command) }
+    /// A command that a raw socket sends. The others see it as it goes to the controller.
+    func sendRaw(_ command: HCICommand, packet: [UInt8], from sender: HCISocketState) {
+        kernel.monitor(.command, adapter: index, packet.dropFirst())
+        controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
+            guard let self else { return }
+            for socket in kernel.hciSockets where socket.index == index && socket !== sender { socket.offer(packet) }
+            scanChanged(by: command, controller.perform(command))
+        }
     }
 
     /// A command of the kernel's own, answered at once; raw sockets see it and its answer like any other.
@@ -131,9 +140,12 @@ final class Adapter {
     func perform(_ command: HCICommand) -> HCIStatus {
         // Those made by the kernel fit.
         if let packet = try? command.packet() {
+            kernel.monitor(.command, adapter: index, packet.dropFirst())
             for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
         }
-        return controller.perform(command)
+        let status = controller.perform(command)
+        scanChanged(by: command, status)
+        return status
     }
 
     // MARK: Scanning
@@ -170,7 +182,7 @@ final class Adapter {
 
     /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
     func updatePassiveScan() {
-        guard isRunning, !discovery.isOn, !connections.contains(where: { $0.state == .initiating }) else { return }
+        guard isRunning, !discovery.isFinding, !connections.contains(where: { $0.state == .initiating }) else { return }
         let wanted = connections.filter { $0.state == .searching }.map(\.peer) + autoConnectCandidates
         stopScan()
         guard !wanted.isEmpty else { return }

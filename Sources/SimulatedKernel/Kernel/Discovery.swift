@@ -7,6 +7,14 @@ import Management
 struct Discovery {
     /// What is looked for; nil while nothing is.
     fileprivate(set) var types: ManagementAddressTypes?
+    /// What was looked for last; the kernel never forgets it.
+    fileprivate var lastTypes: ManagementAddressTypes = []
+    /// The kernel takes somebody's active scan for a discovery, and goes on doing so when the scan is over.
+    fileprivate var isImagined = false
+    /// Whether the last parameters of a scan were those of an active one, as the kernel sees it.
+    fileprivate var isActive = false
+    /// The scan is ended to make a connection, which ends the discovery.
+    var isInterrupted = false
     fileprivate var rssiThreshold: Int8?
     fileprivate var isForServices = false
     fileprivate var timer: ScheduledEvent?
@@ -17,6 +25,9 @@ struct Discovery {
     fileprivate static let duration = Duration.milliseconds(10_240)
 
     var isOn: Bool { types != nil }
+
+    /// Whether the kernel thinks that one is going on.
+    var isFinding: Bool { isOn || isImagined }
 }
 
 extension Adapter {
@@ -27,10 +38,12 @@ extension Adapter {
             // Which services an advertiser has is for the program above to see; the kernel's filter lets through more.
             startDiscovery(types, for: request, isForServices: true, rssiThreshold: threshold)
         case .stopDiscovery(let types):
-            guard let current = discovery.types else {
+            guard discovery.isFinding else {
                 return request.complete(.discovery(types), status: .rejected)
             }
-            guard current == types else { return request.complete(.discovery(types), status: .invalidParameters) }
+            guard discovery.lastTypes == types else {
+                return request.complete(.discovery(types), status: .invalidParameters)
+            }
             request.complete(.discovery(types))
             stopDiscovery()
         default: request.fail(.unknownCommand)
@@ -42,7 +55,7 @@ extension Adapter {
         rssiThreshold: Int8? = nil
     ) {
         guard isRunning else { return request.complete(.discovery(types), status: .notPowered) }
-        guard discovery.types == nil, !kernel.isDiscoveryTaken else {
+        guard !discovery.isFinding, !kernel.isDiscoveryTaken else {
             return request.complete(.discovery(types), status: .busy)
         }
         let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
@@ -51,6 +64,7 @@ extension Adapter {
             return request.complete(.discovery(types), status: .rejected)
         }
         discovery.types = types
+        discovery.lastTypes = types
         discovery.isForServices = isForServices
         discovery.rssiThreshold = rssiThreshold
         startDiscoveryScan()
@@ -65,13 +79,45 @@ extension Adapter {
     }
 
     func stopDiscovery() {
-        guard let types = discovery.types else { return }
+        guard discovery.isFinding else { return }
         flushDiscovery()
         discovery.timer?.cancel()
-        discovery = Discovery()
+        var next = Discovery()
+        next.lastTypes = discovery.lastTypes
+        next.isActive = discovery.isActive
+        discovery = next
         if isRunning { stopScan() }
-        send(.discovering(types, isDiscovering: false))
+        send(.discovering(next.lastTypes, isDiscovering: false))
         updatePassiveScan()
+    }
+
+    /// What the kernel makes of a command about the scanner, whoever sent it (`hci_cc_le_set_scan_enable`).
+    func scanChanged(by command: HCICommand, _ status: HCIStatus) {
+        guard status.isSuccess else { return }
+        switch command {
+        case .leSetScanParameters(let parameters): discovery.isActive = parameters.timing.type == .active
+        case .leSetExtendedScanParameters(let parameters):
+            discovery.isActive = (parameters.le1M ?? parameters.leCoded)?.type == .active
+        case .leSetScanEnable(let isOn, _): scanChanged(isOn: isOn)
+        case .leSetExtendedScanEnable(let enable): scanChanged(isOn: enable.isEnabled)
+        default: break
+        }
+    }
+
+    private func scanChanged(isOn: Bool) {
+        if isOn {
+            guard discovery.isActive, !discovery.isFinding else { return }
+            discovery.isImagined = true
+            send(.discovering(discovery.lastTypes, isDiscovering: true))
+        } else if discovery.isInterrupted {
+            discovery.isInterrupted = false
+            guard discovery.isImagined else { return }
+            discovery.isImagined = false
+            send(.discovering(discovery.lastTypes, isDiscovering: false))
+        } else if discovery.isOn {
+            // Switched off by hand, a discovery does not end any more by itself.
+            discovery.timer?.cancel()
+        }
     }
 
     /// Goes on after a connection attempt has stopped the scan.

@@ -51,7 +51,7 @@ final class HCISocketState: SocketState {
         guard kernel.conditions.hasNetRaw || Self.unprivilegedCommands.contains(command.opcode) else {
             return failed(.notPermitted)
         }
-        adapter.sendRaw(command, packet: packet)
+        adapter.sendRaw(command, packet: packet, from: self)
         return .sent
     }
 

@@ -45,7 +45,7 @@ final class HostConnection {
     var wantedLevel: SecurityLevel?
     private var dropTimer: ScheduledEvent?
     /// What sockets left behind when they were closed.
-    private var unsent: [(ChannelKey, [UInt8])] = []
+    private var unsent: [LinkMessage] = []
     /// Whose turn it is to send.
     private var turn = 0
 
@@ -63,8 +63,11 @@ final class HostConnection {
     func pump() {
         guard let end, state == .connected else { return }
         while end.hasRoom, !unsent.isEmpty {
-            let (key, packet) = unsent.removeFirst()
-            end.send(.data(key, packet))
+            let message = unsent.removeFirst()
+            if case .data(let key, let packet) = message {
+                adapter.monitor(packet, channel: key, on: end, isSent: true)
+            }
+            end.send(message)
         }
         var silent = 0
         while end.hasRoom, silent < channels.count {
@@ -79,12 +82,12 @@ final class HostConnection {
         guard channels.contains(where: { $0 === socket }) else { return }
         channels.removeAll { $0 === socket }
         if let end, state == .connected {
-            while let packet = socket.takeUnsent() { unsent.append((socket.key, packet)) }
-            pump()
-            if case .dynamic = socket.key {
-                let key = socket.key
-                end.send(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
+            let key = socket.key
+            while let message = socket.takeLast() { unsent.append(message) }
+            if case .dynamic = key {
+                unsent.append(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
             }
+            pump()
         }
         channelsChanged()
     }

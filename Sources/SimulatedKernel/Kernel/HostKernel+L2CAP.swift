@@ -7,7 +7,7 @@ extension HostKernel {
         to peer: BluetoothAddress, channel: L2CAPChannel, from source: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> L2CAPSocketState {
-        try check(channel)
+        try check(channel, options)
         guard let adapter = route(from: source, to: peer) else {
             let isSettling = adapters.contains {
                 $0.isSettling && (source.isZero || $0.controller.publicAddress == source)
@@ -43,7 +43,7 @@ extension HostKernel {
         channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> ListenerState {
-        try check(channel)
+        try check(channel, options)
         var channel = channel
         if case .dynamic(let psm) = channel {
             if psm != 0, psm < 0x80, !conditions.hasNetBindService { throw KernelError("bind", .accessDenied) }
@@ -55,16 +55,19 @@ extension HostKernel {
                 }
                 channel = .dynamic(psm: free)
             } else if listeners.contains(where: { $0.channel == channel && $0.source == source }) {
-                throw KernelError("bind", ErrorNumber(rawValue: 98))  // EADDRINUSE
+                throw KernelError("bind", .addressInUse)
             }
         }
         return ListenerState(kernel: self, channel: channel, source: source, options: options, accept: accept)
     }
 
-    private func check(_ channel: L2CAPChannel) throws(KernelError) {
+    private func check(_ channel: L2CAPChannel, _ options: L2CAPOptions) throws(KernelError) {
         switch channel {
         case .fixed(let identifier): if identifier != 4 { throw KernelError("bind", .invalidArgument) }
         case .dynamic(let psm): if psm > 0xFF { throw KernelError("bind", .invalidArgument) }
+        }
+        if options.flowControl == .enhancedCreditBased, !conditions.hasEnhancedFlowControl {
+            throw KernelError("setsockopt(BT_MODE)", .protocolOptionNotAvailable)
         }
     }
 }

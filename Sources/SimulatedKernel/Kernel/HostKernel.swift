@@ -8,6 +8,8 @@ struct HostConditions {
     var hasNetRaw = true
     var hasNetAdmin = true
     var hasNetBindService = false
+    var canWatchRadioSwitches = true
+    var hasEnhancedFlowControl = true
     var isBluetoothDaemonRunning = false
     var socketError: KernelError?
     var executablePath: String? = "/usr/bin/simulated"
@@ -25,6 +27,7 @@ final class HostKernel {
     var managementSockets: [ManagementSocketState] = []
     /// Raw sockets, also of adapters that are gone.
     var hciSockets: [HCISocketState] = []
+    var monitorSockets: [MonitorSocketState] = []
     /// Newest first.
     var listeners: [ListenerState] = []
 
@@ -60,6 +63,7 @@ final class HostKernel {
         pluggedCount += 1
         world.add(adapter.controller)
         send(.indexAdded, index: index)
+        adapter.monitorPlugged()
         if controller.isPowered { adapter.setPowered(true) }
         return adapter
     }
@@ -70,6 +74,7 @@ final class HostKernel {
         adapters.removeAll { $0 === adapter }
         world.remove(adapter.controller)
         send(.indexRemoved, index: adapter.index)
+        monitor(.deletedIndex, adapter: adapter.index)
     }
 
     // MARK: Routes

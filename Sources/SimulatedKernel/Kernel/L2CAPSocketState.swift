@@ -21,7 +21,9 @@ final class L2CAPSocketState: SocketState {
     let receiveMTU: UInt16
     var sendMTU: UInt16
     /// The level to raise the link to as soon as it is there.
-    let wantedSecurity: SecurityLevel?
+    private(set) var wantedSecurity: SecurityLevel?
+    /// What may be sent on a connection-oriented channel, and what the other side may send.
+    private var credits: ChannelCredits
     private let sendLimit: Int
     private var outbox = PacketQueue()
     private var outboxCost = 0
@@ -29,6 +31,10 @@ final class L2CAPSocketState: SocketState {
     private var lastPeer: BluetoothAddress
 
     private static let defaultMTU: UInt16 = 672
+    /// What fits into one of the controller's buffers of 251 bytes with the header.
+    private static let largestFrame: UInt16 = 247
+    /// How long the kernel waits before it gives up a channel whose link was not encrypted (`L2CAP_DISC_TIMEOUT`).
+    private static let refusalDelay = Duration.seconds(2)
     /// How long the kernel tries to connect unless told otherwise.
     private static let defaultConnectTimeout = Duration.seconds(40)
 
@@ -47,6 +53,7 @@ final class L2CAPSocketState: SocketState {
         receiveMTU = options.receiveMTU ?? Self.defaultMTU
         sendMTU = options.sendMTU ?? Self.defaultMTU
         wantedSecurity = options.security
+        credits = ChannelCredits(mtu: receiveMTU, mps: min(receiveMTU, Self.largestFrame))
         sendLimit = SocketBuffer.bytes(
             asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false)
         lastPeer = connection.peer
@@ -68,37 +75,50 @@ final class L2CAPSocketState: SocketState {
     /// Begins to connect: the kernel gives up after `timeout`.
     func startConnecting(timeout: Duration?) {
         connectTimer = world.schedule(after: timeout ?? Self.defaultConnectTimeout) { [weak self] in
-            guard let self, state == .connecting else { return }
-            state = .ended
-            connection?.close(self)
-            fail(KernelError("connect", .connectionRefused))
+            self?.refused()
         }
+    }
+
+    private func refused() {
+        guard state == .connecting else { return }
+        state = .ended
+        connectTimer?.cancel()
+        connection?.close(self)
+        fail(KernelError("connect", .connectionRefused))
     }
 
     /// The link is up.
     func linkReady(_ end: LinkEnd) {
         guard state == .connecting else { return }
         guard case .dynamic(let psm) = channel else { return becomeConnected(end) }
+        // A connection-oriented channel waits for the protection it wants before it asks.
+        if let wantedSecurity, wantedSecurity > end.link.security.level {
+            connection?.raiseSecurity(to: wantedSecurity)
+            return
+        }
         // A channel of a service has to be asked for; the answer takes a round trip.
-        let (key, mtu) = (key, receiveMTU)
+        let (key, terms) = (key, credits.terms(room: room))
         end.send(
             .procedure { [weak self] in
-                end.other.side.node.openChannel(psm, key: key, mtu: mtu, on: end.other) { granted in
-                    end.other.send(.procedure { self?.channelAnswered(granted, on: end) })
+                end.other.side.node.openChannel(psm, key: key, terms, on: end.other) { answer in
+                    end.other.send(.procedure { self?.channelAnswered(answer, on: end) })
                 }
             })
     }
 
-    private func channelAnswered(_ mtu: UInt16?, on end: LinkEnd) {
+    private func channelAnswered(_ answer: ChannelAnswer, on end: LinkEnd) {
         guard state == .connecting else { return }
-        guard let mtu else {
-            state = .ended
-            connection?.close(self)
-            fail(KernelError("connect", .connectionRefused))
-            return
+        switch answer {
+        case .accepted(let terms):
+            sendMTU = terms.mtu
+            credits.open(with: terms)
+            becomeConnected(end)
+        case .needsSecurity where end.link.security.level <= .medium:
+            // The kernel tries the next level, and asks again when the link has it.
+            wantedSecurity = end.link.security.level == .low ? .medium : .high
+            linkReady(end)
+        case .needsSecurity, .refused: refused()
         }
-        sendMTU = mtu
-        becomeConnected(end)
     }
 
     private func becomeConnected(_ end: LinkEnd) {
@@ -110,6 +130,14 @@ final class L2CAPSocketState: SocketState {
         }
     }
 
+    /// It came about by a peer's wish for a connection-oriented channel; says what this side takes.
+    func accept(_ terms: ChannelTerms, on end: LinkEnd) -> ChannelTerms {
+        sendMTU = terms.mtu
+        credits.open(with: terms)
+        acceptedOn(end)
+        return credits.terms(room: room)
+    }
+
     /// It came about by a peer's connection.
     func acceptedOn(_ end: LinkEnd) {
         state = .connected
@@ -119,13 +147,20 @@ final class L2CAPSocketState: SocketState {
 
     private func isTooFull(_ limit: Int) -> Bool { outboxCost >= limit }
 
+    /// Whether the kernel takes nothing because the other side does not (`BT_SK_SUSPEND`).
+    private var isSuspended: Bool {
+        if case .dynamic = key { credits.toSend == 0 } else { false }
+    }
+
     /// The kernel says so when half of the buffer is free.
-    override var isWritable: Bool { state == .connected && !isTooFull(sendLimit / 2) }
+    override var isWritable: Bool { state == .connected && !isSuspended && !isTooFull(sendLimit / 2) }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
         guard state == .connected, let connection else { return .failed(KernelError("send", .notConnected)) }
         guard packet.count <= Int(sendMTU) else { return .failed(KernelError("send", .messageTooLong)) }
-        guard !isTooFull(sendLimit) else { return .wouldBlock }
+        guard !isSuspended, !isTooFull(sendLimit) else { return .wouldBlock }
+        // On a connection-oriented channel the kernel makes no frame of an SDU of no bytes.
+        if case .dynamic = key, packet.isEmpty { return .sent }
         outbox.append(packet)
         outboxCost += SocketBuffer.cost(of: packet.count)
         connection.pump()
@@ -134,17 +169,72 @@ final class L2CAPSocketState: SocketState {
 
     /// Hands the first packet that waits to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
-        guard state == .connected else { return false }
-        if case .dynamic = key, !end.other.side.node.hasCredit(key, on: end.other) { return false }
-        guard let packet = takeUnsent() else { return false }
+        guard state == .connected, let packet = outbox.next else { return false }
+        if case .dynamic = key {
+            guard credits.toSend > 0 else { return false }
+            if !credits.sendFrame(ofSDU: packet.count) {
+                let key = key
+                end.send(.procedure { end.other.side.node.frameArrived(key, on: end.other) })
+                return true
+            }
+        }
+        _ = takeUnsent()
+        adapter.monitor(packet, channel: key, on: end, isSent: true)
         end.send(.data(key, packet))
         return true
     }
 
-    /// On connection-oriented channels the other side is told that it may send again.
+    /// What is still sent of a socket that is being closed; on a connection-oriented channel that for which there are
+    /// credits.
+    func takeLast() -> LinkMessage? {
+        guard let packet = outbox.next else { return nil }
+        if case .dynamic = key {
+            repeat {
+                guard credits.toSend > 0 else {
+                    while takeUnsent() != nil {}
+                    return nil
+                }
+            } while !credits.sendFrame(ofSDU: packet.count)
+        }
+        _ = takeUnsent()
+        return .data(key, packet)
+    }
+
+    /// On connection-oriented channels the other side is told how much it may send.
     override func roomMade() {
-        guard case .dynamic = key, let end = connection?.end else { return }
-        end.send(.procedure { end.other.side.node.hasRoom(end.other) })
+        grantCredits()
+    }
+
+    private func grantCredits() {
+        guard case .dynamic = key, state == .connected, let end = connection?.end else { return }
+        let count = credits.grant(room: room)
+        guard count > 0 else { return }
+        let key = key
+        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
+    }
+
+    func creditsGranted(_ count: Int) {
+        credits.received(count)
+        connection?.pump()
+    }
+
+    /// A frame that is not the last of its SDU.
+    func frameArrived() {
+        takeFrame()
+    }
+
+    /// Takes note of a frame; one without a credit ends the channel.
+    @discardableResult
+    private func takeFrame() -> Bool {
+        guard state == .connected else { return false }
+        guard credits.frameArrived() else {
+            state = .ended
+            connection?.close(self)
+            fail(KernelError("recv", .connectionReset))
+            return false
+        }
+        if credits.granted == 0 { grantCredits() }
+        return true
     }
 
     func takeUnsent() -> [UInt8]? {
@@ -158,14 +248,18 @@ final class L2CAPSocketState: SocketState {
             world.statistics.packetsWithoutChannel += 1
             return
         }
+        // Credits hold back the sender of a connection-oriented channel; on fixed ones what does not fit is lost.
+        var hasCredits = false
+        if case .dynamic = key {
+            guard takeFrame() else { return }
+            hasCredits = true
+        }
         guard packet.count <= Int(receiveMTU) else {
             world.statistics.oversizedPackets += 1
             return
         }
-        // Credits hold back the sender of a connection-oriented channel; on fixed ones what does not fit is lost.
-        var hasCredits = false
-        if case .dynamic = key { hasCredits = true }
         if !deliver(packet, hasCredits: hasCredits) { world.statistics.receiveOverflows += 1 }
+        grantCredits()
     }
 
     // MARK: Security
@@ -198,10 +292,19 @@ final class L2CAPSocketState: SocketState {
 
     /// The link has been encrypted.
     func securityRaised() {
+        if state == .connecting, case .dynamic = channel, wantedSecurity != nil, let end = connection?.end {
+            return linkReady(end)
+        }
         guard state == .configuring else { return }
         state = .connected
         writabilityChanged()
         connection?.pump()
+    }
+
+    /// The peer has refused to encrypt the link. A channel that waited for it is given up after a while.
+    func securityFailed() {
+        guard state == .connecting, case .dynamic = channel, wantedSecurity != nil else { return }
+        world.schedule(after: Self.refusalDelay) { [weak self] in self?.refused() }
     }
 
     // MARK: Ending

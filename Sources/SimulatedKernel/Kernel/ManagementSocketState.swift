@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import Capture
 import HCI
 import Management
 
@@ -17,10 +18,12 @@ final class ManagementSocketState: SocketState {
         isTrusted = kernel.conditions.hasNetAdmin
         super.init(world: kernel.world, handler: handler)
         kernel.managementSockets.append(self)
+        monitorOpened()
     }
 
     override func didClose() {
         kernel.managementSockets.removeAll { $0 === self }
+        kernel.monitor(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
     }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
@@ -28,6 +31,7 @@ final class ManagementSocketState: SocketState {
         guard let header = try? ManagementPacket(decoding: packet.span.bytes),
             header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count
         else { return .failed(KernelError("send", .invalidArgument)) }
+        monitor(.controlCommand, header)
         world.schedule(after: Self.latency) { [weak self] in
             guard let self, !isClosed else { return }
             perform(packet)
@@ -61,6 +65,7 @@ final class ManagementSocketState: SocketState {
     }
 
     func offer(_ packet: [UInt8]) {
+        if let header = try? ManagementPacket(decoding: packet.span.bytes) { monitor(.controlEvent, header) }
         if !deliver(packet) { world.statistics.eventOverflows += 1 }
     }
 }

@@ -8,6 +8,9 @@ struct PacketQueue {
     var isEmpty: Bool { first == packets.count }
     var count: Int { packets.count - first }
 
+    /// The packet that comes next.
+    var next: [UInt8]? { isEmpty ? nil : packets[first] }
+
     mutating func append(_ packet: [UInt8]) {
         packets.append(packet)
     }
@@ -82,10 +85,12 @@ class SocketState {
 
     /// Whether the receive buffer takes another packet.
     var hasRoomForPackets: Bool { inboxCost < inboxLimit }
+    /// How many bytes of the receive buffer are free, by the kernel's count.
+    var room: Int { max(0, inboxLimit - inboxCost) }
 
     // MARK: What the kinds of socket decide
 
-    /// The program has taken a packet out of a buffer that was full.
+    /// The program has taken a packet out.
     func roomMade() {}
 
     /// Whether a packet can be sent, or enough of them that the kernel says so.
@@ -119,9 +124,8 @@ class SocketState {
         }
         if let packet = inbox.popFirst() {
             ignoredCount = 0
-            let wasFull = !hasRoomForPackets
             inboxCost -= SocketBuffer.cost(of: packet.count)
-            if wasFull, hasRoomForPackets { roomMade() }
+            roomMade()
             return (packet, .packet)
         }
         return (nil, endError == nil ? .wouldBlock : .failed(KernelError("recv", .notConnected)))

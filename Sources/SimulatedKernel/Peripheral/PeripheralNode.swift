@@ -13,10 +13,12 @@ final class PeripheralNode: RadioNode {
     var isMute = false
     var security = SimulatedSecurity()
     var bonds: [BluetoothAddress: LongTermKey] = [:]
-    /// The services that connection-oriented channels may be opened to, with the largest packet taken.
-    var services: [UInt16: UInt16] = [:]
-    /// The connection-oriented channels there are, with their service.
-    var channels: [ChannelKey: UInt16] = [:]
+    /// The services that connection-oriented channels may be opened to.
+    var services: [UInt16: PeripheralService] = [:]
+    /// The connection-oriented channels there are.
+    var channels: [ChannelKey: PeripheralChannel] = [:]
+    /// Whether what has come in on connection-oriented channels is made room for at once.
+    var isGrantingCredits = true
     private var lastHandle: UInt16 = 0
 
     init(
@@ -73,6 +75,7 @@ final class PeripheralNode: RadioNode {
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
         tell(.disconnected(reason), at: end)
+        channels = channels.filter { $0.value.link !== end.link }
         updateAdvertisers()
     }
 
@@ -81,23 +84,59 @@ final class PeripheralNode: RadioNode {
         switch channel {
         case .fixed(let identifier): tell(.received(.fixed(identifier), packet), at: end)
         case .dynamic:
-            guard let psm = channels[channel] else { return }
+            guard let psm = takeFrame(channel, on: end) else { return }
             tell(.received(.dynamic(psm: psm), packet), at: end)
         }
     }
 
     override func hasRoom(_ end: LinkEnd) {
-        guard end.side.wantsRoom else { return }
+        guard end.side.wantsRoom, !end.side.awaitsCredits else { return }
         end.side.wantsRoom = false
         tell(.writable, at: end)
     }
 
     override func openChannel(
-        _ psm: UInt16, key: ChannelKey, mtu: UInt16, on end: LinkEnd, _ completion: @escaping (UInt16?) -> Void
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
     ) {
         guard !isMute else { return }
-        if services[psm] != nil { channels[key] = psm }
-        completion(services[psm])
+        guard let service = services[psm] else { return completion(.refused) }
+        guard service.security <= end.link.security.level else { return completion(.needsSecurity) }
+        var channel = PeripheralChannel(link: end.link, psm: psm, mtu: service.receiveMTU)
+        channel.credits.open(with: terms)
+        completion(.accepted(channel.credits.terms(room: PeripheralChannel.room)))
+        channels[key] = channel
+    }
+
+    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        _ = takeFrame(key, on: end)
+    }
+
+    /// Takes note of a frame; says which service's it is.
+    private func takeFrame(_ key: ChannelKey, on end: LinkEnd) -> UInt16? {
+        guard channels[key]?.credits.frameArrived() == true else { return nil }
+        grantCredits(key, on: end)
+        return channels[key]?.psm
+    }
+
+    private func grantCredits(_ key: ChannelKey, on end: LinkEnd) {
+        guard isGrantingCredits, let count = channels[key]?.credits.grant(room: PeripheralChannel.room), count > 0
+        else { return }
+        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
+    }
+
+    /// Makes room again for what has come in meanwhile.
+    func grantAllCredits() {
+        for end in world.links(of: self) {
+            for (key, channel) in channels.sorted(by: { $0.key.number < $1.key.number })
+            where channel.link === end.link { grantCredits(key, on: end) }
+        }
+    }
+
+    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        channels[key]?.credits.received(count)
+        end.side.awaitsCredits = false
+        if end.hasRoom { hasRoom(end) }
     }
 
     override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
@@ -106,5 +145,29 @@ final class PeripheralNode: RadioNode {
 
     override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
         if case .security = change { tell(.securityChanged(end.link.security), at: end) }
+    }
+}
+
+/// What a peripheral offers connection-oriented channels for.
+struct PeripheralService {
+    /// The largest SDU taken.
+    var receiveMTU: UInt16
+    /// How the link has to be protected.
+    var security: SecurityLevel
+}
+
+/// A connection-oriented channel of a peripheral.
+struct PeripheralChannel {
+    let link: Link
+    let psm: UInt16
+    var credits: ChannelCredits
+
+    /// How much a peripheral takes before its program has to have seen to it; its program takes everything at once.
+    static let room = 4096
+
+    init(link: Link, psm: UInt16, mtu: UInt16) {
+        self.link = link
+        self.psm = psm
+        credits = ChannelCredits(mtu: mtu, mps: min(mtu, 247))
     }
 }

@@ -57,7 +57,8 @@ extension SimulatedGATTServer {
             answer(request, program.write?(request.writes, link) ?? .accept, on: link)
         case .writeCommandReceived(let write): _ = program.write?([write], link)
         case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
-        case .indicationConfirmed: confirmed(link)
+        case .indicationConfirmed(let handle):
+            if !confirmedServiceChanged(handle, on: link) { confirmed(link) }
         case .storedValueChanged, .mtuExchanged, .requestOutOfTurn: break
         }
     }
@@ -158,41 +159,49 @@ extension SimulatedGATTServer.State {
 private final class GATTLinkHandler: SimulatedLinkHandler {
     private let server: SimulatedGATTServer
     private let peer: BluetoothAddress
+    /// Takes what does not belong to attributes.
+    private let other: (any SimulatedLinkHandler)?
 
-    init(_ server: SimulatedGATTServer, _ link: SimulatedLink) {
+    init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)?) {
         self.server = server
+        self.other = other
         peer = link.peer
         server.open(link)
     }
 
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
-        guard channel == .attribute else { return }
+        guard channel == .attribute else { return other?.received(packet, on: channel, of: link) ?? () }
         server.receive([UInt8](packet), on: link)
     }
 
     func writable(_ link: SimulatedLink) {
         server.writable(link)
+        other?.writable(link)
     }
 
     func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
         server.setSecurity(security, on: link)
+        other?.securityChanged(security, of: link)
     }
 
     func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
+        other?.disconnected(link, reason: reason)
         server.close(link, peer: peer)
     }
 }
 
 extension SimulatedPeripheral {
     /// Puts a peripheral on the air that serves these attributes to whoever connects.
+    ///
+    /// `channels` makes the program for what comes in on other channels of a link than the attributes'.
     @discardableResult
     public convenience init(
         on radio: SimulatedRadio, address: BluetoothAddress? = nil,
         advertisements: [SimulatedAdvertisement] = [SimulatedAdvertisement()], signalStrength: Int8 = -50,
-        gatt server: SimulatedGATTServer
+        gatt server: SimulatedGATTServer, channels: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)? = nil
     ) {
         self.init(
             on: radio, address: address, advertisements: advertisements, signalStrength: signalStrength,
-            handler: { link in GATTLinkHandler(server, link) })
+            handler: { link in GATTLinkHandler(server, link, channels?(link)) })
     }
 }

@@ -50,6 +50,8 @@ public final class SimulatedGATTServer: Sendable {
         var server: GATTServer
         /// PDUs that wait for room on the link; bounded by what clients can ask for and ``notify(_:of:)`` waits for.
         var waiting: [[UInt8]] = []
+        /// How many changes the client has been told of in the indication of Service Changed it has not confirmed.
+        var toldOfChanges: UInt64?
         /// Whether somebody is sending what waits.
         var isFlushing = false
         /// Who waits for room.
@@ -170,6 +172,30 @@ public final class SimulatedGATTServer: Sendable {
         return count
     }
 
+    /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client
+    /// understands, and waits for room on each link.
+    ///
+    /// - Returns: how many packets there were.
+    @discardableResult
+    public func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async -> Int {
+        var count = 0
+        for link in state.withLock({ $0.sessions.sorted { $0.key < $1.key }.map(\.value.link) }) {
+            var rest = values.filter {
+                subscribers(of: $0.characteristic).contains { $0.identifier == link.identifier }
+            }[...]
+            while !rest.isEmpty {
+                let (outcome, taken) = send(rest, to: link)
+                if outcome == .sent {
+                    rest = rest.dropFirst(taken)
+                    count += 1
+                }
+                guard outcome == .sent || outcome == .wouldBlock else { break }
+                if outcome == .wouldBlock { await room(on: link) }
+            }
+        }
+        return count
+    }
+
     /// Indicates to all clients that have subscribed, one after the other, and waits for their confirmations.
     ///
     /// - Returns: how many confirmed.
@@ -183,20 +209,29 @@ public final class SimulatedGATTServer: Sendable {
     }
 
     private func send(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) -> SendOutcome {
-        let pdu = state.withLock { state -> [UInt8]? in
+        send([(characteristic: handle, value: value)][...], to: link).outcome
+    }
+
+    /// Sends one notification of the first of `values`; says how many of them are in it.
+    private func send(
+        _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
+    ) -> (outcome: SendOutcome, taken: Int) {
+        let (pdu, taken) = state.withLock { state -> ([UInt8]?, Int) in
             // What waits goes first.
-            guard let session = state.sessions[link.identifier], session.waiting.isEmpty else { return nil }
+            guard let session = state.sessions[link.identifier], session.waiting.isEmpty else { return (nil, 0) }
             do throws(GATTServerError) {
-                try session.server.encodeNotification(
-                    of: handle, value: value.span.bytes, database: state.database, into: &state.writer)
-                return state.writer.bytes
+                let taken = try session.server.encodeNotification(
+                    of: values, database: state.database, into: &state.writer)
+                return (state.writer.bytes, taken)
             } catch {
-                return []
+                return ([], 0)
             }
         }
-        guard let pdu else { return hasSession(link) ? .wouldBlock : .failed(KernelError("send", .notConnected)) }
-        guard !pdu.isEmpty else { return .failed(KernelError("send", .notPermitted)) }
-        return link.send(pdu)
+        guard let pdu else {
+            return (hasSession(link) ? .wouldBlock : .failed(KernelError("send", .notConnected)), 0)
+        }
+        guard !pdu.isEmpty else { return (.failed(KernelError("send", .notPermitted)), 0) }
+        return (link.send(pdu), taken)
     }
 
     private func hasSession(_ link: SimulatedLink) -> Bool {

@@ -21,14 +21,17 @@ public struct SimulatedLink: Sendable {
     /// Sends a packet, by default to the Attribute Protocol's channel.
     ///
     /// The controller takes a dozen packets; after that the call answers ``SendOutcome/wouldBlock`` until some were sent.
+    /// So it does on a connection-oriented channel while the other side has given no credits for the whole packet, unless
+    /// `ignoresCredits`, which breaks the protocol.
     @discardableResult
-    public func send(_ packet: [UInt8], on channel: L2CAPChannel = .attribute) -> SendOutcome {
+    public func send(
+        _ packet: [UInt8], on channel: L2CAPChannel = .attribute, ignoresCredits: Bool = false
+    ) -> SendOutcome {
         withEnd { end -> SendOutcome in
             guard !end.link.isEnded else { return .failed(KernelError("send", .notConnected)) }
             guard end.hasRoom else { return .wouldBlock }
             guard let key = end.key(of: channel) else { return .failed(KernelError("send", .notConnected)) }
-            end.send(.data(key, packet))
-            return .sent
+            return end.send(packet, on: key, ignoresCredits: ignoresCredits)
         } ?? .failed(KernelError("send", .notConnected))
     }
 
@@ -53,9 +56,25 @@ extension LinkEnd {
         case .fixed(let identifier): return .fixed(identifier)
         case .dynamic(let psm):
             // The oldest, where a central has opened several.
-            let open = (side.node as? PeripheralNode)?.channels.filter { $0.value == psm }.map(\.key) ?? []
-            return open.min { $0.number < $1.number }
+            let open = (side.node as? PeripheralNode)?.channels.filter { $0.value.psm == psm && $0.value.link === link }
+            return open?.map(\.key).min { $0.number < $1.number }
         }
+    }
+
+    /// Hands a packet of a peripheral to its controller, if the other side takes it.
+    fileprivate func send(_ packet: [UInt8], on key: ChannelKey, ignoresCredits: Bool) -> SendOutcome {
+        if case .dynamic = key, !ignoresCredits, let node = side.node as? PeripheralNode {
+            guard var credits = node.channels[key]?.credits, credits.toSend >= credits.frames(of: packet.count) else {
+                side.awaitsCredits = true
+                return .wouldBlock
+            }
+            while !credits.sendFrame(ofSDU: packet.count) {
+                send(.procedure { other.side.node.frameArrived(key, on: other) })
+            }
+            node.channels[key]?.credits = credits
+        }
+        send(.data(key, packet))
+        return .sent
     }
 }
 

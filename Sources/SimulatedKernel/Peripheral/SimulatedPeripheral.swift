@@ -24,10 +24,16 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
     public var isAnonymous: Bool
     /// The advertising set's number; extended PDUs only.
     public var setIdentifier: UInt8
+    /// The PHY that scanners have to listen on: LE 1M or LE Coded; extended PDUs only.
+    public var primaryPHY: LEPHY
     /// The PHY of the secondary channel; extended PDUs only.
     public var secondaryPHY: LEPHY
     /// The transmit power in dBm that the header tells; extended PDUs only.
     public var transmitPower: Int8?
+    /// The interval of the periodic advertising that the header tells of, in units of 1.25 ms; extended PDUs only.
+    public var periodicInterval: UInt16?
+    /// How many bytes of ``data`` scanners get before they lose the rest of the chain; extended PDUs only.
+    public var heardByteCount: Int?
     /// The address, where it is not the peripheral's own, such as for a second advertisement.
     public var address: BluetoothAddress?
 
@@ -36,7 +42,8 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         data: [UInt8] = [], scanResponse: [UInt8] = [], isConnectable: Bool = true, isScannable: Bool = true,
         isLegacy: Bool = true, interval: Duration = .milliseconds(100), repetitions: Int = 1,
         target: BluetoothAddress? = nil, isAnonymous: Bool = false, setIdentifier: UInt8 = 0,
-        secondaryPHY: LEPHY = .le1M, transmitPower: Int8? = nil, address: BluetoothAddress? = nil
+        primaryPHY: LEPHY = .le1M, secondaryPHY: LEPHY = .le1M, transmitPower: Int8? = nil,
+        periodicInterval: UInt16? = nil, heardByteCount: Int? = nil, address: BluetoothAddress? = nil
     ) {
         self.data = data
         self.scanResponse = scanResponse
@@ -48,8 +55,11 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         self.target = target
         self.isAnonymous = isAnonymous
         self.setIdentifier = setIdentifier
+        self.primaryPHY = primaryPHY
         self.secondaryPHY = secondaryPHY
         self.transmitPower = transmitPower
+        self.periodicInterval = periodicInterval
+        self.heardByteCount = heardByteCount
         self.address = address
     }
 
@@ -69,7 +79,10 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         advertiser.target = target
         advertiser.isAnonymous = isAnonymous
         advertiser.setIdentifier = setIdentifier
+        advertiser.primaryPHY = primaryPHY
         advertiser.secondaryPHY = secondaryPHY
+        advertiser.periodicInterval = periodicInterval
+        advertiser.heardByteCount = heardByteCount.map { max(0, $0) }
         advertiser.transmitPower = transmitPower
     }
 }
@@ -190,9 +203,48 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// Offers a service by connection-oriented channels: the largest packet it takes, or nil to refuse from now on.
-    public func setService(_ psm: UInt16, receiveMTU: UInt16?) {
-        withNode { $0.services[psm] = receiveMTU }
+    /// How it answers a central that wants other connection parameters, such as Unsupported Remote Feature; nil takes them.
+    public func setParameterRefusal(_ status: HCIStatus?) {
+        withNode { $0.parameterRefusal = status }
+    }
+
+    /// The PHYs its radio has; LE 1M and LE 2M at first.
+    public func setSupportedPHYs(_ phys: LEPHYSet) {
+        withNode { $0.supportedPHYs = phys }
+    }
+
+    /// Offers a service by connection-oriented channels.
+    ///
+    /// - Parameters:
+    ///   - psm: the service's number.
+    ///   - receiveMTU: the largest SDU it takes, or nil to refuse from now on.
+    ///   - security: how the link has to be protected.
+    public func setService(_ psm: UInt16, receiveMTU: UInt16?, security: SecurityLevel = .low) {
+        withNode { node in
+            node.services[psm] = receiveMTU.map { PeripheralService(receiveMTU: $0, security: security) }
+        }
+    }
+
+    /// Stops or resumes making room on connection-oriented channels for what has come in: with no credits left, the
+    /// other side has to wait.
+    public func setGrantingCredits(_ isGranting: Bool) {
+        withNode { node in
+            node.isGrantingCredits = isGranting
+            if isGranting { node.grantAllCredits() }
+        }
+    }
+
+    /// Closes all connection-oriented channels of a service; the links stay.
+    public func closeChannels(_ psm: UInt16) {
+        withNode { node in
+            for end in node.world.links(of: node) {
+                for (key, _) in node.channels.sorted(by: { $0.key.number < $1.key.number })
+                where node.channels[key]?.psm == psm && node.channels[key]?.link === end.link {
+                    node.channels[key] = nil
+                    end.send(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
+                }
+            }
+        }
     }
 
     /// Ends all its links, each at its next connection event.

@@ -103,6 +103,7 @@ extension Adapter: PairingParty {
         case .failedThere:
             send(.authenticationFailed(ManagementAddress(connection.peer), .authenticationFailed))
             connection.paired(.authenticationFailed)
+            for socket in connection.channels { socket.securityFailed() }
         }
     }
 

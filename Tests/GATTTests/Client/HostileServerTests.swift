@@ -7,32 +7,51 @@ import Testing
 
 /// Whatever a server answers, a procedure does not trap, and it ends.
 ///
-/// The proof of the end is that each request is further on than the one before: discovery asks from a higher handle or
-/// for the next kind of attribute, a read and a long write go on from a higher offset or to the next kind of request.
-/// There are four kinds and 65 536 places at most.
+/// The proof of the end is that no request comes twice: discovery asks for each kind of attribute from each handle once,
+/// a read and a long write go on from each handle and offset once. There are seven kinds and 65 536 handles at most.
 @Suite struct HostileServerTests {
     static let transcripts: [Transcript] =
         ServiceDiscoveryTests.all + ServiceDiscoveryTests.byUUID + CharacteristicDiscoveryTests.characteristics
-        + CharacteristicDiscoveryTests.descriptors + DatabaseDiscoveryTests.transcripts + ValueProcedureTests.mtus
+        + CharacteristicDiscoveryTests.descriptors + IncludedServiceDiscoveryTests.transcripts
+        + DatabaseDiscoveryTests.transcripts + DatabaseDiscoveryTests.includes + ValueProcedureTests.mtus
         + ValueProcedureTests.reads + ValueProcedureTests.writes + ValueProcedureTests.longWrites
+        + SeveralValueTests.byUUID + SeveralValueTests.variable + SeveralValueTests.fixed
+        + SeveralValueTests.reliableWrites
 
-    /// How far a procedure is that sends `request`.
-    static func progress(of request: [UInt8]) throws -> Int {
-        let place: (kind: Int, position: UInt16) =
+    /// Where a procedure is that sends a request, and what it asks there.
+    struct Place: Hashable {
+        var kind: UInt8
+        var handle: UInt16 = 0
+        var offset: UInt16 = 0
+
+        init(of request: [UInt8]) throws {
+            kind = request.first ?? 0
             switch try ATTClientPDU(decoding: request.span.bytes) {
-            case .readByGroupTypeRequest(let range, _): (0, range.start.rawValue)
-            case .findByTypeValueRequest(let range, _, _): (0, range.start.rawValue)
-            case .readByTypeRequest(let range, _): (1, range.start.rawValue)
-            case .findInformationRequest(let range): (2, range.start.rawValue)
-            case .readRequest: (0, 0)
-            case .readBlobRequest(_, let offset): (1, offset)
-            case .exchangeMTURequest, .writeRequest: (0, 0)
-            case .prepareWriteRequest(_, let offset, _): (0, offset)
-            case .executeWriteRequest(.writeAll): (1, 0)
-            case .executeWriteRequest: (2, 0)
+            case .readByGroupTypeRequest(let range, _): handle = range.start.rawValue
+            case .findByTypeValueRequest(let range, _, _): handle = range.start.rawValue
+            case .readByTypeRequest(let range, type: let type):
+                handle = range.start.rawValue
+                if type == .include { kind |= 0x80 }
+            case .findInformationRequest(let range): handle = range.start.rawValue
+            case .readRequest(let attribute): handle = attribute.rawValue
+            case .readBlobRequest(let attribute, let from): (handle, offset) = (attribute.rawValue, from)
+            case .exchangeMTURequest: break
+            case .writeRequest(let attribute, _): handle = attribute.rawValue
+            case .prepareWriteRequest(let attribute, let from, _): (handle, offset) = (attribute.rawValue, from)
+            case .executeWriteRequest(let flags): handle = UInt16(flags.rawValue)
+            // What is left becomes less.
+            case .readMultipleRequest(let handles): (handle, offset) = Self.left(handles)
+            case .readMultipleVariableRequest(let handles): (handle, offset) = Self.left(handles)
             default: throw UnexpectedRequest(bytes: request)
             }
-        return place.kind << 16 | Int(place.position)
+        }
+
+        /// The first handle of a list, and how many there are.
+        private static func left(_ handles: borrowing ATTHandleList) -> (UInt16, UInt16) {
+            var handles = copy handles
+            let count = UInt16(handles.count)
+            return (handles.next()?.rawValue ?? 0, count)
+        }
     }
 
     struct UnexpectedRequest: Error { var bytes: [UInt8] }
@@ -40,18 +59,16 @@ import Testing
     /// Answers every request with what `answer` makes of it until the procedure ends; returns how many it took.
     @discardableResult
     static func drive(
-        _ conversation: Conversation, limit: Int = 4 << 16, _ answer: (_ request: [UInt8]) -> [UInt8]
+        _ conversation: Conversation, limit: Int = 7 << 16, _ answer: (_ request: [UInt8]) -> [UInt8]
     ) throws -> Int {
         var conversation = conversation
         var count = 0
-        var last = -1
+        var places: Set<Place> = []
         while let request = conversation.request {
-            let now = try progress(of: request)
-            guard now > last, count < limit else {
+            guard places.insert(try Place(of: request)).inserted, count < limit else {
                 Issue.record("request \(count), \(request.hexadecimal), leads nowhere")
                 return count
             }
-            last = now
             count += 1
             conversation.answer(answer(request))
         }
@@ -122,21 +139,32 @@ import Testing
             return [UInt8(truncatingIfNeeded: start), UInt8(truncatingIfNeeded: start >> 8)]
         }
         let uuid = hex(generator.oneIn(3) ? longUUID : "0D18")
+        let isInclude = opcode == 0x08 && request.suffix(2) == [0x02, 0x28]
         var answer: [UInt8] = [opcode + 1]
         switch opcode {
         case 0x04: answer.append(uuid.count == 2 ? 1 : 2)
+        case 0x08 where isInclude: answer.append(uuid.count == 2 ? 8 : 6)
         case 0x08: answer.append(UInt8(5 + uuid.count))
         case 0x10: answer.append(UInt8(4 + uuid.count))
         case 0x06: break
+        case 0x0A where generator.oneIn(2): return answer + uuid
         case 0x0A, 0x0C: return answer + [UInt8](repeating: 7, count: generator.oneIn(30) ? 21 : 22)
         case 0x16: return answer + request.dropFirst()
+        case 0x0E: return answer + [UInt8](repeating: 7, count: .random(in: 0...22, using: &generator))
+        case 0x20:
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let count = Int.random(in: 0...(generator.oneIn(3) ? 600 : 9), using: &generator)
+                answer += [UInt8(truncatingIfNeeded: count), UInt8(count >> 8)] + [UInt8](repeating: 7, count: count)
+            }
+            return Array(answer.prefix(23))
         default: return answer
         }
         for _ in 0..<Int.random(in: 1...3, using: &generator) {
             answer += handle(&generator)
-            if opcode == 0x08 { answer.append(.random(in: 0...255, using: &generator)) }
+            if opcode == 0x08, !isInclude { answer.append(.random(in: 0...255, using: &generator)) }
+            if isInclude { answer += handle(&generator) }
             if opcode != 0x04 { answer += handle(&generator) }
-            if opcode != 0x06 { answer += uuid }
+            if opcode != 0x06, !isInclude || uuid.count == 2 { answer += uuid }
         }
         return answer
     }
@@ -156,6 +184,9 @@ import Testing
         switch request[0] {
         case 0x04: [0x05, 0x01] + handle(request) + [0x01, 0x29]
         case 0x06: [0x07] + handle(request) + handle(request)
+        // A service of 128 bits at the same handle, which cannot be read.
+        case 0x08 where request.suffix(2) == [0x02, 0x28]:
+            [0x09, 0x06] + handle(request) + handle(request) + handle(request)
         case 0x08: [0x09, 0x07] + handle(request) + [0x02] + handle(request, 1) + [0x00, 0x2A]
         case 0x10: [0x11, 0x06] + handle(request) + handle(request) + [0x00, 0x18]
         default: [0x01, request[0], 0, 0, 0x06]
@@ -165,6 +196,8 @@ import Testing
     static let discoveries: [(procedure: any ClientProcedure, requests: Int)] = [
         (ServiceDiscovery(), 65_535), (ServiceDiscoveryByUUID(uuid: 0x1800), 65_535),
         (CharacteristicDiscovery(in: .all), 32_767), (DescriptorDiscovery(in: .all), 65_535),
+        // Every service is asked for its UUID.
+        (IncludedServiceDiscovery(in: .all), 2 * 65_535),
         // No service has room for a characteristic.
         (DatabaseDiscovery(), 65_535),
     ]
@@ -181,8 +214,9 @@ import Testing
         let count = try HostileServerTests.drive(characteristics) { request in
             request[0] == 0x10 ? hex("11 06 0100 FFFF 0018") : Self.answer(request)
         }
-        // The last has one handle left for a descriptor.
-        #expect(count == 1 + 32_767 + 1)
+        // The first is where the service is, which leaves room for an include; the last has one handle left for a
+        // descriptor.
+        #expect(count == 1 + 32_767 + 2 + 1)
 
         let descriptors = Conversation(DatabaseDiscovery(), mtu: 23)
         let other = try HostileServerTests.drive(descriptors) { request in
@@ -193,6 +227,25 @@ import Testing
             }
         }
         #expect(other == 1 + 2 + 65_532)
+    }
+
+    @Test("secondary services that each include the next")
+    func chain() throws {
+        let conversation = Conversation(DatabaseDiscovery(), mtu: 23)
+        let count = try HostileServerTests.drive(conversation) { request in
+            switch (request[0], request.last) {
+            case (0x10, _): request[1] == 1 ? hex("11 06 0100 4000 0018") : hex("01 10 4100 0A")
+            // The first handle of a service has an include of the 64 handles that follow.
+            case (0x08, 0x28) where request.suffix(2) == [0x02, 0x28] && request[1] & 0x3F == 2:
+                [0x09, 0x08] + Self.handle(request) + Self.handle(request, 63) + Self.handle(request, 126) + [
+                    0x34, 0x12,
+                ]
+            default: [0x01, request[0], 0, 0, 0x0A]
+            }
+        }
+        // Two for services; for each of 1023 services one for characteristics and two for includes, until one is of a
+        // service that cannot be.
+        #expect(count == 2 + 1022 * 3 + 2)
     }
 
     @Test("values without an end", arguments: [(23, 24), (24, 23), (247, 3), (517, 1)])

@@ -5,33 +5,59 @@ import Testing
 
 @testable import GATT
 
-/// What a client finds in `database`, read off its attributes.
+/// What a client finds in `database`, read off its attributes: primary services, and secondary ones that are included.
 func expectedTree(of database: AttributeDatabase) throws -> [RemoteService] {
-    let attributes = database.attributes
     var services: [RemoteService] = []
-    for (position, attribute) in attributes.enumerated() {
+    for (position, attribute) in database.attributes.enumerated() {
         switch attribute.type {
-        case .primaryService:
+        case .primaryService, .secondaryService:
             let value = attribute.storedValue ?? []
             let uuid = BluetoothUUID(attributeValue: value.span.bytes)
             let range = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
-            services.append(RemoteService(uuid: try #require(uuid), handles: range))
+            services.append(
+                RemoteService(
+                    uuid: try #require(uuid), handles: range, isPrimary: attribute.type == .primaryService))
+        case .include:
+            let value = try #require(attribute.storedValue)
+            let start = AttributeHandle(UInt16(value[0]) | UInt16(value[1]) << 8)
+            let end = AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
+            let declaration = try #require(database.attribute(at: start)?.storedValue)
+            let uuid = BluetoothUUID(attributeValue: declaration.span.bytes)
+            services[services.count - 1].includedServices.append(
+                RemoteIncludedService(
+                    uuid: try #require(uuid),
+                    handles: AttributeHandleRange(start: start, end: end), declarationHandle: attribute.handle))
         case .characteristic:
             guard let service = services.last, service.handles.contains(attribute.handle) else { continue }
-            var value = try #require(attribute.storedValue)
-            let properties = CharacteristicProperties(rawValue: value.removeFirst())
-            let next = attributes[(position + 1)...].first { $0.type == .characteristic }?.handle.previous
-            let end = min(next ?? .last, service.handles.end)
-            let members = attributes[(position + 2)...].prefix { $0.handle <= end }
             services[services.count - 1].characteristics.append(
-                RemoteCharacteristic(
-                    uuid: attributes[position + 1].type, properties: properties, declarationHandle: attribute.handle,
-                    valueHandle: attributes[position + 1].handle, endHandle: end,
-                    descriptors: members.map { RemoteDescriptor(uuid: $0.type, handle: $0.handle) }))
+                try expectedCharacteristic(at: position, in: service, of: database))
         default: break
         }
     }
-    return services
+    // What can be reached from the primary services.
+    var known = Set(services.filter(\.isPrimary).map(\.handles.start))
+    var toVisit = services.filter(\.isPrimary)
+    while let service = toVisit.popLast() {
+        for included in service.includedServices where known.insert(included.handles.start).inserted {
+            toVisit.append(try #require(services.first { $0.handles == included.handles }))
+        }
+    }
+    return services.filter { known.contains($0.handles.start) }
+}
+
+private func expectedCharacteristic(
+    at position: Int, in service: RemoteService, of database: AttributeDatabase
+) throws -> RemoteCharacteristic {
+    let attributes = database.attributes
+    var value = try #require(attributes[position].storedValue)
+    let properties = CharacteristicProperties(rawValue: value.removeFirst())
+    let next = attributes[(position + 1)...].first { $0.type == .characteristic }?.handle.previous
+    let end = min(next ?? .last, service.handles.end)
+    let members = attributes[(position + 2)...].prefix { $0.handle <= end }
+    return RemoteCharacteristic(
+        uuid: attributes[position + 1].type, properties: properties, declarationHandle: attributes[position].handle,
+        valueHandle: attributes[position + 1].handle, endHandle: end,
+        descriptors: members.map { RemoteDescriptor(uuid: $0.type, handle: $0.handle) })
 }
 
 extension ServerFixture {
@@ -187,7 +213,25 @@ extension ServerFixture {
                     0x180F, includedServices: [0x1234],
                     characteristics: [GATTCharacteristic(0x2A19, properties: .notify)]),
             ],
-            "1800 0001-0003 2A00@0002/0003-0003[read]; 180F 0008-000C 2A19@000A/000B-000C[notify](2902@000C)"
+            "1800 0001-0003 2A00@0002/0003-0003[read]; "
+                + "secondary 1234 0004-0007 2A34@0005/0006-0007[read](2901@0007); "
+                + "180F 0008-000C →1234@0009/0004-0007 2A19@000A/000B-000C[notify](2902@000C)"
+        ),
+        (
+            "secondary services of 128 bits, one that includes another and one that nobody includes",
+            [
+                GATTService(
+                    long, isPrimary: false, characteristics: [GATTCharacteristic(0x2A00, properties: .read)]),
+                GATTService(0x1235, isPrimary: false, characteristics: [GATTCharacteristic(0x2A01, properties: .read)]),
+                GATTService(
+                    0x1800, includedServices: [0x1234, 0x180F],
+                    characteristics: [GATTCharacteristic(0x2A00, properties: .read)]),
+                service(0x180F, GATTCharacteristic(0x2A19, properties: .read)),
+                GATTService(0x1234, isPrimary: false, includedServices: [long]),
+            ],
+            "secondary \(long) 0001-0003 2A00@0002/0003-0003[read]; "
+                + "1800 0007-000B →1234@0008/000F-0010 →180F@0009/000C-000E 2A00@000A/000B-000B[read]; "
+                + "180F 000C-000E 2A19@000D/000E-000E[read]; secondary 1234 000F-0010 →\(long)@0010/0001-0003"
         ),
     ]
 
@@ -199,11 +243,11 @@ extension ServerFixture {
         #expect(discovered == (try expectedTree(of: fixture.database)))
     }
 
-    @Test("a secondary service's descriptors are not asked for")
+    @Test("an included service costs the request for its include, and those for what does not follow from it")
     func secondaryService() throws {
         var fixture = try ServerFixture(Self.databases[6].services, mtu: 247)
-        // Services, no more services, characteristics; one handle is left.
-        #expect(try fixture.perform(DatabaseDiscovery()).requests == 3)
+        // Services, no more services, characteristics; the include; the descriptor in the secondary service.
+        #expect(try fixture.perform(DatabaseDiscovery()).requests == 5)
     }
 
     @Test("any database is discovered, whole and in parts", arguments: 0..<150)
@@ -216,16 +260,25 @@ extension ServerFixture {
 
         #expect(try fixture.perform(DatabaseDiscovery()).output == expected)
 
-        var bare = expected
-        for index in bare.indices { bare[index].characteristics = [] }
+        var bare = expected.filter(\.isPrimary)
+        for index in bare.indices {
+            bare[index].characteristics = []
+            bare[index].includedServices = []
+        }
         #expect(try fixture.perform(ServiceDiscovery()).output == bare)
         for service in expected {
             let sameUUID = bare.filter { $0.uuid == service.uuid }
             #expect(try fixture.perform(ServiceDiscoveryByUUID(uuid: service.uuid)).output == sameUUID)
+            let includes = try fixture.perform(IncludedServiceDiscovery(in: service.handles)).output
+            #expect(includes == service.includedServices)
 
             var characteristics = service.characteristics
             for index in characteristics.indices { characteristics[index].descriptors = [] }
             #expect(try fixture.perform(CharacteristicDiscovery(in: service.handles)).output == characteristics)
+            if let uuid = characteristics.randomElement(using: &generator)?.uuid {
+                let some = try fixture.perform(CharacteristicDiscovery(in: service.handles, uuid: uuid)).output
+                #expect(some == characteristics.filter { $0.uuid == uuid })
+            }
             for characteristic in service.characteristics {
                 guard let range = characteristic.descriptorRange else { continue }
                 #expect(try fixture.perform(DescriptorDiscovery(in: range)).output == characteristic.descriptors)
@@ -267,20 +320,20 @@ extension ServerFixture {
     func write(count: Int, mtu: Int) throws {
         let value = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 5) }
         var fixture = try values(mtu, [9, 9])
-        _ = try fixture.perform(LongValueWrite(value, to: 0x0003))
+        _ = try fixture.perform(ReliableWrite(value, to: 0x0003))
         #expect(fixture.database.attribute(at: 0x0003)?.storedValue == value)
         if count <= ATTValueLimits(mtu: mtu).write {
             #expect(try fixture.perform(ValueWrite(value.reversed(), to: 0x0003)).requests == 1)
             #expect(fixture.database.attribute(at: 0x0003)?.storedValue == value.reversed())
         }
-        _ = try fixture.perform(LongValueWrite(value, to: 0x0005))
+        _ = try fixture.perform(ReliableWrite(value, to: 0x0005))
     }
 
     @Test("512 bytes under the least ATT_MTU take 24 requests to read and 30 to write")
     func longestValue() throws {
         let value = (0..<512).map { UInt8(truncatingIfNeeded: $0 / 3) }
         var fixture = try values(23)
-        #expect(try fixture.perform(LongValueWrite(value, to: 0x0003)).requests == 30)
+        #expect(try fixture.perform(ReliableWrite(value, to: 0x0003)).requests == 30)
         let read = try fixture.perform(ValueRead(0x0003))
         #expect(read.output == value)
         #expect(read.requests == 24)
@@ -301,8 +354,8 @@ extension ServerFixture {
         #expect(try fixture.failure(of: ValueRead(0x0007)) == "refused 02")
         #expect(try fixture.failure(of: ValueRead(0x0099)) == "refused 01")
         #expect(try fixture.failure(of: ValueWrite([1], to: 0x0007)) == "refused 03")
-        #expect(try fixture.failure(of: LongValueWrite([1], to: 0x0007)) == "refused 03")
-        #expect(try fixture.failure(of: LongValueWrite([UInt8](repeating: 0, count: 31), to: 0x0003)) == "refused 0D")
+        #expect(try fixture.failure(of: ReliableWrite([1], to: 0x0007)) == "refused 03")
+        #expect(try fixture.failure(of: ReliableWrite([UInt8](repeating: 0, count: 31), to: 0x0003)) == "refused 0D")
         #expect(fixture.database.attribute(at: 0x0003)?.storedValue == [1, 2])
     }
 }
@@ -316,7 +369,7 @@ enum RandomDatabase {
             let included = services.map(\.uuid).filter { _ in generator.oneIn(4) }
             services.append(
                 GATTService(
-                    uuid, isPrimary: !generator.oneIn(4), includedServices: included.filter { $0 != uuid },
+                    uuid, isPrimary: !generator.oneIn(3), includedServices: included.filter { $0 != uuid },
                     handle: try gap(behind: services, &generator)))
             let current = services.count - 1
             for _ in 0..<Int.random(in: 0...5, using: &generator) {

@@ -180,16 +180,28 @@ func ending<Output>(_ output: Output) -> String {
     case let services as [RemoteService]: services.map(describe).joined(separator: "; ")
     case let characteristics as [RemoteCharacteristic]: characteristics.map(describe).joined(separator: " ")
     case let descriptors as [RemoteDescriptor]: descriptors.map(describe).joined(separator: " ")
+    case let includes as [RemoteIncludedService]: includes.map(describe).joined(separator: " ")
+    case let values as [RemoteValue]:
+        values.map { "\(short($0.handle))=\($0.value.hexadecimal)" }.joined(separator: " ")
+    case let several as MultipleValueRead.Output:
+        several.values.map { $0.isEmpty ? "-" : $0.hexadecimal }.joined(separator: " ")
+            + (several.isSupported ? "" : ", not supported")
     case is Void: "done"
     default: "\(output)"
     }
 }
 
-/// `1800 0001-0005: 2A00 …`, with `secondary` where it is not primary.
+/// `1800 0001-0005 →180F@… 2A00 …`, with `secondary` where it is not primary.
 func describe(_ service: RemoteService) -> String {
     let name = service.isPrimary ? "\(service.uuid)" : "secondary \(service.uuid)"
     let range = "\(short(service.handles.start))-\(short(service.handles.end))"
-    return (["\(name) \(range)"] + service.characteristics.map(describe)).joined(separator: " ")
+    return (["\(name) \(range)"] + service.includedServices.map(describe) + service.characteristics.map(describe))
+        .joined(separator: " ")
+}
+
+/// `→180F@0002/0010-0014`: declaration, first and last handle of the included service.
+func describe(_ included: RemoteIncludedService) -> String {
+    "→\(included.uuid)@\(short(included.declarationHandle))/\(short(included.handles.start))-\(short(included.handles.end))"
 }
 
 /// `2A00@0002/0003-0005[read](2902@0004)`: declaration, value, end, properties, descriptors.

@@ -131,65 +131,65 @@ import Testing
     /// Write Long Characteristic Values, Core Vol 3 Part G §4.9.4.
     static let longWrites: [Transcript] = [
         Transcript(
-            "a value in three parts", LongValueWrite(bytes(40), to: 0x0003),
+            "a value in three parts", ReliableWrite(bytes(40), to: 0x0003),
             prepared(40, mtu: 23) + [("1801", "19")], "done"),
         Transcript(
-            "a value that fills two parts", LongValueWrite(bytes(36), to: 0x0003),
+            "a value that fills two parts", ReliableWrite(bytes(36), to: 0x0003),
             prepared(36, mtu: 23) + [("1801", "19")], "done"),
         Transcript(
-            "a value in one part", LongValueWrite([1, 2], to: 0x0003),
+            "a value in one part", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 0102", "18 01": "19"], "done"),
         Transcript(
-            "an empty value", LongValueWrite([], to: 0x0003),
+            "an empty value", ReliableWrite([], to: 0x0003),
             ["16 0300 0000": "17 0300 0000", "18 01": "19"], "done"),
         Transcript(
-            "a larger ATT_MTU", mtu: 247, LongValueWrite(bytes(300), to: 0x0003),
+            "a larger ATT_MTU", mtu: 247, ReliableWrite(bytes(300), to: 0x0003),
             prepared(300, mtu: 247) + [("1801", "19")], "done"),
         Transcript(
-            "512 bytes", LongValueWrite(bytes(512), to: 0x0003), prepared(512, mtu: 23) + [("1801", "19")], "done"),
+            "512 bytes", ReliableWrite(bytes(512), to: 0x0003), prepared(512, mtu: 23) + [("1801", "19")], "done"),
         Transcript(
-            "512 bytes in one part", mtu: 517, LongValueWrite(bytes(512), to: 0x0003),
+            "512 bytes in one part", mtu: 517, ReliableWrite(bytes(512), to: 0x0003),
             prepared(512, mtu: 517) + [("1801", "19")], "done"),
-        Transcript("no value has 513 bytes", LongValueWrite(bytes(513), to: 0x0003), [:], "invalid"),
+        Transcript("no value has 513 bytes", ReliableWrite(bytes(513), to: 0x0003), [:], "invalid"),
         Transcript(
-            "the echo has another handle: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "the echo has another handle: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0400 0000 0102", "18 00": "19"], "violation"),
         Transcript(
-            "the echo has another offset: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "the echo has another offset: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0100 0102", "18 00": "19"], "violation"),
         Transcript(
-            "the echo has another value: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "the echo has another value: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 0103", "18 00": "19"], "violation"),
         Transcript(
-            "the echo is too short: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "the echo is too short: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 01", "18 00": "19"], "violation"),
         Transcript(
-            "the echo is too long: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "the echo is too long: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 010200", "18 00": "19"], "violation"),
         Transcript(
-            "the echo of a later part differs: nothing is written", LongValueWrite(bytes(40), to: 0x0003),
+            "the echo of a later part differs: nothing is written", ReliableWrite(bytes(40), to: 0x0003),
             prepared(36, mtu: 23) + [
                 ("16 0300 2400" + text(4, from: 36), "17 0300 1200" + text(4, from: 36)), ("18 00", "19"),
             ], "violation"),
         Transcript(
-            "a server that does not want to forget changes nothing", LongValueWrite([1, 2], to: 0x0003),
+            "a server that does not want to forget changes nothing", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 0103", "18 00": "01 18 0300 0E"], "violation"),
         Transcript(
-            "a refusal of the first part leaves nothing behind", LongValueWrite([1, 2], to: 0x0003),
+            "a refusal of the first part leaves nothing behind", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "01 16 0300 03"], "refused 03"),
         Transcript(
-            "a refusal in the middle: nothing is written", LongValueWrite(bytes(40), to: 0x0003),
+            "a refusal in the middle: nothing is written", ReliableWrite(bytes(40), to: 0x0003),
             prepared(36, mtu: 23) + [
                 ("16 0300 2400" + text(4, from: 36), "01 16 0300 09"), ("18 00", "19"),
             ], "refused 09"),
         Transcript(
-            "an answer of another kind to a part: nothing is written", LongValueWrite([1, 2], to: 0x0003),
+            "an answer of another kind to a part: nothing is written", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "13", "18 00": "19"], "violation"),
         Transcript(
-            "the server cannot write what it holds", LongValueWrite([1, 2], to: 0x0003),
+            "the server cannot write what it holds", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 0102", "18 01": "01 18 0300 0D"], "refused 0D"),
         Transcript(
-            "an answer of another kind to the last request", LongValueWrite([1, 2], to: 0x0003),
+            "an answer of another kind to the last request", ReliableWrite([1, 2], to: 0x0003),
             ["16 0300 0000 0102": "17 0300 0000 0102", "18 01": "13"], "violation"),
     ]
 
@@ -222,7 +222,7 @@ import Testing
     @Test("a long write given up between requests has the server forget what it holds", arguments: [1, 2])
     func stop(answered: Int) {
         let transcript = Transcript(
-            "", LongValueWrite(Self.bytes(20), to: 0x0003), Self.prepared(20, mtu: 23), "")
+            "", ReliableWrite(Self.bytes(20), to: 0x0003), Self.prepared(20, mtu: 23), "")
         var conversation = Conversation(transcript.procedure, mtu: 23)
         for exchange in transcript.exchanges.prefix(answered) {
             conversation.answer(hex(exchange.answer))
@@ -236,7 +236,7 @@ import Testing
 
     @Test("a long write given up while it has the server forget still does, and reports why")
     func stopWhileCancelling() {
-        var conversation = Conversation(LongValueWrite([1, 2], to: 0x0003), mtu: 23)
+        var conversation = Conversation(ReliableWrite([1, 2], to: 0x0003), mtu: 23)
         conversation.answer(hex("17 0300 0000 0103"))
         let goesOn = conversation.stop()
         #expect(goesOn)

@@ -8,7 +8,7 @@ import Testing
 /// the next caller, and the peer forgets what it was told to hold (Core Vol 3 Part F §3.4.6.3).
 @Suite struct AbandonedRequestTests {
     /// Twenty bytes: two parts under an ATT_MTU of 23.
-    private let longWrite = LongValueWrite([UInt8](0..<20), to: 0x0003)
+    private let longWrite = ReliableWrite([UInt8](0..<20), to: 0x0003)
     private let firstPart = "160300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
     private let firstEcho = "170300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
     private let secondPart = "160300" + "1200" + "1213"

@@ -70,7 +70,7 @@ import Testing
     @Test("a malformed echo fails the long write, and the peer forgets its parts before the next request")
     func malformedEcho() {
         let bearer = Bearer()
-        let write = bearer.request(LongValueWrite([1, 2], to: 0x0003))
+        let write = bearer.request(ReliableWrite([1, 2], to: 0x0003))
         let read = bearer.read(0x0005)
         _ = bearer.send()
         #expect(bearer.receive("17 0300"))

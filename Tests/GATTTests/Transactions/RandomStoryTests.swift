@@ -155,7 +155,7 @@ private struct Story {
         let fits = count <= server.database.attribute(at: handle)?.valueLengths.upperBound ?? 0
         if fits { written[handle, default: []].append(value) }
         request(
-            LongValueWrite(value, to: handle), "write of \(count) bytes to \(handle)", [fits ? "done" : "refused 0D"])
+            ReliableWrite(value, to: handle), "write of \(count) bytes to \(handle)", [fits ? "done" : "refused 0D"])
     }
 
     private mutating func command() {

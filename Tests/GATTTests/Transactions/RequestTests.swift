@@ -142,7 +142,7 @@ import Testing
     func invalidRequest() {
         let bearer = Bearer()
         let first = bearer.request(ValueWrite([UInt8](repeating: 0, count: 21), to: 0x0003))
-        let second = bearer.request(LongValueWrite([UInt8](repeating: 0, count: 513), to: 0x0003))
+        let second = bearer.request(ReliableWrite([UInt8](repeating: 0, count: 513), to: 0x0003))
         let third = bearer.read(0x0005)
         #expect(bearer.send() == ["0A0500"])
         #expect([first.ending, second.ending, third.ending] == ["invalid", "invalid", nil])
@@ -168,7 +168,7 @@ import Testing
         bearer.receive("13")
         bearer.engine.mtu = 0
         #expect(bearer.engine.mtu == 23)
-        bearer.request(LongValueWrite([UInt8](repeating: 0, count: 40), to: 0x0003))
+        bearer.request(ReliableWrite([UInt8](repeating: 0, count: 40), to: 0x0003))
         #expect(bearer.sendOne()?.count == 2 * 23)
     }
 

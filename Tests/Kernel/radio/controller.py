@@ -92,7 +92,7 @@ class Chip(Controller):
         neither sends nor hears."""
         self.strict, self.family = strict, None
         self.scan_extended, self.seen, self.accept = False, set(), set()
-        self.rssi, self.hidden, self.silent = -50, False, False
+        self.rssi, self.hidden, self.silent, self.end_of_links = -50, False, False, None
         self.le_features = CHIP_4_2
         self.supported_commands = set(Controller.supported_commands) - NEVER
         if profile == 'extended' or not strict:
@@ -170,7 +170,14 @@ class Chip(Controller):
     def vanish(self, seconds):
         """Falls silent at once, without a word; the other ends notice when their supervision timeout has passed."""
         self.silent = True
-        asyncio.get_running_loop().call_later(seconds, self.cut, E.CONNECTION_TIMEOUT_ERROR)
+        self.end_of_links = asyncio.get_running_loop().call_later(seconds, self.cut, E.CONNECTION_TIMEOUT_ERROR)
+
+    def calm(self):
+        """Comes back from hiding and silence, and ends its links at once."""
+        self.hidden = self.silent = False
+        if self.end_of_links:
+            self.end_of_links.cancel()
+        self.cut(E.REMOTE_USER_TERMINATED_CONNECTION_ERROR)
 
     def unplug(self):
         self.cut(E.CONNECTION_TIMEOUT_ERROR)

@@ -5,12 +5,14 @@ import logging
 import struct
 
 from bumble.core import AdvertisingData as AD
+from bumble.att import ATT_Error
 from bumble.core import UUID
 from bumble.device import Device, DeviceConfiguration, Peer
 from bumble.gatt import Characteristic as C
-from bumble.gatt import CharacteristicValue, Descriptor, Service
+from bumble.gatt import CharacteristicValue, Descriptor, IncludedServiceDeclaration, Service
 from bumble.hci import Address, OwnAddressType
 from bumble.host import Host
+from bumble.l2cap import LeCreditBasedChannelSpec
 from bumble.pairing import PairingConfig, PairingDelegate
 from controller import Chip
 from linble import RX, SERVICE, TX, Module, unreadable
@@ -82,11 +84,13 @@ class Simple:
 
 
 class Hosted(Simple):
+    eatt = False
+
     def make_host(self):
         host = Host()
         host.controller = self.chip
         self.device = Device(host=host, config=DeviceConfiguration(
-            name=self.name, address=self.address,
+            name=self.name, address=self.address, eatt_enabled=self.eatt,
             advertising_interval_min=self.interval, advertising_interval_max=self.interval))
         if mtu := self.o.int('mtu'):
             self.device.gatt_server.max_mtu = mtu
@@ -115,6 +119,21 @@ class Peripheral(Hosted):
             auto_restart=True, own_address_type=OwnAddressType.PUBLIC if self.public else OwnAddressType.RANDOM)
 
     def connected(self, _connection): pass
+
+    def attributes(self):
+        """The truth about the database, for tests that compare: HANDLE TYPE VALUE of every attribute."""
+        for a in self.device.gatt_server.attributes:
+            value = a.value.hex() if isinstance(a.value, (bytes, bytearray)) else '' if a.value is None else '-'
+            yield f'{a.handle:04X} {a.type.to_hex_str("-")} {value}'.rstrip()
+
+    async def tell(self, how, value, uuid=None):
+        """Notifies or indicates at will."""
+        found = [a for a in self.device.gatt_server.attributes if isinstance(a, C) and uuid and a.uuid == UUID(uuid)]
+        characteristic = found[0] if uuid else self.tx
+        if how == 'notify':
+            await self.device.notify_subscribers(characteristic, value)
+        else:
+            await self.device.indicate_subscribers(characteristic, value)
 
     async def notify(self, characteristic, value):
         try:
@@ -162,7 +181,7 @@ class Secure(Echo):
 
 
 class Flood(Echo):
-    """Numbered notifications at once after the subscription."""
+    """Numbered notifications or indications at once after the subscription."""
 
     default_name = None
 
@@ -171,13 +190,14 @@ class Flood(Echo):
         self.tx.on('subscription', self.subscribed)
         return services
 
-    def subscribed(self, connection, notify, _indicate):
-        if notify:
-            self.flooding = asyncio.create_task(self.flood(connection))
+    def subscribed(self, connection, notify, indicate):
+        if notify or indicate:
+            send = self.device.notify_subscriber if notify else self.device.indicate_subscriber
+            self.flooding = asyncio.create_task(self.flood(connection, send))
 
-    async def flood(self, connection):
+    async def flood(self, connection, send):
         for i in range(self.o.int('count', 1000)):
-            await self.device.notify_subscriber(connection, self.tx, struct.pack('<I', i).ljust(self.o.int('size', 20), b'.'))
+            await send(connection, self.tx, struct.pack('<I', i).ljust(self.o.int('size', 20), b'.'))
             await asyncio.sleep(self.o.float('every', 0.001))
 
 
@@ -208,6 +228,36 @@ class Vanisher(Echo):
         asyncio.get_running_loop().call_later(self.o.float('after', 1.0), self.chip.vanish, self.o.float('timeout', 2.0))
 
 
+class Channel(Peripheral):
+    """Connection-oriented channels: PSM 0x80 sends back what comes in, 0x81 closes after as much, 0x82 sends as much at
+    once and again and again. Attributes on enhanced bearers, too."""
+
+    eatt = True
+
+    def services(self):
+        self.pairs()
+        mtu, credits = self.o.int('mtu', 500), self.o.int('credits', 8)
+        for psm, opened in (0x80, self.echo), (0x81, self.shut), (0x82, self.flood):
+            spec = LeCreditBasedChannelSpec(psm=psm, mtu=mtu, mps=min(mtu, 200), max_credits=credits)
+            self.device.create_l2cap_server(spec, handler=opened)
+        return [Service(UUID.from_16_bits(0xFFF0), [
+            C(UUID.from_16_bits(0xFFF1), P.READ | P.WRITE, C.READABLE | C.WRITEABLE, bytes(range(100)))])]
+
+    def echo(self, channel): channel.sink = channel.write
+
+    def shut(self, channel):
+        left = [self.o.int('size', 1000)]
+
+        def sink(data):
+            left[0] -= len(data)
+            if left[0] <= 0:
+                asyncio.create_task(channel.disconnect())
+        channel.sink = sink
+
+    def flood(self, channel):
+        channel.sink = lambda data: channel.write(bytes(i & 255 for i in range(int.from_bytes(data, 'little'))))
+
+
 class Linble(Peripheral):
     default_name = 'LINBLE-Z1'
 
@@ -233,6 +283,86 @@ class Big(Peripheral):
                 label = Descriptor(UUID.from_16_bits(0x2901), Descriptor.READABLE, f'value {s}.{c}'.encode())
                 members.append(C(uuid, kinds[c % 5], C.READABLE | C.WRITEABLE, value, [label]))
             yield Service(UUID.from_16_bits(0xB000 + s) if s % 2 else UUID(f'5E{s:02X}0000-1234-5678-9ABC-DEF012345678'), members)
+
+
+def refuse(code):
+    """A value that is refused with this ATT error, read or written."""
+    def refused(*_):
+        raise ATT_Error(code)
+    return CharacteristicValue(read=refused, write=refused)
+
+
+async def silent(_connection):
+    """A value that is never answered."""
+    await asyncio.get_running_loop().create_future()
+
+
+def wide(number): return UUID(f'{number:08X}-1234-5678-9ABC-DEF012345678')
+
+
+class Gatt(Peripheral):
+    """One of everything that a database can have. The UUIDs below 0xFFxx are the adopted ones, those of wide() made up."""
+
+    default_name = 'gatt'
+    # Around the default ATT_MTU of 23, around one of 64, and the longest.
+    lengths = [0, 1, 19, 20, 21, 22, 23, 24, 61, 62, 63, 64, 65, 244, 511, 512]
+
+    def services(self):
+        u = UUID.from_16_bits
+        both = C.READABLE | C.WRITEABLE
+        text = lambda words: Descriptor(u(0x2901), Descriptor.READABLE, words.encode())
+        value = lambda n: bytes((7 * n + i) & 255 for i in range(n))
+        battery = Service(u(0x180F), [
+            C(u(0x2A19), P.READ | P.NOTIFY, C.READABLE, b'\x63', [
+                Descriptor(u(0x2904), Descriptor.READABLE, bytes.fromhex('0400AD27010100')), text('battery level')])])
+        second = Service(wide(0x5E020000), [C(wide(0xCA020001), P.READ, C.READABLE, b'second')], primary=False)
+        third = Service(u(0x180A), [C(u(0x2A29), P.READ, C.READABLE, b'Made Up Inc.')], primary=False)
+        every = Service(wide(0x5E010000), [
+            C(wide(0xCA010001), P.READ | P.WRITE, both, b'read me', [text('read and write')]),
+            C(wide(0xCA010002), P.READ | P.WRITE_WITHOUT_RESPONSE, both, b'', [text('commands')]),
+            C(wide(0xCA010003), P.READ | P.WRITE | P.EXTENDED_PROPERTIES, both, b'one', [
+                Descriptor(u(0x2900), Descriptor.READABLE, b'\x03\x00'),
+                Descriptor(u(0x2901), Descriptor.READABLE | Descriptor.WRITEABLE, b'reliable')]),
+            C(wide(0xCA010004), P.READ | P.WRITE | P.EXTENDED_PROPERTIES, both, b'two', [
+                Descriptor(u(0x2900), Descriptor.READABLE, b'\x01\x00')]),
+            C(wide(0xCA010005), P.NOTIFY, C.Permissions(0), b''),
+            C(wide(0xCA010006), P.INDICATE, C.Permissions(0), b''),
+            C(wide(0xCA010007), P.READ | P.NOTIFY | P.INDICATE, C.READABLE, b'both'),
+            C(wide(0xCA010008), P.READ | P.BROADCAST, C.READABLE, b'on the air', [
+                Descriptor(u(0x2903), Descriptor.READABLE | Descriptor.WRITEABLE, b'\x00\x00')]),
+            C(wide(0xCA010009), P.AUTHENTICATED_SIGNED_WRITES, C.WRITEABLE, b''),
+            C(wide(0xCA01000A), P.READ | P.WRITE, both, refuse(0x80), [text('refuses with 0x80')]),
+            C(wide(0xCA01000B), P.READ, C.READABLE | C.READ_REQUIRES_ENCRYPTION, b'secret'),
+            C(wide(0xCA01000C), P.WRITE, C.WRITEABLE, CharacteristicValue(read=unreadable, write=lambda *_: None)),
+            C(u(0x2A05), P.READ, C.READABLE, b'a UUID out of place'),
+            C(wide(0xCA01000D), P.READ, C.READABLE, bytes.fromhex('0102'), [
+                Descriptor(u(0x2904), Descriptor.READABLE, bytes.fromhex('06000127010100')),
+                Descriptor(u(0x2904), Descriptor.READABLE, bytes.fromhex('08FE2F27010200')),
+                Descriptor(u(0x2905), Descriptor.READABLE, b''),
+                Descriptor(u(0x2906), Descriptor.READABLE, bytes.fromhex('00010A00')),
+                Descriptor(u(0x2907), Descriptor.READABLE, bytes.fromhex('192A')),
+                Descriptor(u(0x2908), Descriptor.READABLE, bytes.fromhex('0102')),
+                Descriptor(wide(0xDE010001), Descriptor.READABLE, b'a descriptor of our own')]),
+        ], included_services=[battery, second])
+        lengths = Service(wide(0x5E030000), [C(u(0xFF10), P.READ | P.WRITE, both, value(n)) for n in self.lengths],
+                          included_services=[third])
+        # Two of the same kind.
+        twins = [Service(u(0xFFE0), [C(u(0xFFE1), P.READ | P.NOTIFY, C.READABLE, f'twin {i}'.encode())]) for i in range(2)]
+        empty = Service(u(0xFFF0), [])
+        hanging = Service(u(0xFFF1), [C(wide(0xCA01000E), P.READ, C.READABLE, CharacteristicValue(read=silent))])
+        return [battery, second, third, every, lengths, *twins, empty, *([hanging] if self.o.on('hanging') else [])]
+
+    async def start(self):
+        await super().start()
+        formats = []
+        for a in self.device.gatt_server.attributes:
+            if a.type == UUID.from_16_bits(0x2904):
+                formats.append(a.handle)
+            if a.type == UUID.from_16_bits(0x2905):  # names the handles of the formats it joins
+                a.value = struct.pack('<HH', *formats[-2:])
+            # A declaration of an included service has no room for a 128-bit UUID (Core Vol 3 Part G 3.2); Bumble cuts it.
+            if isinstance(a, IncludedServiceDeclaration) and len(a.service.uuid.to_pdu_bytes()) != 2:
+                a.value = a.value[:4]
 
 
 class Central(Hosted):
@@ -313,7 +443,7 @@ class Beacon(Simple):
 
 
 KINDS = {'linble': Linble, 'echo': Echo, 'big': Big, 'secure': Secure, 'refuser': Refuser, 'dropper': Dropper,
-         'vanisher': Vanisher, 'mute': Simple, 'flood': Flood, 'central': Central}
+         'vanisher': Vanisher, 'mute': Simple, 'flood': Flood, 'channel': Channel, 'gatt': Gatt, 'central': Central}
 
 
 def devices(text, band, rng):

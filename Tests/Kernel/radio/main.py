@@ -20,7 +20,11 @@ DEVICE is  KIND[:option=value,...]  with KIND one of
   dropper   like echo, and ends the link after=SECONDS (1.0) (reason=0x13)
   vanisher  like echo, and falls silent after=SECONDS (1.0); the link is lost timeout=SECONDS (2.0) later
   mute      takes a link, then never answers anything
-  flood     like echo; once subscribed it notifies size=N (20) bytes every=SECONDS (0.001) count=N (1000) times, numbered
+  flood     like echo; once subscribed it notifies (or indicates) size=N (20) bytes every=SECONDS (0.001) count=N (1000)
+            times, numbered
+  gatt      a server with one of everything: included and secondary services, equal UUIDs, 128-bit UUIDs, all standard
+            descriptors, values of all critical lengths, every property, refusals, Service Changed;
+            hanging=1 adds a value that is never answered
   central   driven through the control socket; pair=, sc=, passkey= as for secure
 Every kind takes  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
 Addresses not given are made from --seed, hence the same at every run.
@@ -32,8 +36,12 @@ Addresses not given are made from --seed, hence the same at every run.
   vanish NAME [SECONDS]      it falls silent; its links are lost SECONDS (2) later with reason 0x08
   hide NAME | show NAME      it stops / resumes advertising; show also ends a silence
   rssi NAME DBM              how strongly it is heard
-  notify NAME HEX            a notification at will
-  unplug K | plug            hciK goes away / a new controller comes
+  notify NAME HEX [UUID]     a notification at will, of an echo's characteristic or of the first one with that UUID
+  indicate NAME HEX [UUID]   the same as an indication; answers when it was confirmed
+  database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a value made at the moment of reading
+  links NAME                 how many links it has
+  calm                       ends all links at once and shows every device; answers when no controller has a link
+  unplug K | plug [ADDRESS]  hciK goes away / a new controller comes, which has the next address unless one is given
   count NAME                 how many bytes were written to an echo
   call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX | subscribe UUID
             | got | close    what a central does
@@ -43,6 +51,7 @@ Addresses not given are made from --seed, hence the same at every run.
 
 import argparse
 import asyncio
+import errno
 import logging
 import os
 import random
@@ -58,12 +67,24 @@ class Rig:
         self.args, self.band, self.rng = args, Band(), random.Random(args.seed)
         self.plugged, self.adapters, self.devices = 0, {}, []  # adapters: kernel index -> (chip, transport)
 
-    async def plug(self):
+    async def plug(self, address=None):
         """A new controller for the kernel, which answers with the number it gives it."""
         self.plugged += 1
+        address = address or ('00:00:00:00:00:00' if self.args.no_address else f'00:AA:01:00:00:{self.plugged:02X}')
         transport = await open_file_transport('/dev/vhci')
+        file = transport.sink.transport.get_extra_info('pipe').fileno()
+
+        def send(packet):
+            try:
+                os.write(file, packet)
+            except OSError as error:
+                # The kernel takes nothing from a controller that is down; one that goes on talking stays plugged in.
+                if error.errno != errno.ENXIO:
+                    raise
+
+        transport.sink.on_packet = send
         chip = Chip('hci', self.args.profile, dual_mode=self.args.dual_mode, link=self.band, host_source=transport.source,
-                    host_sink=transport.sink, public_address=f'00:AA:01:00:00:{self.plugged:02X}' if not self.args.no_address else '00:00:00:00:00:00')
+                    host_sink=transport.sink, public_address=address)
         number = asyncio.get_running_loop().create_future()
 
         def received(data):
@@ -105,6 +126,12 @@ class Rig:
                 return device
         raise LookupError(f'no device {name}')
 
+    async def calm(self):
+        for chip in [device.chip for device in self.devices] + [chip for chip, _ in self.adapters.values()]:
+            chip.calm()
+        while any(chip.le_connections for chip, _ in self.adapters.values()):
+            await asyncio.sleep(0.01)
+
     async def command(self, words):
         match words:
             case ['list']: return '; '.join(device.line() for device in self.devices)
@@ -115,11 +142,15 @@ class Rig:
                 chip = self.find(name).chip
                 chip.hidden = chip.silent = False
             case ['rssi', name, dbm]: self.find(name).chip.rssi = int(dbm)
-            case ['notify', name, data]: await self.find(name).notify(self.find(name).tx, bytes.fromhex(data))
+            case ['notify', name, data, *uuid]: await self.find(name).tell('notify', bytes.fromhex(data), *uuid)
+            case ['indicate', name, data, *uuid]: await self.find(name).tell('indicate', bytes.fromhex(data), *uuid)
+            case ['database', name]: return ';'.join(self.find(name).attributes())
+            case ['links', name]: return len(self.find(name).chip.le_connections)
+            case ['calm']: await self.calm()
             case ['count', name]: return self.find(name).written_bytes
             case ['call', name, *rest]: return await self.find(name).call(*rest)
             case ['unplug', index]: await self.unplug(int(index))
-            case ['plug']: return await self.plug()
+            case ['plug', *address]: return await self.plug(*address)
             case ['stat']:
                 return ' '.join(f'{chip.name}:links={len(chip.le_connections)},scan={int(chip.le_scan_enable)}'
                                 f',adv={int(chip.is_advertising)}' for chip, _ in self.adapters.values())

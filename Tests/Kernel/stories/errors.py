@@ -1,11 +1,8 @@
 """What cannot work says why, with the exit code for it."""
 
 import os
-import subprocess
 
-from harness import Radio, executable, run, tell, the_end
-
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all', '--ambient-caps=-all')
+from harness import NOBODY, Radio, executable, open_to_all, run, tell, the_end
 
 
 def exchange(name, code, seconds=3):
@@ -14,16 +11,6 @@ def exchange(name, code, seconds=3):
 
 def no_adapter(*arguments):
     run(*arguments, exits=69).says('No Bluetooth adapter found')
-
-
-def open_to_all(path):
-    """Wherever the programs were built and their libraries lie (in somebody's home), user nobody must get there."""
-    libraries = subprocess.run(['ldd', path], capture_output=True, text=True).stdout.split()
-    for file in [path, *(word for word in libraries if word.startswith('/'))]:
-        folder = os.path.dirname(os.path.realpath(file))
-        while folder != '/':
-            os.chmod(folder, os.stat(folder).st_mode | 0o005)
-            folder = os.path.dirname(folder)
 
 
 def without_permission():

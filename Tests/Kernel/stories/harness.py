@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -99,7 +100,10 @@ class Band:
 
     def settle(self):
         """The kernel holds a new controller up for 2 s to set it up; the stories begin with it down."""
-        until(lambda: self.alive() and not any(kernel.adapters().values()), 30, 'all controllers down')
+        def is_settled():
+            adapters = kernel.adapters()
+            return self.alive() and not any(adapters.values()) and kernel.managed() == set(adapters)
+        until(is_settled, 30, 'all controllers set up, and down')
 
     def __enter__(self):
         return self
@@ -158,6 +162,20 @@ def executable(name):
     path = os.path.join(folder, name)
     check(os.access(path, os.X_OK), f'no program {path}')
     return path
+
+
+# In front of a command: without any privilege.
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all', '--ambient-caps=-all')
+
+
+def open_to_all(path):
+    """Wherever the programs were built and their libraries lie (in somebody's home), user nobody must get there."""
+    libraries = subprocess.run(['ldd', path], capture_output=True, text=True).stdout.split()
+    for file in [path, *(word for word in libraries if word.startswith('/'))]:
+        folder = os.path.dirname(os.path.realpath(file))
+        while folder != '/':
+            os.chmod(folder, os.stat(folder).st_mode | 0o005)
+            folder = os.path.dirname(folder)
 
 
 class Program:
@@ -247,6 +265,12 @@ def run(name, *arguments, exits=(0,), within=30, wrapper=()):
     codes = exits if isinstance(exits, tuple) else (exits,)
     with Program(name, *arguments, wrapper=wrapper) as program:
         return program.finish(*codes, within=within)
+
+
+def block(is_blocked):
+    """Every Bluetooth radio switch of the machine, as `rfkill block bluetooth` has it."""
+    with open('/dev/rfkill', 'wb') as switch:
+        switch.write(struct.pack('<IBBBB', 0, 2, 3, is_blocked, 0))
 
 
 def random_file(size, name='data'):

@@ -54,6 +54,12 @@ def mgmt(opcode, index, payload=b'', seconds=5):
     raise TimeoutError(f'no answer to management command 0x{opcode:04x}')
 
 
+def managed():
+    """The indexes on the management interface, which has a controller only once the kernel has set it up."""
+    _, answer = mgmt(0x0003, HCI_DEV_NONE)
+    return set(struct.unpack_from(f'<{struct.unpack_from("<H", answer)[0]}H', answer, 2))
+
+
 def read_info(index):
     """-> the names of the supported and of the current settings"""
     status, answer = mgmt(0x0004, index)

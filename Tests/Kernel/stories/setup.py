@@ -1,21 +1,14 @@
 """What stands around Bluetooth: power left alone, radio switches, BlueZ's daemon. And scanning without asking."""
 
 import os
-import struct
 import subprocess
 
 import kernel
-from harness import Radio, check, run, tell, the_end, until
+from harness import Radio, block, check, run, tell, the_end, until
 
 
 def exchange(*options, exits=0):
     return run('linble', *options, '-i', 'hci0', '-n', 'LINBLE-Z1', '-t', 8, 'exchange', '0100', exits=exits)
-
-
-def block(is_blocked):
-    """Every Bluetooth radio switch of the machine, as `rfkill block bluetooth` has it."""
-    with open('/dev/rfkill', 'wb') as switch:
-        switch.write(struct.pack('<IBBBB', 0, 2, 3, is_blocked, 0))
 
 
 def power_is_left_alone():

@@ -11,7 +11,7 @@ enum Benchmarks {
           --check       end with status 1 when a goal is missed
           --quick       measure for a tenth of the time
           --core N      the core to run on (0)
-          --group NAME  only the groups whose name contains NAME: advertising, codec, connection, idle
+          --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
@@ -67,6 +67,7 @@ enum Benchmarks {
         let ceilings = try Ceilings(Harness(options: all))
         add(ceilings.section)
         if wants("advertising") { add(try advertisingBenchmarks(harness)) }
+        if wants("scanning") { add(try await scanBenchmarks(harness)) }
         if wants("codec") {
             add(try decodingBenchmarks(harness))
             add(try encodingBenchmarks(harness))

@@ -28,7 +28,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             let peripheral = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
             let adapter = try await Adapter.open(on: story.kernel)
             let merged = try await adapter.scan()
-            let kept = try await adapter.scan(ScanOptions(duplicates: .keep))
+            let kept = try await adapter.scan(ScanOptions(duplicates: .all))
             try await story.radio.sleep(for: .seconds(2))
             peripheral.setAdvertisements([.beacon(name)])
             try await story.radio.sleep(for: .seconds(2))
@@ -49,7 +49,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         try await Story.run { story in
             SimulatedPeripheral(on: story.radio, advertisements: [.beacon([9, 0x09, 0xFF])])
             let adapter = try await Adapter.open(on: story.kernel)
-            var iterator = try await adapter.scan(ScanOptions(duplicates: .keep)).makeAsyncIterator()
+            var iterator = try await adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             for packet: [UInt8] in [
                 [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x01, 0x0D], [0x04, 0x3E, 0x02, 0x0D, 0xFF],
                 [0x04, 0x3E, 0x02, 0x02, 0x01], [0x04, 0x3E, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x09, 0x09],
@@ -83,7 +83,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         try await Story.run { story in
             SimulatedPeripheral(on: story.radio)
             let adapter = try await Adapter.open(on: story.kernel)
-            let passive = try await adapter.scan(ScanOptions(isActive: false, duplicates: .keep))
+            let passive = try await adapter.scan(ScanOptions(isActive: false, duplicates: .all))
             #expect(!story.kernel.isScanningActively())
             do {
                 let active = try await adapter.scan()
@@ -116,7 +116,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
             let other = SimulatedPeripheral(on: story.radio)
             let adapter = try await Adapter.open(on: story.kernel)
-            var iterator = try await adapter.scan(ScanOptions(duplicates: .keep)).makeAsyncIterator()
+            var iterator = try await adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             let connection = try await adapter.connect(to: peripheral.address)
             try await story.settle { story.kernel.isScanning() }
             let before = story.radio.now
@@ -124,20 +124,6 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 if next.time > before, next.address == other.address { break }
             }
             await connection.disconnect()
-        }
-    }
-
-    @Test(arguments: [HCIFamily.legacy, .extended])
-    func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily) async throws {
-        try await Story.run([family.controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
-            let stream = try await adapter.scan(ScanOptions(duplicates: .keep))
-            let other = try await Adapter.open(on: story.kernel)
-            let connection = try await other.connect(to: peripheral.address)
-            try await story.settle { story.kernel.isScanning() && story.kernel.isScanningActively() }
-            await connection.disconnect()
-            withExtendedLifetime(stream) {}
         }
     }
 
@@ -185,7 +171,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         try await Story.run { story in
             SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
             let adapter = try await Adapter.open(on: story.kernel)
-            let stream = try await adapter.scan(ScanOptions(duplicates: .keep, bufferCapacity: 4))
+            let stream = try await adapter.scan(ScanOptions(duplicates: .all, bufferCapacity: 4))
             try await story.radio.sleep(for: .seconds(3))
             let late = story.radio.now
             #expect(stream.missedCount > 10)
@@ -193,19 +179,6 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 #expect(first.time.duration(to: late) < .seconds(1))
                 break
             }
-        }
-    }
-
-    @Test(arguments: [true, false]) func anothersScanIsEndedOnlyIfNobodyCanOwnIt(_ isDaemon: Bool) async throws {
-        try await Story.run { story in
-            story.kernel.isBluetoothDaemonRunning = isDaemon
-            let other = try await Adapter.open(on: story.kernel)
-            let stream = try await other.scan()
-            let adapter = try await Adapter.open(on: story.kernel)
-            let error = await failure { _ = try await adapter.scan() }
-            #expect(error?.code == (isDaemon ? .busy : nil))
-            if isDaemon { #expect(error?.remedy?.contains("bluetooth") == true && error?.isRetryable == true) }
-            withExtendedLifetime(stream) {}
         }
     }
 
@@ -265,13 +238,19 @@ enum HCIFamily: Sendable {
 enum Ending: CaseIterable, Sendable {
     case powerOff, unplug, block
 
-    func happen(to kernel: SimulatedKernel) {
+    func happen(to kernel: SimulatedKernel, adapter index: UInt16 = 0) {
         switch self {
-        case .powerOff: kernel.setPowered(false, adapter: 0)
-        case .unplug: kernel.unplug(0)
-        case .block: kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+        case .powerOff: kernel.setPowered(false, adapter: index)
+        case .unplug: kernel.unplug(index)
+        case .block: kernel.setRadioSwitch(adapter: index, isSoftBlocked: true)
         }
     }
 
-    var code: BluetoothError.Code { self == .unplug ? .noAdapter : .adapterOff }
+    var code: BluetoothError.Code {
+        switch self {
+        case .powerOff: .adapterOff
+        case .unplug: .noAdapter
+        case .block: .adapterBlocked
+        }
+    }
 }

@@ -1,0 +1,85 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct AdaptersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "adapters", abstract: "List the Bluetooth adapters, or follow how they come and go.",
+        discussion: """
+            Needs no privilege and changes nothing. With --watch every adapter that comes, goes or changes is a line, \
+            until Ctrl-C or --timeout. Exits with 69 if there is none.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Flag(help: "Go on and tell what changes, until Ctrl-C.")
+    var watch = false
+
+    func run() async throws {
+        let (common, watch) = (common, watch)
+        try await common.run("ble adapters") { console in
+            let selector = common.adapter.flatMap { AdapterSelector($0) }
+            let kernel = common.makeKernel()
+            if watch {
+                try await follow(selector, on: kernel, limit: common.timeout.map { .seconds($0) }, console)
+            } else {
+                try await list(selector, on: kernel, console)
+            }
+        }
+    }
+}
+
+private func list(_ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ console: Console) async throws {
+    let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? true }
+    if console.isJSON {
+        for adapter in adapters { console.result([("event", .string("adapter"))] + fields(adapter, adapter.state)) }
+    } else if !adapters.isEmpty {
+        var table = Table([
+            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("BLUETOOTH", .left), ("MAKER", .left),
+        ])
+        for adapter in adapters {
+            table.add([
+                adapter.name, "\(adapter.address)", "\(adapter.state)",
+                adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
+            ])
+        }
+        for line in table.lines { console.result(line) }
+    }
+    guard adapters.isEmpty else { return }
+    throw ProgramError(
+        .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
+        remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+}
+
+private func follow(
+    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, limit: Duration?, _ console: Console
+) async throws {
+    let changes = try await Adapter.changes(on: kernel)
+    _ = try await withTimeLimit(limit) {
+        do throws(BluetoothError) {
+            for try await change in changes where selector?.matches(change.adapter) ?? true { show(change, console) }
+        } catch {
+            // The time limit ends the loop by cancelling it.
+            guard error.code == .cancelled else { throw error }
+        }
+    }
+}
+
+private func show(_ change: AdapterChange, _ console: Console) {
+    guard console.isJSON else { return console.result("\(timestamp())  \(change)") }
+    let event =
+        switch change {
+        case .added: "added"
+        case .changed: "changed"
+        case .removed: "removed"
+        }
+    console.result([("t", .string(timestamp())), ("event", .string(event))] + fields(change.adapter, change.state))
+}
+
+private func fields(_ adapter: AdapterInformation, _ state: AdapterState) -> [(String, JSONValue)] {
+    [
+        ("name", .string(adapter.name)), ("addr", .string("\(adapter.address)")), ("state", .string("\(state)")),
+        ("version", .string(adapter.versionName)), ("manufacturer", .string("\(adapter.manufacturer)")),
+        ("dualMode", .bool(adapter.isDualMode)),
+    ]
+}

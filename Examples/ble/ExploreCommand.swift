@@ -1,0 +1,180 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct ExploreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explore", abstract: "Show what a device has: services, characteristics, descriptors and values.",
+        discussion: """
+            Every line names the kind of attribute, its UUID and name, the handle of its value, what can be done with \
+            it, and its value where it can be read.
+
+            With --json: one line for the device and each service, include, characteristic and descriptor.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Flag(inversion: .prefixedNo, help: "Read the values.")
+    var values = true
+
+    @Flag(help: "Show long values whole.")
+    var full = false
+
+    func run() async throws {
+        let (common, values, limit) = (common, values, full ? nil : 24)
+        try await common.run("ble explore") { console in
+            try common.validateDevice()
+            try await common.withConnection(console) { connection in
+                let services = try await connection.discover(timeout: common.timeout(or: .seconds(30)))
+                let reading = Reading(connection, isOn: values, timeout: common.timeout(or: .seconds(30)))
+                if console.isJSON {
+                    try await list(services, of: connection, reading, console)
+                } else {
+                    try await draw(services, of: connection, reading, limit, console)
+                }
+            }
+        }
+    }
+}
+
+/// Reads values as far as it is asked to; a refusal is a result.
+private struct Reading: Sendable {
+    enum Outcome: Sendable {
+        case value([UInt8])
+        case refused(ATTErrorCode)
+    }
+
+    private let connection: Connection
+    private let isOn: Bool
+    private let timeout: Duration
+
+    init(_ connection: Connection, isOn: Bool, timeout: Duration) {
+        self.connection = connection
+        self.isOn = isOn
+        self.timeout = timeout
+    }
+
+    func value(of handle: AttributeHandle) async throws -> Outcome? {
+        guard isOn else { return nil }
+        do throws(BluetoothError) {
+            return .value(try await connection.read(handle, timeout: timeout))
+        } catch {
+            guard case .attribute(let code) = error.cause else { throw error }
+            return .refused(code)
+        }
+    }
+}
+
+extension Reading.Outcome {
+    fileprivate func text(of uuid: BluetoothUUID, limit: Int?) -> String {
+        switch self {
+        case .value(let value): "= " + ValueText.describe(value, of: uuid, limit: limit)
+        case .refused(let code): "(refused: \(code))"
+        }
+    }
+}
+
+/// A line of the picture: what is known, and whose value belongs at its end.
+private struct Line: Sendable {
+    var text: String
+    var attribute: (uuid: BluetoothUUID, handle: AttributeHandle)?
+}
+
+/// Draws what the device has, line by line as the values are read.
+private func draw(
+    _ services: [RemoteService], of connection: Connection, _ reading: Reading, _ limit: Int?, _ console: Console
+) async throws {
+    let mtu = await connection.maximumTransmissionUnit
+    let style = console.output
+    var device = Tree(Line(text: "\(style.bold("\(connection.peer)")) \(connection.peer.kind), ATT_MTU \(mtu)"))
+    for service in services { device.add(picture(of: service, style)) }
+    for (branches, line) in device.rows {
+        var text = branches + line.text
+        if let (uuid, handle) = line.attribute, let outcome = try await reading.value(of: handle) {
+            text += "  " + outcome.text(of: uuid, limit: limit)
+        }
+        console.result(text)
+    }
+}
+
+private func picture(of service: RemoteService, _ style: Style) -> Tree<Line> {
+    func range(_ handles: AttributeHandleRange) -> String { "\(handles.start)–\(handles.end)" }
+    let kind = service.isPrimary ? "service" : "secondary service"
+    var branch = Tree(Line(text: "\(kind) \(style.cyan(name(of: service.uuid)))  \(range(service.handles))"))
+    for included in service.includedServices {
+        branch.add(Tree(Line(text: "includes \(name(of: included.uuid))  \(range(included.handles))")))
+    }
+    for characteristic in service.characteristics {
+        let handle = characteristic.valueHandle
+        let isReadable = characteristic.properties.contains(.read)
+        branch.add(
+            Tree(
+                Line(
+                    text: "\(style.bold(name(of: characteristic.uuid)))  \(handle)  \(characteristic.properties)",
+                    attribute: isReadable ? (characteristic.uuid, handle) : nil),
+                characteristic.descriptors.map { descriptor in
+                    Tree(
+                        Line(
+                            text: "\(style.dim(name(of: descriptor.uuid)))  \(descriptor.handle)",
+                            attribute: (descriptor.uuid, descriptor.handle)))
+                }))
+    }
+    return branch
+}
+
+private func name(of uuid: BluetoothUUID) -> String {
+    uuid.assignedName.map { "\(uuid) \($0)" } ?? "\(uuid)"
+}
+
+private func list(
+    _ services: [RemoteService], of connection: Connection, _ reading: Reading, _ console: Console
+) async throws {
+    console.result([
+        ("event", .string("device")), ("addr", .string("\(connection.peer)")),
+        ("addrType", .string("\(connection.peer.kind)")), ("mtu", .integer(await connection.maximumTransmissionUnit)),
+    ])
+    for service in services {
+        console.result([
+            ("event", .string("service")), ("uuid", .string("\(service.uuid)")),
+            ("name", JSONValue(service.uuid.assignedName)), ("primary", .bool(service.isPrimary)),
+            ("handle", .integer(Int(service.handles.start.rawValue))),
+            ("end", .integer(Int(service.handles.end.rawValue))),
+        ])
+        for included in service.includedServices {
+            console.result([
+                ("event", .string("include")), ("service", .string("\(service.uuid)")),
+                ("uuid", .string("\(included.uuid)")), ("name", JSONValue(included.uuid.assignedName)),
+                ("handle", .integer(Int(included.handles.start.rawValue))),
+                ("end", .integer(Int(included.handles.end.rawValue))),
+            ])
+        }
+        for characteristic in service.characteristics {
+            let isReadable = characteristic.properties.contains(.read)
+            let value = isReadable ? try await reading.value(of: characteristic.valueHandle) : nil
+            console.result(
+                [
+                    ("event", .string("characteristic")), ("service", .string("\(service.uuid)")),
+                    ("uuid", .string("\(characteristic.uuid)")), ("name", JSONValue(characteristic.uuid.assignedName)),
+                    ("handle", .integer(Int(characteristic.valueHandle.rawValue))),
+                    ("properties", .array(characteristic.properties.names.map { .string($0) })),
+                ] + fields(value, of: characteristic.uuid))
+            for descriptor in characteristic.descriptors {
+                let value = try await reading.value(of: descriptor.handle)
+                console.result(
+                    [
+                        ("event", .string("descriptor")), ("characteristic", .string("\(characteristic.uuid)")),
+                        ("uuid", .string("\(descriptor.uuid)")), ("name", JSONValue(descriptor.uuid.assignedName)),
+                        ("handle", .integer(Int(descriptor.handle.rawValue))),
+                    ] + fields(value, of: descriptor.uuid))
+            }
+        }
+    }
+}
+
+private func fields(_ outcome: Reading.Outcome?, of uuid: BluetoothUUID) -> [(String, JSONValue)] {
+    switch outcome {
+    case nil: []
+    case .value(let value): valueFields(value, of: uuid)
+    case .refused(let code): [("error", .string("\(code)"))]
+    }
+}

@@ -1,0 +1,171 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct ParametersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "params", abstract: "Show or change what a link runs with: interval, latency, PHYs, packet sizes.",
+        discussion: """
+            Changes what is named, then prints what the link runs with. Needs CAP_NET_RAW; without it only the ATT_MTU \
+            is known.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Option(
+        help: ArgumentHelp("The connection interval, 7.5 to 4000: one number, or a range as 15-30.", valueName: "ms"))
+    var interval: IntervalRange?
+
+    @Option(
+        help: ArgumentHelp("How many connection events the device may sleep through, 0 to 499.", valueName: "events"))
+    var latency: Int?
+
+    @Option(help: ArgumentHelp("After how long without a packet the link is lost, 100 to 32000.", valueName: "ms"))
+    var supervisionTimeout: Int?
+
+    @Option(help: "The modulation, both ways: 1m, 2m or coded.")
+    var phy: PHYOption?
+
+    @Option(help: ArgumentHelp("The most bytes in a packet that is sent, 27 to 251.", valueName: "bytes"))
+    var dataLength: Int?
+
+    func run() async throws {
+        let common = common
+        let wishes = Wishes(
+            interval: interval?.range, latency: latency,
+            supervisionTimeout: supervisionTimeout.map { .milliseconds($0) }, phy: phy?.set, dataLength: dataLength)
+        try await common.run("ble params") { console in
+            try common.validateDevice()
+            try await common.withConnection(console) { connection in
+                try await wishes.fulfil(on: connection)
+                console.show(try await LinkState(of: connection))
+            }
+        }
+    }
+}
+
+/// `15`, `7.5` or `15-30`, in milliseconds.
+struct IntervalRange: ExpressibleByArgument, Sendable {
+    var range: ClosedRange<Duration>
+
+    init?(argument: String) {
+        let numbers = argument.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
+        guard (1...2).contains(numbers.count), let first = numbers[0], let last = numbers[numbers.count - 1],
+            first > 0, first <= last, last <= 1_000_000
+        else { return nil }
+        range = .milliseconds(first)...Duration.milliseconds(last)
+    }
+}
+
+/// A PHY on the command line.
+enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case le1M = "1m"
+    case le2M = "2m"
+    case leCoded = "coded"
+
+    var set: LEPHYSet {
+        switch self {
+        case .le1M: .le1M
+        case .le2M: .le2M
+        case .leCoded: .leCoded
+        }
+    }
+}
+
+/// What is to be changed.
+private struct Wishes: Sendable {
+    var interval: ClosedRange<Duration>?
+    var latency: Int?
+    var supervisionTimeout: Duration?
+    var phy: LEPHYSet?
+    var dataLength: Int?
+
+    func fulfil(on connection: Connection) async throws {
+        if interval != nil || latency != nil || supervisionTimeout != nil {
+            // What is not named stays as it is, as far as that is known.
+            let now = await connection.parameters
+            var request = ConnectionParameterRequest.balanced
+            if let now {
+                request = ConnectionParameterRequest(
+                    interval: now.interval...now.interval, latency: now.latency,
+                    supervisionTimeout: now.supervisionTimeout)
+            }
+            request.interval = interval ?? request.interval
+            request.latency = latency ?? request.latency
+            request.supervisionTimeout = supervisionTimeout ?? request.supervisionTimeout
+            _ = try await connection.requestParameters(request)
+        }
+        if let phy {
+            let now = try await connection.setPHYs(transmit: phy, receive: phy)
+            guard LEPHYSet([now.transmit, now.receive]).isSubset(of: phy) else {
+                throw ProgramError(.protocolError, "The device does not take part; the PHYs stay: \(now).")
+            }
+        }
+        if let dataLength {
+            let changes = try await connection.linkChanges()
+            try await connection.requestDataLength(dataLength)
+            // Told only if the two agree on something new, and soon.
+            _ = try await withTimeLimit(.seconds(1)) {
+                for try await change in changes { if case .dataLength = change { return } }
+            }
+        }
+    }
+}
+
+extension LEPHYSet {
+    fileprivate init(_ phys: [LEPHY]) {
+        self = phys.reduce(into: []) { set, phy in
+            switch phy {
+            case .le1M: set.insert(.le1M)
+            case .le2M: set.insert(.le2M)
+            case .leCoded: set.insert(.leCoded)
+            default: set.insert(LEPHYSet(rawValue: 0x80))
+            }
+        }
+    }
+}
+
+/// What a link runs with, as far as it can be told.
+private struct LinkState: Sendable {
+    let mtu: Int
+    let parameters: ConnectionParameters?
+    let phys: LinkPHYs?
+    let dataLength: LinkDataLength?
+
+    init(of connection: Connection) async throws {
+        mtu = await connection.maximumTransmissionUnit
+        parameters = await connection.parameters
+        dataLength = await connection.dataLength
+        do throws(BluetoothError) {
+            phys = try await connection.phys()
+        } catch {
+            // A controller before Bluetooth 5 has but one, and without CAP_NET_RAW none is told.
+            guard [.unsupported, .notPermitted].contains(error.code) else { throw error }
+            phys = nil
+        }
+    }
+}
+
+extension Console {
+    fileprivate func show(_ state: LinkState) {
+        if isJSON {
+            func milliseconds(_ duration: Duration?) -> JSONValue {
+                duration.map { .number($0 / .milliseconds(1)) } ?? .null
+            }
+            return result([
+                ("event", .string("link")), ("mtu", .integer(state.mtu)),
+                ("interval", milliseconds(state.parameters?.interval)),
+                ("latency", JSONValue(state.parameters?.latency)),
+                ("supervisionTimeout", milliseconds(state.parameters?.supervisionTimeout)),
+                ("txPHY", JSONValue(state.phys.map { "\($0.transmit)" })),
+                ("rxPHY", JSONValue(state.phys.map { "\($0.receive)" })),
+                ("txOctets", JSONValue(state.dataLength?.transmitOctets)),
+                ("rxOctets", JSONValue(state.dataLength?.receiveOctets)),
+            ])
+        }
+        result("ATT_MTU      \(state.mtu) bytes")
+        result("parameters   \(state.parameters.map { "\($0)" } ?? "unknown")")
+        result("PHYs         \(state.phys.map { "\($0)" } ?? "unknown")")
+        result("data length  \(state.dataLength.map { "\($0)" } ?? "unknown")")
+    }
+}

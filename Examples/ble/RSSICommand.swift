@@ -1,0 +1,53 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct RSSICommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rssi", abstract: "Show how strongly a connected device is received.",
+        discussion: "Needs no privilege once the device is found: -a with --address-type finds it without a scan.")
+
+    @OptionGroup var common: CommonOptions
+
+    @Flag(help: "Go on, once a second, until Ctrl-C or for --timeout seconds.")
+    var watch = false
+
+    func run() async throws {
+        let (common, watch) = (common, watch)
+        try await common.run("ble rssi") { console in
+            try common.validateDevice()
+            try await common.withConnection(console) { connection in
+                guard watch else {
+                    let strength = try await connection.rssi()
+                    return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
+                }
+                _ = try await withTimeLimit(common.timeout.map { .seconds($0) }) {
+                    try await follow(connection, console)
+                }
+            }
+        }
+    }
+}
+
+/// A line a second; on a terminal the lines before are a picture.
+private func follow(_ connection: Connection, _ console: Console) async throws {
+    var strengths: [Double] = []
+    while true {
+        let strength = try await connection.rssi()
+        strengths = (strengths + [Double(strength)]).suffix(40)
+        if console.isJSON {
+            console.json(strength)
+        } else if console.output.isTerminal {
+            console.result(Array("\r\(strength) dBm  \(sparkline(strengths))\u{1B}[K".utf8))
+        } else {
+            console.result("\(timestamp())  \(strength) dBm")
+        }
+        try await Task.sleep(for: .seconds(1))
+    }
+}
+
+extension Console {
+    fileprivate func json(_ strength: Int) {
+        result([("t", .string(timestamp())), ("event", .string("rssi")), ("rssi", .integer(strength))])
+    }
+}

@@ -1,0 +1,104 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct WriteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "write", abstract: "Write a value of a device.",
+        discussion: """
+            \(AttributeSelector.help)
+
+            VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input.
+
+            Without a flag the value is written with an answer where the characteristic allows it, otherwise as a command.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "What to write.")
+    var attribute: AttributeSelector
+
+    @Argument(help: "The value.")
+    var value: WrittenValue
+
+    @Flag(exclusivity: .exclusive)
+    var way: WriteWay?
+
+    func run() async throws {
+        let (common, attribute, value, way) = (common, attribute, value, way)
+        try await common.run("ble write") { console in
+            try common.validateDevice()
+            let bytes = try value.bytes()
+            let timeout = common.timeout(or: .seconds(30))
+            try await common.withConnection(console) { connection in
+                let chosen = try await connection.choose([attribute], timeout: timeout)
+                for attribute in chosen {
+                    let way = way ?? WriteWay(for: attribute)
+                    switch way {
+                    case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
+                    case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
+                    }
+                    console.wrote(bytes, to: attribute, way)
+                }
+            }
+        }
+    }
+}
+
+/// How a value is written.
+enum WriteWay: String, EnumerableFlag, Sendable {
+    case request, command
+
+    static func help(for value: WriteWay) -> ArgumentHelp? {
+        switch value {
+        case .request: "Wait for the device's answer."
+        case .command: "Do not ask for an answer."
+        }
+    }
+
+    /// The way that the characteristic's properties suggest.
+    init(for attribute: ChosenAttribute) {
+        let properties = attribute.characteristic?.properties ?? .write
+        self = properties.contains(.writeWithoutResponse) && !properties.contains(.write) ? .command : .request
+    }
+}
+
+extension Console {
+    fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
+        guard isJSON else {
+            let how = way == .command ? " by command" : ""
+            return result("wrote \(value.count) \(value.count == 1 ? "byte" : "bytes") to \(attribute.title)\(how)")
+        }
+        result([
+            ("t", .string(timestamp())), ("event", .string("written")),
+            ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
+            ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(value.count)),
+            ("way", .string(way.rawValue)),
+        ])
+    }
+}
+
+/// A value on the command line.
+enum WrittenValue: ExpressibleByArgument, Sendable {
+    case bytes([UInt8])
+    case file(String)
+
+    init?(argument: String) {
+        if argument.hasPrefix("text:") {
+            self = .bytes(Array(argument.dropFirst(5).utf8))
+        } else if argument.hasPrefix("file:") {
+            self = .file(String(argument.dropFirst(5)))
+        } else if let bytes = [UInt8](hexadecimal: argument) {
+            self = .bytes(bytes)
+        } else {
+            return nil
+        }
+    }
+
+    func bytes() throws -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): return bytes
+        case .file(let path): return try readFile(path == "-" ? "/dev/stdin" : path)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+extension Adapter {
+    /// Connects to a device and agrees on the ATT_MTU.
+    ///
+    /// The device need not have been scanned for. Returns with a link that is up, or throws once the time allowed is
+    /// over; with no time limit it waits for the device for as long as the task is not cancelled, and the controller,
+    /// not this program, does the looking. A link that fails to be established – the usual fate of a connection attempt
+    /// in a crowded band – is tried again up to ``ConnectionOptions/attempts`` times within the time allowed.
+    /// Cancelling the task cancels the attempt; the next may follow at once, even to the same device, where the kernel
+    /// needs 2.5 s to forget the one before and the call waits for that. Scans go on meanwhile. Needs no privilege.
+    ///
+    /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has not been
+    /// answered for 8 s gives way to the next and gets its turn again. How many links there can be is the controller's
+    /// affair, mostly 8 to 20; beyond that the call ends with `.connectionFailed` or `.timedOut`.
+    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device,
+    ///   `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.cancelled`.
+    public func connect(
+        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
+    ) async throws(BluetoothError) -> Connection {
+        if options.waitsForAdapter { try await ready(timeout: options.timeout) }
+        try checkUsable()
+        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        await controller.connectingBegins()
+        await controller.prepareToConnect(timeout: options.timeout)
+        let result = await establish(peer, options, until: deadline)
+        await controller.connectingEnded()
+        let connection = try result.get()
+        do {
+            try await connection.exchangeMTU(
+                offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+        } catch  where error.code == .attributeProtocol {
+            // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
+            log.debug("\(error)")
+        } catch {
+            await connection.disconnect()
+            throw error
+        }
+        if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
+            do {
+                try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
+            } catch  where error.code == .cancelled || error.code == .disconnected {
+                await connection.disconnect()
+                throw error
+            } catch {
+                // They are a gain and no need.
+                log.debug("\(error)")
+            }
+        }
+        return connection
+    }
+
+    /// Connects to a device that was heard, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
+    /// - Throws: `.invalidArgument` when it advertises anonymously or takes no connections.
+    public func connect(
+        to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
+    ) async throws(BluetoothError) -> Connection {
+        guard let peer = advertisement.address else {
+            throw .invalidArgument(operation("connect"), "The device advertises anonymously.")
+        }
+        guard advertisement.isConnectable else {
+            throw .invalidArgument(.init("connect", peer: peer), "The device does not take connections.")
+        }
+        return try await connect(to: peer, options: options)
+    }
+
+    /// Scans for a device that takes connections and fulfils a condition, and connects to the first that is heard.
+    ///
+    /// The scan ends with the call at the latest. The time limit is for both together. Needs CAP_NET_RAW for the scan.
+    /// - Parameters:
+    ///   - options: how to connect.
+    ///   - scan: how to scan.
+    ///   - condition: called for every advertisement in turn.
+    /// - Throws: `.notFound` when the time is over before such a device is heard, besides what scanning and connecting
+    ///   throw.
+    public func connect(
+        options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
+        firstMatching condition: @Sendable (Advertisement) -> Bool
+    ) async throws(BluetoothError) -> Connection {
+        let start = loop.now
+        let found = try await first(timeout: options.timeout, options: scan) { advertisement in
+            advertisement.isConnectable && advertisement.address != nil && condition(advertisement)
+        }
+        var options = options
+        if let timeout = options.timeout { options.timeout = max(timeout - start.duration(to: loop.now), .seconds(1)) }
+        return try await connect(to: found, options: options)
+    }
+
+    /// Has the kernel connect, in turn with others, as often as it may fail.
+    private func establish(
+        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+    ) async -> Result<Connection, BluetoothError> {
+        var attempt = 1
+        while true {
+            do throws(BluetoothError) {
+                return .success(try await attemptOnce(peer, options, until: deadline))
+            } catch {
+                // Those that gave way to others, and those the kernel gave up though nobody asked it to, go on.
+                if error.code == .gaveWay { continue }
+                if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
+                let isOver = deadline.map { loop.now >= $0 } ?? false
+                guard error.code == .connectionFailed, error.isRetryable, attempt < options.attempts, !isOver else {
+                    return .failure(error)
+                }
+                log.debug("attempt \(attempt) failed: \(error.message)", metadata: ["peer": "\(peer)"])
+                attempt += 1
+            }
+        }
+    }
+
+    private func attemptOnce(
+        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> Connection {
+        let turn = try await controller.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+        let remaining = deadline.map { loop.now.duration(to: $0) }
+        let connection = Connection(
+            to: peer, server: localServer,
+            cache: attributeCache.map {
+                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
+            },
+            receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
+            trace: AdapterTrace(trace, adapter: information.index))
+        await controller.begin(turn, connection)
+        do throws(BluetoothError) {
+            try await connection.open(
+                from: self, on: kernel, options: options.socketOptions(remaining), timeout: remaining)
+        } catch {
+            // The kernel does not know yet that the attempt is over when it is this side that ended it, nor when it was
+            // one that had been given up by another program.
+            let isPending =
+                [.timedOut, .cancelled, .gaveWay].contains(error.code)
+                || error.cause == .kernel(KernelError("connect", .connectionReset))
+            await controller.endTurn(turn, isPending: isPending)
+            throw error
+        }
+        await controller.endTurn(turn, isPending: false)
+        return connection
+    }
+
+    /// Connects, hands the connection to `body`, and disconnects however `body` ends: by returning, throwing, or the
+    /// task's cancellation.
+    ///
+    /// The connection is closed when the call returns; the kernel takes the link down within 2 s.
+    public func withConnection<Result: Sendable>(
+        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
+        _ body: @Sendable (Connection) async throws -> Result
+    ) async throws -> Result {
+        let connection = try await connect(to: peer, options: options)
+        do {
+            let result = try await body(connection)
+            await connection.disconnect()
+            return result
+        } catch {
+            await connection.disconnect()
+            throw error
+        }
+    }
+}
+
+extension BluetoothError.Code {
+    /// An attempt has given way to others; never leaves the library.
+    static let gaveWay = BluetoothError.Code(rawValue: "gaveWay")
+}

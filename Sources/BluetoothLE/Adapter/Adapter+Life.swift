@@ -1,0 +1,213 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// What an adapter remembers of its ups and downs.
+struct AdapterLife {
+    /// Whether the program may switch it on.
+    let power: PowerPolicy
+    /// Whether it is to be on, as far as this program knows: it was when it was last seen, and nobody has powered it off.
+    var isMeantOn = true
+    /// Whether this program has powered it off.
+    var isSwitchedOffHere = false
+    /// Brings it back, while that is going on.
+    var restoration: Task<Void, Never>?
+    /// Whether it has to be looked at again when that is done.
+    var isRestorationDue = false
+    /// Why it could not be brought back.
+    var restorationFailure: BluetoothError?
+    /// Who waits for it to be ready.
+    var readyWaiters: [PendingCall<Void>] = []
+    /// Links that ended as if by the adapter's doing while that is not known yet.
+    var linkEnds: [UInt64: LinkEnd] = [:]
+    var nextLinkEnd: UInt64 = 0
+
+    init(power: PowerPolicy) {
+        self.power = power
+    }
+
+    /// A link whose end is to be explained.
+    struct LinkEnd {
+        let timer: LoopTimer
+        let completion: @Sendable (BluetoothError?) -> Void
+    }
+
+    /// Takes note of another state.
+    mutating func stateChanged(from before: AdapterState, to now: AdapterState) {
+        switch now {
+        case .poweredOn:
+            (isMeantOn, isSwitchedOffHere) = (true, false)
+            restorationFailure = nil
+        case .poweredOff, .lowEnergyOff:
+            // Somebody has done that, unless the adapter was away, or blocked.
+            if before == .poweredOn { isMeantOn = power == .keepOn && !isSwitchedOffHere }
+        case .absent, .blocked, .unsupported: restorationFailure = nil
+        }
+    }
+
+    /// Whether this program has to do something for the adapter to be ready.
+    func hasToRestore(_ state: AdapterState) -> Bool {
+        switch state {
+        case .poweredOff: isMeantOn && power != .leave
+        case .lowEnergyOff: isMeantOn
+        case .poweredOn, .blocked, .absent, .unsupported: false
+        }
+    }
+}
+
+// MARK: - States
+
+extension Adapter {
+    /// How the adapter stands now.
+    public nonisolated var state: AdapterState { standing.value }
+
+    /// How the adapter stands: now, and whenever that changes.
+    ///
+    /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
+    /// between, never where things stand. It lives until its loop is left, or until the adapter is closed, which
+    /// finishes it regularly; cancelling the task throws `.cancelled`.
+    public nonisolated var states: BoundedStream<AdapterState> { standing.stream(keeping: self) }
+
+    /// Waits until the adapter is powered on and LE works.
+    /// - Parameter timeout: the most time to wait; nil for ever.
+    /// - Throws: what is in the way when the time is over, with the fix: `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
+    ///   or `.notPermitted` when this program may not switch it on; `.cancelled`.
+    public func ready(timeout: Duration?) async throws(BluetoothError) {
+        if let end { throw end }
+        await monitor.refresh()
+        guard !standing.value.isReady else { return }
+        let call = PendingCall<Void>()
+        life.readyWaiters.removeAll { $0.isResolved }
+        life.readyWaiters.append(call)
+        let operation = operation("wait for the adapter")
+        do {
+            try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            throw life.restorationFailure ?? .unavailable(standing.value, operation) ?? error
+        }
+    }
+
+    /// Powers the adapter on, and LE with it, or off (management `Set Powered`).
+    ///
+    /// Returns when it is so. Powering off ends what is under way on it, of other programs too. Needs CAP_NET_ADMIN
+    /// unless it is so already.
+    /// - Throws: `.adapterBlocked`, `.noAdapter`, `.notPermitted`, `.busy` when the kernel is at work on another change
+    ///   for more than two seconds, `.timedOut`, `.cancelled`.
+    public func setPowered(_ isOn: Bool) async throws(BluetoothError) {
+        if let end { throw end }
+        let state = standing.value
+        let operation = operation("power \(isOn ? "on" : "off")")
+        if state == .absent, let error = BluetoothError.unavailable(state, operation) { throw error }
+        let directory = AdapterDirectory(kernel: kernel, management: management)
+        if isOn {
+            remember(try await directory.prepare(information, power: .powerOn))
+        } else {
+            life.isSwitchedOffHere = true
+            try await directory.setPowered(false, information.index)
+        }
+    }
+}
+
+// MARK: - What happens
+
+extension Adapter {
+    /// Begins to follow what happens to the adapter.
+    func begin() {
+        monitor.assumeIsolated { monitor in
+            monitor.follow(
+                { [weak self] change in self?.assumeIsolated { $0.take(change) } },
+                onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
+        }
+        controller.assumeIsolated { $0.followDiscoveries() }
+        // What has happened since it was chosen.
+        let now = monitor.assumeIsolated { [index = information.index] in $0.adapter(index) }
+        update(now.flatMap { isThisOne($0) ? $0 : nil })
+    }
+
+    private func take(_ change: AdapterChange) {
+        let isHere = standing.value != .absent
+        switch change {
+        case .removed(let adapter):
+            if isHere, adapter.index == information.index { update(nil) }
+        case .changed(let adapter):
+            if isHere, adapter.index == information.index { update(adapter) }
+        case .added(let adapter):
+            if !isHere, isThisOne(adapter) { update(adapter) }
+        }
+    }
+
+    /// Whether an adapter that appears is this one. One without a public address cannot be told from another such.
+    private func isThisOne(_ other: AdapterInformation) -> Bool {
+        let known = information
+        return other.publicAddress == known.publicAddress && other.manufacturer == known.manufacturer
+    }
+
+    /// Takes over what is known of the adapter; nil when it is gone.
+    private func update(_ now: AdapterInformation?) {
+        guard end == nil else { return }
+        if let now { remember(now) }
+        let (before, state) = (standing.value, now?.state ?? .absent)
+        guard state != before else { return }
+        life.stateChanged(from: before, to: state)
+        log.debug("\(information.name): \(state)")
+        if state.isReady {
+            controller.assumeIsolated { [information] in $0.comeBack(as: information) }
+        } else if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {
+            controller.assumeIsolated { $0.leave(reason) }
+            completeLinkEnds(reason)
+        }
+        standing.set(state)
+        if state.isReady {
+            let waiters = life.readyWaiters
+            life.readyWaiters = []
+            for waiter in waiters { waiter.succeed(()) }
+        }
+        restoreIfNeeded()
+    }
+
+    /// Keeps what is known of the adapter, with the static address that only this program knows.
+    private func remember(_ information: AdapterInformation) {
+        facts.withLock { known in
+            let address = information.staticAddress ?? known.staticAddress
+            known = information
+            known.staticAddress = address
+        }
+    }
+
+    /// Ends everything that waits for the adapter.
+    func endLife(_ reason: BluetoothError) {
+        life.restoration?.cancel()
+        let waiters = life.readyWaiters
+        life.readyWaiters = []
+        for waiter in waiters { waiter.fail(reason) }
+        completeLinkEnds(nil)
+        standing.finish(reason.code == .cancelled ? nil : reason)
+    }
+
+    // MARK: Coming back
+
+    /// Has the adapter switched on again where that is this program's business.
+    private func restoreIfNeeded() {
+        guard life.hasToRestore(standing.value) else { return }
+        guard life.restoration == nil else {
+            life.isRestorationDue = true
+            return
+        }
+        life.restoration = Task(executorPreference: loop) { [weak self] in await self?.restore() }
+    }
+
+    private func restore() async {
+        repeat {
+            life.isRestorationDue = false
+            let directory = AdapterDirectory(kernel: kernel, management: management)
+            do throws(BluetoothError) {
+                remember(
+                    try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))
+            } catch {
+                log.debug("not brought back: \(error)")
+                life.restorationFailure = error
+            }
+        } while life.isRestorationDue && end == nil && life.hasToRestore(standing.value)
+        life.restoration = nil
+    }
+}

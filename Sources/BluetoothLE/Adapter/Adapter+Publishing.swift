@@ -1,0 +1,96 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+
+/// Services of this program that connected devices find; see ``Adapter/publish(_:handlers:)``.
+///
+/// They stay until they are withdrawn, whether or not this object is kept.
+public final class PublishedServices: Sendable {
+    /// Where they are.
+    public let handles: AttributeHandleRange
+    private let server: LocalServer
+    private let adapter: Adapter
+
+    init(_ handles: AttributeHandleRange, _ server: LocalServer, _ adapter: Adapter) {
+        self.handles = handles
+        self.server = server
+        self.adapter = adapter
+    }
+
+    /// The handle of the value of the first characteristic with this UUID; nil when there is none.
+    /// - Parameter service: in which service; nil looks in all of these.
+    public func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> AttributeHandle? {
+        server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
+    }
+
+    /// A value that is stored and not dynamic.
+    public func value(of handle: AttributeHandle) -> [UInt8]? {
+        guard handles.contains(handle) else { return nil }
+        return server.withDatabase { $0.attribute(at: handle)?.storedValue }
+    }
+
+    /// Changes a stored value. Devices that have subscribed are not told by that; see
+    /// ``Connection/notify(_:of:timeout:)``.
+    /// - Throws: `.invalidArgument` when no value is stored there, or the value has a length that it cannot have.
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
+        let operation = BluetoothError.Operation("set a value", attribute: handle)
+        guard handles.contains(handle) else {
+            throw .invalidArgument(operation, "\(handle) is not among these services, which have \(handles).")
+        }
+        let failure = server.withDatabase { database -> AttributeDatabaseError? in
+            do throws(AttributeDatabaseError) {
+                try database.setValue(value, of: handle)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw .invalidArgument(operation, "\(failure)") }
+    }
+
+    /// Takes the services away; connected devices that follow changes are told. Once is enough.
+    public func withdraw() async {
+        await adapter.withdraw(self)
+    }
+}
+
+extension Adapter {
+    /// Publishes services to all devices that are connected through this adapter, now and later, besides the Generic
+    /// Access and Generic Attribute services they always find.
+    ///
+    /// Some peripherals look for services on the central that connects to them. Handles that were given stay as they
+    /// are; connected devices that follow changes are indicated Service Changed, and those with robust caching are
+    /// refused what relies on the old database (Core Vol 3 Part G §2.5.2.1, §7.1).
+    /// - Parameters:
+    ///   - services: what to publish. Services that were published before can be included.
+    ///   - handlers: what to do with dynamic values; stored ones are read and written without.
+    /// - Throws: `.invalidArgument` when the services cannot be laid out; nothing has changed then.
+    @discardableResult
+    public func publish(
+        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
+    ) throws(BluetoothError) -> PublishedServices {
+        try checkUsable()
+        let failure: AttributeDatabaseError
+        do throws(AttributeDatabaseError) {
+            let (range, listeners) = try localServer.append(services, handlers)
+            guard let range else { throw AttributeDatabaseError.outOfHandles }
+            tell(listeners, of: range)
+            return PublishedServices(range, localServer, self)
+        } catch {
+            failure = error
+        }
+        let message = services.isEmpty ? "There are no services to publish." : "\(failure)"
+        throw .invalidArgument(operation("publish services"), message)
+    }
+
+    func withdraw(_ services: PublishedServices) {
+        tell(localServer.remove(services.handles), of: services.handles)
+    }
+
+    private func tell(_ listeners: [Connection], of range: AttributeHandleRange) {
+        let serviceChanged = localServer.serviceChanged
+        for connection in listeners {
+            connection.assumeIsolated { $0.localServicesChanged(in: range, serviceChanged) }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import BluetoothKernel
+
+// Which adapter a program gets when it opens one.
+extension AdapterMonitor {
+    /// What an adapter that comes, is switched on or is given free by its radio switch can cure.
+    private static let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]
+
+    /// The adapter that `selector` means, ready for use; of several the first that works.
+    ///
+    /// - Parameter limit: how long to wait for one that can be used; nil for not at all.
+    func choose(
+        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, by directory: AdapterDirectory
+    ) async throws(BluetoothError) -> AdapterInformation {
+        let operation = BluetoothError.Operation("open \(selector)")
+        let deadline = limit.map { loop.now.advanced(by: $0) }
+        while true {
+            let count = changeCount
+            let reason: BluetoothError
+            do throws(BluetoothError) {
+                return try await firstThatWorks(selector, power, directory, operation)
+            } catch {
+                guard Self.curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
+                reason = error
+            }
+            do throws(BluetoothError) {
+                let remaining = deadline.map { loop.now.duration(to: $0) }
+                try await change(since: count, operation, timeout: remaining ?? .zero)
+            } catch {
+                throw error.code == .timedOut ? reason : error
+            }
+        }
+    }
+
+    private func firstThatWorks(
+        _ selector: AdapterSelector, _ power: PowerPolicy, _ directory: AdapterDirectory,
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdapterInformation {
+        let matching = adapters.filter(selector.matches)
+        var errors: [BluetoothError] = []
+        for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
+            do throws(BluetoothError) {
+                return try await directory.prepare(information, power: power)
+            } catch {
+                if error.code == .cancelled { throw error }
+                errors.append(error)
+            }
+        }
+        throw combined(errors, operation)
+    }
+
+    /// What is wrong with each of the adapters that were tried.
+    private func combined(_ errors: [BluetoothError], _ operation: BluetoothError.Operation) -> BluetoothError {
+        guard let first = errors.first else {
+            guard !adapters.isEmpty else { return .noAdapter(operation) }
+            let names = adapters.map { "\($0.name) (\($0.address))" }.joined(separator: ", ")
+            return BluetoothError(
+                .noAdapter, operation, "There is no such adapter with LE; there are: \(names).")
+        }
+        guard errors.count > 1 else { return first }
+        var combined = errors.first { Self.curable.contains($0.code) } ?? first
+        combined.operation = operation
+        let parts = errors.map { error in
+            // Most messages name the adapter already.
+            let name = error.operation.adapter ?? ""
+            return error.message.hasPrefix(name) ? error.message : "\(name): \(error.message)"
+        }
+        combined.message = "No adapter can be used. " + parts.joined(separator: " ")
+        var remedies: [String] = []
+        for remedy in errors.compactMap(\.remedy) where !remedies.contains(remedy) { remedies.append(remedy) }
+        combined.remedy = remedies.isEmpty ? nil : remedies.joined(separator: "\n")
+        return combined
+    }
+}

@@ -1,0 +1,196 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+import Management
+
+/// Knows which adapters there are and how they stand, and tells what changes.
+///
+/// It follows the management socket, and the radio switches where this process may; it asks nothing by the clock.
+actor AdapterMonitor: LoopActor {
+    nonisolated let loop: EventLoop
+    nonisolated let management: ManagementClient
+    private let kernel: any BluetoothKernel
+    private let log: Logger
+    private var known: [UInt16: AdapterInformation] = [:]
+    private var onChange: (@Sendable (AdapterChange) -> Void)?
+    private var onEnd: (@Sendable (BluetoothError) -> Void)?
+    private var switchWatch: (any RadioSwitchWatch)?
+    private var waiters: [PendingCall<Void>] = []
+    private var end: BluetoothError?
+    /// How many changes there have been.
+    private(set) var changeCount: UInt64 = 0
+
+    init(on kernel: any BluetoothKernel, management: ManagementClient, log: Logger) {
+        self.kernel = kernel
+        self.management = management
+        self.log = log
+        loop = kernel.loop
+    }
+
+    /// The adapters there are now, lowest index first.
+    var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
+
+    /// The adapter with an index, if there is one.
+    func adapter(_ index: UInt16) -> AdapterInformation? { known[index] }
+
+    /// Has changes told from now on, on the loop; the second closure once, when nothing more can be told.
+    func follow(
+        _ onChange: @escaping @Sendable (AdapterChange) -> Void, onEnd: @escaping @Sendable (BluetoothError) -> Void
+    ) {
+        self.onChange = onChange
+        self.onEnd = onEnd
+    }
+
+    // MARK: Beginning
+
+    /// Begins to follow; returns when all adapters of the moment are known.
+    ///
+    /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
+    /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
+    func start() async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("list adapters")
+        if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
+        try await management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
+        switchWatch = kernel.watchRadioSwitches { [weak self] in self?.assumeIsolated { $0.lookAtRadioSwitches() } }
+        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
+            throw .unreadable(operation)
+        }
+        for index in indexes.sorted() {
+            let call = PendingCall<Void>()
+            read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
+            try await call.value(operation, timeout: .seconds(20), on: loop)
+        }
+    }
+
+    private func read(_ index: UInt16, then completion: @escaping @Sendable (BluetoothError?) -> Void) {
+        management.assumeIsolated {
+            $0.post(.readControllerInformation, to: index) { [weak self] answer in
+                let error: BluetoothError?
+                switch answer {
+                case .success(.controllerInformation(let read)):
+                    self?.assumeIsolated { $0.found(AdapterInformation(read, index: index)) }
+                    error = nil
+                case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
+                // One that has been unplugged since is no error.
+                case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
+                }
+                completion(error)
+            }
+        }
+    }
+
+    // MARK: What happens
+
+    private func take(_ notice: AdapterNotice) {
+        switch notice {
+        case .added(let index):
+            read(index) { [log] error in
+                if let error { log.debug("\(error)") }
+            }
+        case .removed(let index): lost(index)
+        case .settings(let index, let settings): change(index, to: settings)
+        case .discovering: break
+        case .lost(let reason): finish(reason)
+        }
+    }
+
+    private func found(_ information: AdapterInformation) {
+        var information = information
+        if !information.isPowered { information.take(kernel.radioSwitches()) }
+        if let before = known[information.index], before.publicAddress != information.publicAddress {
+            lost(information.index)
+        }
+        let before = known.updateValue(information, forKey: information.index)
+        if before == nil { tell(.added(information)) } else if before != information { tell(.changed(information)) }
+    }
+
+    private func lost(_ index: UInt16) {
+        if let gone = known.removeValue(forKey: index) { tell(.removed(gone)) }
+    }
+
+    private func change(_ index: UInt16, to settings: ManagementSettings) {
+        guard var information = known[index] else { return }
+        information.currentSettings = settings
+        if information.isPowered {
+            (information.isSoftBlocked, information.isHardBlocked) = (false, false)
+        } else {
+            // One that is being unplugged is told as powered off first; the kernel no longer lists it then.
+            if let listed = try? kernel.adapters(), !listed.contains(where: { $0.index == index }) {
+                return lost(index)
+            }
+            information.take(kernel.radioSwitches())
+        }
+        replace(information)
+    }
+
+    private func replace(_ information: AdapterInformation) {
+        guard information != known[information.index] else { return }
+        known[information.index] = information
+        tell(.changed(information))
+    }
+
+    /// Looks at an adapter of which something else says that it may be gone, off or blocked, before events have told so.
+    func look(at index: UInt16) {
+        guard let listed = try? kernel.adapters(), var information = known[index] else { return }
+        guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
+        information.take(kernel.radioSwitches())
+        // While it is being switched off, the kernel still counts it as up.
+        let isBlocked = information.isSoftBlocked || information.isHardBlocked
+        if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
+        if information.isPowered { return }
+        replace(information)
+    }
+
+    private func lookAtRadioSwitches() {
+        let switches = kernel.radioSwitches()
+        for var information in adapters where !information.isPowered {
+            information.take(switches)
+            replace(information)
+        }
+    }
+
+    /// Looks at what nobody tells this process of, where it may not follow the radio switches.
+    func refresh() {
+        if switchWatch == nil { lookAtRadioSwitches() }
+    }
+
+    private func tell(_ change: AdapterChange) {
+        log.debug("\(change)")
+        changeCount &+= 1
+        onChange?(change)
+        let waiting = waiters
+        waiters = []
+        for waiter in waiting { waiter.succeed(()) }
+    }
+
+    /// Waits for a change, unless there has been one since there were `count` of them.
+    func change(
+        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
+    ) async throws(BluetoothError) {
+        if let end { throw end }
+        guard changeCount == count else { return }
+        let call = PendingCall<Void>()
+        waiters.removeAll { $0.isResolved }
+        waiters.append(call)
+        try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    // MARK: The end
+
+    private func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        switchWatch = nil
+        let (onEnd, waiting) = (onEnd, waiters)
+        (self.onEnd, onChange, waiters) = (nil, nil, [])
+        for waiter in waiting { waiter.fail(reason) }
+        onEnd?(reason)
+    }
+
+    /// Ends it with its management socket, from its user's side: nobody is told.
+    func close(_ reason: BluetoothError) {
+        onEnd = nil
+        finish(reason)
+        management.assumeIsolated { $0.close(reason) }
+    }
+}

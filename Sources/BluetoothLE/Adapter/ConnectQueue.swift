@@ -1,0 +1,160 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// Whose turn it is to be connected to.
+///
+/// The kernel looks for any number of devices at once, connecting each when it is heard; but a controller's filter accept
+/// list is short, often 8 to 32 entries, and beyond it the kernel has to look at every advertisement there is. So a
+/// number of attempts are under way at a time. While others wait, one that has had its time without being answered gives
+/// way and goes to the end of the line: a device that never answers keeps nobody waiting for ever, and is itself looked
+/// for as long as its caller wants.
+struct ConnectQueue {
+    /// How many attempts are under way at once.
+    static let limit = 16
+    /// How long one may take while others wait.
+    static let slice = Duration.seconds(8)
+    /// How long the kernel takes to give up an attempt whose socket was closed. One that joins it meanwhile may be given
+    /// up with it, or forgotten, so the next waits.
+    static let kernelLinger = Duration.milliseconds(2500)
+
+    private struct Waiting {
+        let id: UInt64
+        let peer: BluetoothAddress
+        let call: PendingCall<Void>
+    }
+
+    private struct Attempt {
+        let id: UInt64
+        let peer: BluetoothAddress
+        let since: KernelInstant
+        weak var connection: Connection?
+        var isGivingWay = false
+    }
+
+    private var waiting: [Waiting] = []
+    /// Oldest first.
+    private var underWay: [Attempt] = []
+    private var lingering: [BluetoothAddress: KernelInstant] = [:]
+    private var nextID: UInt64 = 0
+
+    /// How many attempts there are.
+    var count: Int { waiting.count + underWay.count }
+
+    /// Joins the end of the line; `call` is told when it is its turn.
+    mutating func enter(_ peer: BluetoothAddress, _ call: PendingCall<Void>) -> UInt64 {
+        nextID += 1
+        waiting.append(Waiting(id: nextID, peer: peer, call: call))
+        return nextID
+    }
+
+    /// Says who is to be asked to give way.
+    mutating func begin(_ id: UInt64, _ connection: Connection) {
+        guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
+        underWay[index].connection = connection
+    }
+
+    /// Leaves the line or ends the attempt; `isPending` when the kernel has not given it up itself.
+    mutating func leave(_ id: UInt64, isPending: Bool, at now: KernelInstant) {
+        waiting.removeAll { $0.id == id }
+        guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
+        let attempt = underWay.remove(at: index)
+        guard isPending else { return }
+        lingering = lingering.filter { $0.value > now }
+        lingering[attempt.peer] = now.advanced(by: Self.kernelLinger)
+    }
+
+    /// Lets those begin whose turn it is.
+    mutating func admit(at now: KernelInstant) {
+        waiting.removeAll { $0.call.isResolved }
+        var index = 0
+        while index < waiting.count, underWay.count < Self.limit {
+            let next = waiting[index]
+            if let end = lingering[next.peer], end > now {
+                index += 1
+                continue
+            }
+            waiting.remove(at: index)
+            if next.call.succeed(()) { underWay.append(Attempt(id: next.id, peer: next.peer, since: now)) }
+        }
+    }
+
+    /// Those who have had their time, as long as others wait for nothing but a place.
+    mutating func overdue(at now: KernelInstant) -> [Connection] {
+        var places = waiting.count { isReady($0, at: now) }
+        var found: [Connection] = []
+        for index in underWay.indices where places > 0 && underWay.count >= Self.limit {
+            guard !underWay[index].isGivingWay, underWay[index].since.duration(to: now) >= Self.slice,
+                let connection = underWay[index].connection
+            else { continue }
+            underWay[index].isGivingWay = true
+            places -= 1
+            found.append(connection)
+        }
+        return found
+    }
+
+    private func isReady(_ waiting: Waiting, at now: KernelInstant) -> Bool {
+        lingering[waiting.peer].map { $0 <= now } ?? true
+    }
+
+    /// When something changes by the passing of time alone; nil as long as nobody waits.
+    func nextMoment(after now: KernelInstant) -> KernelInstant? {
+        guard !waiting.isEmpty else { return nil }
+        let ready = waiting.contains { isReady($0, at: now) }
+        let slices = ready && underWay.count >= Self.limit
+        let ends = slices ? underWay.filter { !$0.isGivingWay }.map { $0.since.advanced(by: Self.slice) } : []
+        return (ends + waiting.compactMap { lingering[$0.peer] }).filter { $0 > now }.min()
+    }
+
+    /// Ends everybody's wait.
+    mutating func end(_ reason: BluetoothError) {
+        for caller in waiting { caller.call.fail(reason) }
+        waiting = []
+    }
+}
+
+extension Controller {
+    /// Waits until it is this attempt's turn; ``endTurn(_:isPending:)`` follows in any case.
+    func takeTurn(
+        for peer: BluetoothAddress, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64 {
+        let operation = BluetoothError.Operation("connect", peer: peer)
+        if let closeReason { throw closeReason.about(operation) }
+        let call = PendingCall<Void>()
+        let id = connects.enter(peer, call)
+        advanceConnects()
+        do {
+            try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            endTurn(id, isPending: false)
+            throw error
+        }
+        return id
+    }
+
+    /// Says which connection has the turn.
+    func begin(_ turn: UInt64, _ connection: Connection) {
+        connects.begin(turn, connection)
+        advanceConnects()
+    }
+
+    /// The attempt is over, or waits no more.
+    func endTurn(_ turn: UInt64, isPending: Bool) {
+        connects.leave(turn, isPending: isPending, at: loop.now)
+        advanceConnects()
+    }
+
+    func advanceConnects() {
+        let now = loop.now
+        connects.admit(at: now)
+        for connection in connects.overdue(at: now) { connection.assumeIsolated { $0.giveWay() } }
+        guard let moment = connects.nextMoment(after: now) else {
+            connectTimer?.cancel()
+            return
+        }
+        if connectTimer == nil {
+            connectTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.advanceConnects() } }
+        }
+        connectTimer?.set(at: moment)
+    }
+}

@@ -1,0 +1,16 @@
+import BluetoothKernel
+
+// The controller while its adapter is off or away: what is under way ends, and scans that are to be resumed wait.
+extension Controller {
+    /// Takes note that the adapter cannot be used for now.
+    func leave(_ reason: BluetoothError) {
+        close(reason, isForGood: false)
+    }
+
+    /// Takes note that the adapter can be used again, as it is now.
+    func comeBack(as information: AdapterInformation) {
+        guard reopen(information.index, ownAddressType: information.ownAddressType) else { return }
+        scanning.forgetController()
+        if !audience.isEmpty { takeScanSteps() }
+    }
+}

@@ -1,0 +1,244 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+
+/// A connection's hold on what the controller knows of its link; dropping it lets go.
+final class LinkAttachment: Sendable {
+    let controller: Controller
+    let number: UInt64
+
+    fileprivate init(_ controller: Controller, _ number: UInt64) {
+        self.controller = controller
+        self.number = number
+    }
+
+    deinit {
+        controller.loop.execute { [controller, number] in controller.assumeIsolated { $0.detach(number) } }
+    }
+
+    /// What the end of the link's socket means. Called on the loop.
+    func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        let (status, index) = controller.assumeIsolated { ($0.endReason(of: number), $0.index) }
+        return .disconnected(peer, error, status: status) { AdapterPresence(of: index, on: controller.kernel) }
+    }
+}
+
+// What the controller tells of links: why they ended, what they run with, and what can be asked about them.
+//
+// Disconnection Complete comes to everybody; LE events, and commands other than Read RSSI, need CAP_NET_RAW. The socket
+// is open as long as there is a link or one is being made; while nothing happens on the air it tells nothing.
+extension Controller {
+    // MARK: Links of ours
+
+    /// To be called before a connection is made, so that its events are not missed; ``connectingEnded()`` follows.
+    func connectingBegins() {
+        links.connecting += 1
+        // Without it the link is as good, but less is known of it.
+        do throws(BluetoothError) {
+            try open(.init("follow links", adapter: name))
+        } catch {
+            log.debug("\(error)")
+        }
+    }
+
+    /// The connection has been made, or has not.
+    func connectingEnded() {
+        links.connecting -= 1
+        linksChanged()
+    }
+
+    /// Begins to follow a link of ours that has just come up.
+    func attach(_ handle: UInt16) -> LinkAttachment {
+        receiveWaiting()
+        return LinkAttachment(self, links.add(ConnectionHandle(rawValue: handle)))
+    }
+
+    /// The connection's interest in its link has ended.
+    fileprivate func detach(_ number: UInt64) {
+        guard let entry = links.remove(number) else { return }
+        entry.watch?.end(BluetoothError(.disconnected, .init("use the link", adapter: name), "The link has ended."))
+        linksChanged()
+    }
+
+    /// Ends what waits for the link, for this reason.
+    func linkEnded(_ number: UInt64, _ reason: BluetoothError) {
+        links[number]?.watch?.end(reason)
+        links[number]?.watch = nil
+    }
+
+    private func linksChanged() {
+        if links.isIdle {
+            links.forgetOthers()
+            closeIfIdle()
+        }
+    }
+
+    /// Why the controller says that a link ended.
+    ///
+    /// The kernel hands every event to raw sockets before it acts on it, so that when the link's socket ends the reason
+    /// is here already, though perhaps not received.
+    fileprivate func endReason(of number: UInt64) -> HCIStatus? {
+        if links[number]?.endReason == nil { receiveWaiting() }
+        return links[number]?.endReason
+    }
+
+    // MARK: Events
+
+    /// Takes what happened to a link.
+    func receive(_ event: LEConnectionUpdateComplete) {
+        links.updated(event)
+        guard let number = links.number(of: event.handle), let watch = links[number]?.watch else { return }
+        watch.waiters.removeAll { waiter in
+            guard case .parameters(let wanted) = waiter.procedure else { return false }
+            if !event.status.isSuccess {
+                waiter.call.fail(.linkProcedure(waiter.operation, event.status))
+            } else {
+                // Another change, such as the peer's, may come between.
+                guard wanted.includes(event.parameters) else { return waiter.call.isResolved }
+                waiter.call.succeed(.parameters(ConnectionParameters(event.parameters)))
+            }
+            return true
+        }
+        guard event.status.isSuccess else { return }
+        watch.tell(.parameters(ConnectionParameters(event.parameters)))
+        guard watch.insistence?.shallAsk(for: event.parameters, at: loop.now) == true, let insistence = watch.insistence
+        else { return }
+        log.debug("asks for its own parameters again", metadata: ["handle": "\(event.handle)"])
+        send(.leConnectionUpdate(event.handle, insistence.range, LEConnectionEventLength())) { _ in }
+    }
+
+    /// Takes what happened to a link.
+    func receive(_ event: LEPHYUpdate) {
+        guard let number = links.number(of: event.handle), let watch = links[number]?.watch else { return }
+        let change = LinkChange.phys(LinkPHYs(event))
+        watch.waiters.removeAll { waiter in
+            guard case .phys = waiter.procedure else { return false }
+            if event.status.isSuccess {
+                waiter.call.succeed(change)
+            } else {
+                waiter.call.fail(.linkProcedure(waiter.operation, event.status))
+            }
+            return true
+        }
+        if event.status.isSuccess { watch.tell(change) }
+    }
+
+    /// Takes what happened to a link.
+    func receive(_ event: LEDataLengthChange) {
+        guard let number = links.number(of: event.handle) else { return }
+        links[number]?.dataLength = event
+        links[number]?.watch?.tell(.dataLength(LinkDataLength(event)))
+    }
+
+    // MARK: Questions
+
+    func parameters(of number: UInt64) -> LEActiveConnectionParameters? { links[number]?.parameters }
+    func dataLength(of number: UInt64) -> LEDataLengthChange? { links[number]?.dataLength }
+
+    /// Sends a command about a link and returns the answer.
+    func ask(
+        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
+        _ command: (ConnectionHandle) -> HCICommand
+    ) async throws(BluetoothError) -> HCIReturnParameters {
+        let call = PendingCall<HCIReturnParameters>()
+        send(command(try handle(of: number, operation))) { answer in
+            call.resolve(answer.mapError { $0.about(operation) })
+        }
+        return try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Sends a command that is done when an event says so, and returns what the event tells.
+    func change(
+        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
+        _ command: (ConnectionHandle) -> HCICommand
+    ) async throws(BluetoothError) -> LinkChange {
+        let command = command(try handle(of: number, operation))
+        let watch = watch(of: number)
+        let call = PendingCall<LinkChange>()
+        watch?.waiters.removeAll { $0.call.isResolved }
+        watch?.waiters.append(LinkWatch.Waiter(procedure: procedure, operation: operation, call: call))
+        send(command) { answer in
+            if case .failure(let error) = answer { call.fail(error.about(operation)) }
+        }
+        return try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Has everything that happens to a link told to `channel`; the number takes it out again.
+    func listen(
+        _ number: UInt64, _ operation: BluetoothError.Operation, _ channel: StreamChannel<LinkChange>
+    ) throws(BluetoothError) -> UInt64 {
+        _ = try handle(of: number, operation)
+        let stream = scanning.makeID()
+        watch(of: number)?.streams[stream] = channel
+        return stream
+    }
+
+    /// Takes a listener out.
+    func stopListening(_ number: UInt64, _ stream: UInt64) {
+        links[number]?.watch?.streams[stream] = nil
+    }
+
+    /// Keeps a link at these parameters from now on, or leaves it to its peer.
+    func insist(
+        _ number: UInt64, on range: LEConnectionParameters?, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
+        _ = try handle(of: number, operation)
+        watch(of: number)?.insistence = range.map { ParameterInsistence($0) }
+    }
+
+    private func watch(of number: UInt64) -> LinkWatch? {
+        if links[number]?.watch == nil { links[number]?.watch = LinkWatch() }
+        return links[number]?.watch
+    }
+
+    private func handle(
+        of number: UInt64, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> ConnectionHandle {
+        if let closeReason { throw closeReason.about(operation) }
+        guard let entry = links[number], entry.endReason == nil else {
+            throw BluetoothError(.disconnected, operation, "The link has ended.", isRetryable: true)
+        }
+        return entry.handle
+    }
+}
+
+extension BluetoothError {
+    /// The same problem, told of what the caller was doing.
+    func about(_ operation: Operation) -> BluetoothError {
+        var error = self
+        error.operation = operation
+        if case .controller(let status) = cause, code == .failed { error = .linkProcedure(operation, status) }
+        return error
+    }
+
+    /// Why a controller, or the peer's, would not do something with a link.
+    static func linkProcedure(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
+        let (code, isRetryable): (Code, Bool) =
+            switch status {
+            case .unknownConnectionIdentifier: (.disconnected, true)
+            case .unknownHCICommand, .unsupportedFeatureOrParameterValue, .unsupportedRemoteFeature,
+                .unsupportedLinkLayerParameterValue, .unknownLMPPDU:
+                (.unsupported, false)
+            case .invalidHCICommandParameters: (.invalidArgument, false)
+            case .commandDisallowed, .controllerBusy, .linkLayerProcedureCollision, .differentTransactionCollision:
+                (.busy, true)
+            default: (.failed, false)
+            }
+        return BluetoothError(
+            code, operation, "The controller or the peer refused: \(status).", cause: .controller(status),
+            isRetryable: isRetryable)
+    }
+}
+
+extension HCIReturnParameters {
+    /// Whether this can be the answer to `command`: one about another link is somebody else's.
+    func mayAnswer(_ command: HCICommand) -> Bool {
+        switch (command, self) {
+        case (.readRSSI(let asked), .rssi(let told, _)): asked == told
+        case (.readTransmitPowerLevel(let asked, _), .transmitPower(let told, _)): asked == told
+        case (.leReadPHY(let asked), .phys(let told)): asked == told.handle
+        case (.leSetDataLength(let asked, _, _), .dataLengthSet(let told)): asked == told
+        default: true
+        }
+    }
+}

@@ -1,0 +1,287 @@
+import Advertising
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Management
+
+extension Controller {
+    /// Adds a consumer of what the controller hears; returns when the controller scans for it, or is going to as soon
+    /// as the kernel has made the connection, or ended the discovery, for which another program uses it.
+    ///
+    /// The stream keeps `owner` for as long as somebody reads it, as that is who tells when the adapter is switched off.
+    func scan(
+        _ options: ScanOptions, for owner: some AnyObject & Sendable
+    ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
+        let operation = BluetoothError.Operation("scan", adapter: name)
+        let settings = try await settings(options, operation)
+        let id = scanning.makeID()
+        let channel = StreamChannel<Advertisement>(
+            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop
+        ) { $0.missedBefore = $1 }
+        audience.add(
+            ScanSession(id: id, options: options, settings: settings, channel: channel),
+            deviceLimit: options.deviceLimit)
+        do {
+            try await bringInLine(operation)
+        } catch {
+            leave(id)
+            throw error
+        }
+        return BoundedStream(channel: channel) { [self, owner, loop] in
+            loop.execute { withExtendedLifetime(owner) { self.assumeIsolated { $0.leave(id) } } }
+        }
+    }
+
+    /// What is asked of the controller for a consumer, which is asked for its features only if that makes a difference.
+    private func settings(
+        _ options: ScanOptions, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ScanSettings {
+        var hasCoded = false
+        if options.leCoded != nil {
+            let call = PendingCall<HCIReturnParameters>()
+            send(.leReadLocalSupportedFeatures) { call.resolve($0) }
+            let answer = try await call.value(operation, timeout: .seconds(10), on: loop)
+            if case .leFeatures(let features) = answer {
+                hasCoded = features.contains(.leCoded) && features.contains(.extendedAdvertising)
+            }
+            if !hasCoded { log.notice("\(name) cannot scan on LE Coded") }
+        }
+        guard let settings = ScanSettings(options, hasCoded: hasCoded) else {
+            closeIfIdle()
+            let isPossible = options.leCoded != nil
+            throw BluetoothError(
+                isPossible ? .unsupported : .invalidArgument, operation,
+                isPossible ? "\(name) cannot scan on LE Coded." : "A scan needs at least one PHY.")
+        }
+        return settings
+    }
+
+    private func leave(_ id: UInt64) {
+        audience.remove(id)
+        takeScanSteps()
+    }
+
+    /// Brings the scanner in line before a connection is made: the kernel begins none by itself while it thinks of a
+    /// discovery that nobody means.
+    ///
+    /// Scans go on beside the attempt: the kernel connects from what any scan reports, and takes the scanner only while
+    /// it makes the connection. Returns after `timeout` at the latest, so that a controller that hangs does not take
+    /// longer than the caller has.
+    func prepareToConnect(timeout: Duration?) async {
+        // A scanner that cannot be brought in line does not keep a connection from being tried.
+        try? await bringInLine(
+            .init("prepare to connect", adapter: name), timeout: min(timeout ?? .seconds(15), .seconds(15)))
+    }
+
+    /// Waits until the controller does what everybody together wants.
+    private func bringInLine(
+        _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
+    ) async throws(BluetoothError) {
+        if let closeReason { throw closeReason }
+        let call = PendingCall<Void>()
+        scanning.waiters.append(call)
+        takeScanSteps()
+        try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    func takeScanSteps() {
+        guard closeReason == nil else { return }
+        scanning.request = audience.request
+        let listenedToOthers = scanning.listensToOthers
+        let step = scanning.takeStep()
+        if scanning.listensToOthers, !listenedToOthers {
+            log.notice(
+                "another program discovers devices on \(name); its scan is listened to meanwhile, which may report each device only once"
+            )
+        }
+        if let step {
+            if let command = command(for: step) {
+                send(command) { [self] answer in finish(step, answer) }
+            } else if case .endDiscovery(let types) = step {
+                endDiscovery(types)
+            }
+            return
+        }
+        updateHoldTimer()
+        guard scanning.isInLine else { return }
+        let waiters = scanning.waiters
+        scanning.waiters = []
+        for waiter in waiters { waiter.succeed(()) }
+        if audience.isEmpty { closeIfIdle() }
+    }
+
+    private func finish(_ step: Scanning.Step, _ answer: Answer) {
+        guard closeReason == nil else { return }
+        switch answer {
+        case .success(.supportedCommands(let support)): scanning.succeed(support.scanFamily)
+        case .success:
+            scanning.succeed()
+            if step == .disable { audience.scanStopped() }
+        case .failure(let error):
+            if case .controller(let status) = error.cause {
+                if scanning.refuse(status) { failScans(error) }
+            } else {
+                scanning.fail()
+                failScans(error)
+            }
+        }
+        takeScanSteps()
+    }
+
+    private func failScans(_ error: BluetoothError) {
+        var error = error
+        if error.cause == .controller(.commandDisallowed) {
+            error = BluetoothError(
+                .busy, error.operation, "Another program keeps the scanner of \(name) busy.",
+                remedy: BluetoothError.daemonRemedy, cause: error.cause, isRetryable: true)
+        }
+        endScans(error)
+    }
+
+    /// Ends all scans and everybody who waits for one; unless it is for good, those that are to be resumed stay.
+    func endScans(_ reason: BluetoothError, isForGood: Bool = true) {
+        audience.finish(reason, isForGood: isForGood)
+        scanning.request = audience.request
+        for waiter in scanning.waiters { waiter.fail(reason) }
+        scanning.waiters = []
+        holdTimer = nil
+    }
+
+    // MARK: Discoveries
+
+    /// Asks for the end of a discovery.
+    ///
+    /// The outcome does not matter where it cannot be had: without CAP_NET_ADMIN it cannot be helped.
+    private func endDiscovery(_ types: ManagementAddressTypes) {
+        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.discoveryEnded(.unknown) } }
+        timer.set(after: .seconds(2))
+        discoveryTimer = timer
+        management.assumeIsolated { [index] in
+            $0.post(.stopDiscovery(types), to: index) { [weak self] answer in
+                self?.assumeIsolated { $0.discoveryEnded(Scanning.DiscoveryEnd(answer)) }
+            }
+        }
+    }
+
+    /// The kernel has answered, or is not going to.
+    private func discoveryEnded(_ end: Scanning.DiscoveryEnd) {
+        discoveryTimer = nil
+        guard scanning.isEndingDiscovery else { return }
+        scanning.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
+        takeScanSteps()
+    }
+
+    /// Begins to follow what the kernel tells of discoveries.
+    func followDiscoveries() {
+        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        _ = try? management.assumeIsolated { management throws(BluetoothError) in
+            try management.follow { [weak self] notice in
+                guard case .discovering(let index, let types, let isOn) = notice else { return }
+                self?.assumeIsolated { if $0.index == index { $0.discoveryChanged(types, isOn: isOn) } }
+            }
+        }
+    }
+
+    private func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
+        scanning.discoveryChanged(types, isOn: isOn)
+        if !audience.isEmpty { takeScanSteps() }
+    }
+
+    // MARK: Others
+
+    /// Another program's command, or one of the kernel's, was answered.
+    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+        guard scanning.otherCommand(command, status), !audience.isEmpty else { return }
+        if !scanning.mayBeOn { audience.scanStopped() }
+        restartHold()
+    }
+
+    /// A connection was made for somebody, or an attempt given up.
+    func connectionAttemptEnded() {
+        scanning.connectionAttemptEnded()
+        if !audience.isEmpty { restartHold() }
+    }
+
+    /// An extended scan with a time limit, which ours have not, is over.
+    func scanTimedOut() {
+        scanning.scannerWentOff()
+        if !audience.isEmpty { takeScanSteps() }
+    }
+
+    private func restartHold() {
+        holdTimer?.cancel()
+        holdTimer = nil
+        takeScanSteps()
+    }
+
+    /// Waits for others to be done, as long as somebody listens.
+    private func updateHoldTimer() {
+        guard let hold = scanning.hold, !audience.isEmpty else { return holdTimer = nil }
+        guard holdTimer == nil else { return }
+        let timer = loop.makeTimer { [weak self] in
+            self?.assumeIsolated {
+                $0.holdTimer = nil
+                $0.scanning.holdEnded()
+                $0.takeScanSteps()
+            }
+        }
+        timer.set(after: hold.limit)
+        holdTimer = timer
+    }
+
+    // MARK: Commands
+
+    /// The command that ends the scan without waiting for anything, for when the socket is about to be closed; nil
+    /// when there is none of ours.
+    var lastScanCommand: HCICommand? { scanning.mayBeOn ? command(for: .disable) : nil }
+
+    /// The command for a step; nil for the one that is the kernel's.
+    private func command(for step: Scanning.Step) -> HCICommand? {
+        let isExtended = scanning.family == .extended
+        switch step {
+        case .readSupportedCommands: return .readLocalSupportedCommands
+        case .endDiscovery: return nil
+        case .disable, .enable:
+            let isOn = step == .enable
+            return isExtended
+                ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn))
+                : .leSetScanEnable(isOn, duplicates: .disabled)
+        case .setParameters(let settings):
+            guard !isExtended else {
+                return .leSetExtendedScanParameters(
+                    LEExtendedScanParameters(
+                        ownAddressType: ownAddressType, filterPolicy: settings.filterPolicy, le1M: settings.le1M,
+                        leCoded: settings.leCoded))
+            }
+            let timing = settings.le1M ?? LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
+            return .leSetScanParameters(
+                LEScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: settings.filterPolicy))
+        }
+    }
+
+    /// Hands what was heard to everybody who listens. A malformed report loses itself and those behind it in its event.
+    func receive(_ reports: AdvertisingReports) {
+        guard !audience.isEmpty else { return }
+        var reports = reports
+        let now = loop.now
+        do {
+            while let report = try reports.next() { audience.receive(report, at: now) }
+        } catch {
+            log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
+        }
+    }
+}
+
+extension Scanning.DiscoveryEnd {
+    init(_ answer: ManagementClient.Answer) {
+        switch answer {
+        case .success: self = .ended
+        case .failure(let error):
+            switch error.cause {
+            case .management(.rejected): self = .none
+            case .management(.invalidParameters): self = .otherTypes
+            default: self = .unknown
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Advertising
+import BluetoothKernel
+import HCI
+
+/// Everybody who listens to a controller, and what all of them know of the devices: reports are joined once.
+struct ScanAudience {
+    private(set) var sessions: [ScanSession] = []
+    private var joiner = AdvertisementJoiner(deviceLimit: 1)
+    /// By the place at which a device is remembered.
+    private var devices: [(state: UInt64, birth: UInt64)] = []
+    private var lastState: UInt64 = 0
+
+    var isEmpty: Bool { sessions.isEmpty }
+
+    /// What all of them together want; nil when there is nobody.
+    var request: ScanSettings? {
+        sessions.first.map { first in
+            sessions.dropFirst().reduce(first.settings) { $0.united(with: $1.settings) }
+        }
+    }
+
+    mutating func add(_ session: ScanSession, deviceLimit: Int) {
+        joiner.raiseDeviceLimit(to: deviceLimit)
+        sessions.append(session)
+    }
+
+    /// Lets a listener go, and after the last what was known of the devices.
+    mutating func remove(_ id: UInt64) {
+        sessions.removeAll { $0.id == id }
+        if sessions.isEmpty { self = ScanAudience() }
+    }
+
+    /// Ends sessions' streams with an error; unless it is for good, those that are to be resumed stay.
+    mutating func finish(_ reason: BluetoothError, isForGood: Bool) {
+        let ended = sessions.filter { isForGood || $0.whenAdapterLeaves == .end }
+        for session in ended {
+            session.channel.finish(reason)
+            remove(session.id)
+        }
+        joiner.removeParts()
+    }
+
+    /// To be told when scanning stops: what has come of a chain of packets will not be completed.
+    mutating func scanStopped() {
+        joiner.removeParts()
+    }
+
+    mutating func receive(_ report: borrowing AdvertisingReport, at time: KernelInstant) {
+        let received = ReceivedReport(
+            address: report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
+            dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
+        guard let (index, joined) = joiner.receiveAtIndex(received) else { return }
+        if !joined.news.isEmpty { lastState += 1 }
+        while devices.count <= index { devices.append((0, 0)) }
+        if joined.news.contains(.device) { devices[index] = (lastState, lastState) }
+        if !joined.news.isEmpty { devices[index].state = lastState }
+        let heard = HeardDevice(
+            index: index, state: devices[index].state, birth: devices[index].birth,
+            hasScanResponse: joined.hasScanResponse)
+        let advertisement = Advertisement(joined, report, at: time)
+        for index in sessions.indices { sessions[index].receive(heard, advertisement, report) }
+    }
+}

@@ -1,0 +1,78 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+extension Adapter {
+    /// Opens a connection-oriented channel to a service of a device, without an attribute channel.
+    ///
+    /// Where there is no link to the device the kernel makes one, and drops it two seconds after its last channel was
+    /// closed. Cancelling the task cancels the attempt. Needs no privilege; pairing, where it comes to that, needs
+    /// somebody who answers for this side.
+    /// - Parameters:
+    ///   - peer: the device.
+    ///   - psm: the service's number, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
+    ///   - options: how.
+    /// - Throws: `.connectionFailed` when the peer refuses or cannot be linked with, `.timedOut`, `.cancelled`,
+    ///   `.invalidArgument`, `.unsupported` when the kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.
+    public func openChannel(
+        to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        try checkUsable()
+        let channel = ConnectionOrientedChannel(to: peer, psm: psm, on: loop, log: log)
+        await controller.prepareToConnect(timeout: options.timeout)
+        try await channel.open(from: information.address, on: kernel, options: options)
+        return channel
+    }
+
+    /// Offers a service by connection-oriented channels; it can be opened when the call returns.
+    ///
+    /// Peers reach it on links they make to what this machine advertises and on links made from here alike. Needs no
+    /// privilege, except CAP_NET_BIND_SERVICE for a PSM below 0x0080.
+    /// - Parameters:
+    ///   - psm: the service's number, 0x0001 to 0x00FF; with 0 the kernel picks one, which ``ChannelListener/psm`` tells.
+    ///   - backlog: how many channels may wait for the loop; what comes beyond is closed again at once, and counted.
+    ///   - options: how; with ``ChannelOptions/security`` the kernel refuses peers on links of less protection, which
+    ///     has most of them pair and ask again.
+    /// - Throws: `.notPermitted`, `.busy` when somebody offers the same PSM, `.invalidArgument`, `.unsupported` when the
+    ///   kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.
+    public func listen(
+        psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
+    ) throws(BluetoothError) -> ChannelListener {
+        try checkUsable()
+        let operation = operation("listen on PSM \(hexadecimal(psm))")
+        let state = ChannelListenerState(backlog: backlog, operation, on: loop, log: log)
+        let number: UInt16
+        do {
+            number = try state.open(psm, on: information.address, of: kernel, options.socketOptions)
+        } catch {
+            throw .listening(operation, error, kernel.environment())
+        }
+        let id = ends.add { [weak state] reason in state?.end(reason) }
+        return ChannelListener(state, psm: number) { [self, loop] in
+            loop.execute { self.assumeIsolated { $0.ends.remove(id) } }
+        }
+    }
+}
+
+/// Who wants to be told of the end of something.
+struct EndHandlers {
+    private var handlers: [UInt64: @Sendable (BluetoothError) -> Void] = [:]
+    private var nextID: UInt64 = 0
+
+    /// Has `handler` called at the end; the number takes it out again.
+    mutating func add(_ handler: @escaping @Sendable (BluetoothError) -> Void) -> UInt64 {
+        nextID += 1
+        handlers[nextID] = handler
+        return nextID
+    }
+
+    mutating func remove(_ id: UInt64) {
+        handlers[id] = nil
+    }
+
+    /// Tells everybody, once.
+    mutating func tell(_ reason: BluetoothError) {
+        let told = handlers.sorted { $0.key < $1.key }
+        handlers = [:]
+        for (_, handler) in told { handler(reason) }
+    }
+}

@@ -1,0 +1,409 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+
+/// An L2CAP connection-oriented channel on LE: two streams of bytes with flow control, beside the attributes of the same
+/// link (Core Vol 3 Part A §3.4, §10).
+///
+/// What is written arrives whole and in order, in SDUs whose boundaries the reader sees. Each side gives the other
+/// credits as far as it has room: a reader that does not read lets the peer's writes wait, and ``write(_:timeout:)``
+/// waits while the peer does not read. Nothing is kept in this process meanwhile and nothing is lost; the kernel's
+/// buffers are the bound.
+///
+/// The channel lives until ``close()``, until its last reference goes, until the peer closes it, or until the link ends.
+/// There is no half-closed state: closing ends both directions. The kernel drops a link two seconds after its last
+/// channel, attribute channel included, was closed.
+public actor ConnectionOrientedChannel: LoopActor {
+    /// The loop the channel lives on; a task that prefers it as its executor saves two thread switches a call.
+    public nonisolated let loop: EventLoop
+    /// The device at the other end.
+    public nonisolated let peer: BluetoothAddress
+    /// The service's number: its Protocol/Service Multiplexer.
+    public nonisolated let psm: UInt16
+    /// The largest SDU that this side receives.
+    public private(set) var maximumTransmissionUnit = 0
+    /// The largest SDU that the peer receives, and so the longest that ``send(_:timeout:)`` takes.
+    public private(set) var peerMaximumTransmissionUnit = 0
+
+    private let log: Logger
+    private var socket: (any L2CAPSocket)?
+    private var opening: PendingCall<Void>?
+    private var isEstablished = false
+    private var end: BluetoothError?
+    /// Whether the end is one that a reader may take for the end of what the peer had to say.
+    private var isRegularEnd = false
+    private var endWaiters: [PendingCall<BluetoothError>] = []
+
+    /// Who waits for an SDU, first first.
+    private var readers = RingBuffer<PendingCall<[UInt8]?>>()
+    /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
+    /// the channel ended.
+    private var leftovers = RingBuffer<[UInt8]>()
+    private var isReading = true
+
+    /// What waits to be written, first first.
+    private var writers = RingBuffer<ChannelWrite>()
+    private var isSocketFull = false
+
+    init(to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger) {
+        self.peer = peer
+        self.psm = psm
+        self.loop = loop
+        self.log = log
+    }
+
+    func operation(_ name: String) -> BluetoothError.Operation { BluetoothError.Operation(name, peer: peer) }
+
+    // MARK: Opening
+
+    /// Asks the peer for the channel; returns when it is open.
+    func open(
+        from adapter: BluetoothAddress, on kernel: any BluetoothKernel, options: ChannelOptions
+    ) async throws(BluetoothError) {
+        let operation = operation("open a channel to PSM \(hexadecimal(psm))")
+        if Task.isCancelled { throw .cancelled(operation) }
+        let call = PendingCall<Void>()
+        opening = call
+        do {
+            socket = try kernel.connectL2CAP(
+                to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
+            ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+        } catch {
+            throw .openingChannel(operation, psm, error)
+        }
+        do {
+            try await call.value(operation, timeout: options.timeout, on: loop)
+        } catch {
+            // Closing the socket is what cancels the attempt in the kernel.
+            finish(error)
+            throw error
+        }
+    }
+
+    /// Takes over a channel that a peer has opened; says who takes its events.
+    func adopt(_ socket: any L2CAPSocket) -> SocketHandler {
+        self.socket = socket
+        establish()
+        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+    }
+
+    private func establish() {
+        guard let socket, !isEstablished else { return }
+        isEstablished = true
+        if let units = try? socket.maximumTransmissionUnits() {
+            maximumTransmissionUnit = Int(units.receive)
+            peerMaximumTransmissionUnit = Int(units.send)
+        }
+        setReading(false)
+    }
+
+    private func handle(_ event: SocketEvent) {
+        switch event {
+        case .readable: receive()
+        case .writable:
+            if !isEstablished {
+                establish()
+                opening?.succeed(())
+                opening = nil
+            }
+            isSocketFull = false
+            writeOut()
+        case .closed(let error):
+            guard isEstablished else {
+                return finish(.openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error))
+            }
+            // What arrived before is still good.
+            while takeOne({ leftovers.append($0) }) {}
+            isRegularEnd = error.number == .connectionReset
+            finish(.channelEnded(peer, error))
+        }
+    }
+
+    // MARK: The end
+
+    private func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        opening?.fail(reason)
+        opening = nil
+        serveReaders()
+        while let reader = readers.popFirst() { answer(reader, reason) }
+        while let writer = writers.popFirst() { writer.fail(reason) }
+        socket?.close()
+        socket = nil
+        for waiter in endWaiters { waiter.succeed(reason) }
+        endWaiters = []
+        log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
+    }
+
+    /// What a reader is told after the last SDU.
+    private func answer(_ reader: PendingCall<[UInt8]?>, _ reason: BluetoothError) {
+        if isRegularEnd { reader.succeed(nil) } else { reader.fail(reason.during(operation("read"))) }
+    }
+
+    /// Closes the channel at once, in both directions. Calls under way fail with ``BluetoothError/Code/disconnected``.
+    ///
+    /// What has been written and the peer has given no credits for yet is dropped by the kernel: wait for
+    /// ``flush(timeout:)`` first where that matters. A second call does nothing.
+    public func close() {
+        leftovers = RingBuffer()
+        finish(
+            BluetoothError(.disconnected, operation("use the channel"), "The channel was closed by this program."))
+    }
+
+    /// Whether the channel is open.
+    public var isOpen: Bool { isEstablished && end == nil }
+
+    /// Waits for the end of the channel and tells why it ended; a cancelled task is told so instead.
+    public func closed() async -> BluetoothError {
+        if let end { return end }
+        let call = PendingCall<BluetoothError>()
+        endWaiters.removeAll { $0.isResolved }
+        endWaiters.append(call)
+        do {
+            return try await call.value(operation("wait for the end"), timeout: nil, on: loop)
+        } catch {
+            return error
+        }
+    }
+
+    /// The link's protection now (`getsockopt(BT_SECURITY)`).
+    /// - Throws: `.disconnected` after the end.
+    public func security() throws(BluetoothError) -> LinkSecurity {
+        if let end { throw end.during(operation("read the security level")) }
+        do throws(KernelError) {
+            guard let socket else { throw KernelError("getsockopt", .notConnected) }
+            return try socket.security()
+        } catch {
+            throw .channelEnded(peer, error)
+        }
+    }
+}
+
+// MARK: - Reading
+
+extension ConnectionOrientedChannel {
+    /// The next SDU, whole, as the peer sent it: up to ``maximumTransmissionUnit`` bytes, and possibly none at all.
+    ///
+    /// Returns nil when the peer has closed the channel – or ended the link, which the kernel tells in the same way –
+    /// and everything it sent before has been read. Calls of several tasks are served in turn; one that is cancelled or
+    /// timed out takes nothing away.
+    /// - Throws: `.disconnected` when the link was lost, the adapter went, or this program closed the channel;
+    ///   `.timedOut`, `.cancelled`.
+    public func read(timeout: Duration? = nil) async throws(BluetoothError) -> [UInt8]? {
+        let operation = operation("read")
+        if readers.isEmpty, let waiting = leftovers.popFirst() { return waiting }
+        if let end {
+            if isRegularEnd { return nil }
+            throw end.during(operation)
+        }
+        if Task.isCancelled { throw .cancelled(operation) }
+        if readers.isEmpty {
+            var taken: [UInt8]?
+            if takeOne({ taken = $0 }) { return taken }
+        }
+        let reader = PendingCall<[UInt8]?>()
+        readers.append(reader)
+        setReading(true)
+        return try await reader.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Takes one SDU out of the kernel; says whether there was one.
+    private func takeOne(_ take: ([UInt8]) -> Void) -> Bool {
+        guard let socket else { return false }
+        // An end that the call learns of is told as an event, too, which is where it counts.
+        return socket.receive { take([UInt8]($0)) } == .packet
+    }
+
+    /// Hands over what has come to who waits; without anybody the rest stays in the kernel, and the peer without credits.
+    private func receive() {
+        dropResolvedReaders()
+        guard !readers.isEmpty else { return setReading(false) }
+        guard takeOne({ leftovers.append($0) }) else { return }
+        serveReaders()
+    }
+
+    private func serveReaders() {
+        while !leftovers.isEmpty, let reader = readers.popFirst() {
+            guard !reader.isResolved, let sdu = leftovers.first else { continue }
+            if reader.succeed(sdu) { _ = leftovers.popFirst() }
+        }
+    }
+
+    private func dropResolvedReaders() {
+        while let reader = readers.first, reader.isResolved { _ = readers.popFirst() }
+    }
+
+    private func setReading(_ isOn: Bool) {
+        guard isReading != isOn else { return }
+        isReading = isOn
+        socket?.setReading(isOn)
+    }
+}
+
+/// The SDUs as they come; several loops share them.
+extension ConnectionOrientedChannel: AsyncSequence {
+    /// What the sequence throws.
+    public typealias Failure = BluetoothError
+
+    /// Begins to read. Leaving the loop leaves the channel open.
+    public nonisolated func makeAsyncIterator() -> Iterator { Iterator(channel: self) }
+
+    /// Takes the SDUs one by one.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let channel: ConnectionOrientedChannel
+
+        /// The next SDU, or nil when the peer has closed the channel; as ``ConnectionOrientedChannel/read(timeout:)``.
+        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await channel.read()
+        }
+
+        /// The next SDU, or nil when the peer has closed the channel; as ``ConnectionOrientedChannel/read(timeout:)``.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(BluetoothError) -> [UInt8]? {
+            try await channel.read()
+        }
+    }
+}
+
+// MARK: - Writing
+
+extension ConnectionOrientedChannel {
+    /// Writes bytes, cut into SDUs of the peer's MTU, and returns when the kernel has the last of them.
+    ///
+    /// Waits while the peer gives no credits. Calls of several tasks do not mix: each one's bytes stay together. A call
+    /// that ends by time-out or cancellation leaves off between two SDUs; the error's message says how many bytes the
+    /// kernel had taken, which are sent. No bytes are no SDU: nothing is sent for them.
+    /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`, `.overflow` when 1024 calls wait already.
+    public func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
+        try await submit(ChannelWrite(bytes, operation("write")), timeout: timeout)
+    }
+
+    /// Sends one SDU, which the peer reads as it is.
+    ///
+    /// Waits while the peer gives no credits.
+    /// - Throws: `.invalidArgument` for more bytes than ``peerMaximumTransmissionUnit``, or for none, since the kernel
+    ///   does not send an empty SDU; besides what ``write(_:timeout:)`` throws.
+    public func send(_ sdu: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
+        let operation = operation("send")
+        if let end { throw end.during(operation) }
+        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
+        guard sdu.count <= peerMaximumTransmissionUnit else {
+            throw .invalidArgument(
+                operation, "The peer takes SDUs of at most \(peerMaximumTransmissionUnit) bytes, not \(sdu.count).")
+        }
+        try await submit(ChannelWrite(sdu, operation), timeout: timeout)
+    }
+
+    /// Waits until the peer has given credits for all that was written before, so that closing the channel does not drop
+    /// any of it.
+    ///
+    /// That the peer's program has read it is not known by this; only the program itself can say so.
+    /// - Throws: as ``write(_:timeout:)``.
+    public func flush(timeout: Duration? = nil) async throws(BluetoothError) {
+        let flush = ChannelWrite([], operation("flush"))
+        flush.awaitsRoom = true
+        try await submit(flush, timeout: timeout)
+    }
+
+    private func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError) {
+        if let end { throw end.during(write.operation) }
+        if Task.isCancelled { throw .cancelled(write.operation) }
+        guard writers.count < 1024 else {
+            throw BluetoothError(
+                .overflow, write.operation, "\(writers.count) calls are waiting on this channel already.",
+                remedy: "Wait for some of them before making more.", isRetryable: true)
+        }
+        writers.append(write)
+        writeOut()
+        do {
+            try await write.call.value(write.operation, timeout: timeout, on: loop)
+        } catch {
+            throw write.explained(error)
+        }
+    }
+
+    /// Hands over SDUs until nothing is left or the socket is full.
+    private func writeOut() {
+        while !isSocketFull, let socket, let write = writers.first {
+            guard !write.call.isResolved else {
+                _ = writers.popFirst()
+                continue
+            }
+            if write.awaitsRoom {
+                write.awaitsRoom = false
+                return waitForRoom()
+            }
+            guard !write.isDone else {
+                _ = writers.popFirst()
+                write.call.succeed(())
+                continue
+            }
+            switch write.sendNext(limit: peerMaximumTransmissionUnit, to: socket) {
+            case .sent: break
+            case .wouldBlock: return waitForRoom()
+            case .failed(let error):
+                // The end is told as an event, with what has arrived before; an SDU that is refused is this call's.
+                guard error.number == .messageTooLong else { return }
+                _ = writers.popFirst()
+                write.fail(.invalidArgument(write.operation, "The kernel refused an SDU: \(error)."))
+            }
+        }
+    }
+
+    private func waitForRoom() {
+        isSocketFull = true
+        socket?.notifyWhenWritable()
+    }
+}
+
+/// Bytes that are being written, with the caller that waits.
+private final class ChannelWrite {
+    let call = PendingCall<Void>()
+    let operation: BluetoothError.Operation
+    /// Whether the socket has to take packets again before this counts as done.
+    var awaitsRoom = false
+    private let bytes: [UInt8]
+    private var sent = 0
+
+    init(_ bytes: [UInt8], _ operation: BluetoothError.Operation) {
+        self.bytes = bytes
+        self.operation = operation
+    }
+
+    var isDone: Bool { sent == bytes.count }
+
+    func sendNext(limit: Int, to socket: any L2CAPSocket) -> SendOutcome {
+        let count = min(max(1, limit), bytes.count - sent)
+        let bytes = bytes
+        let outcome = socket.send(bytes.span.bytes.extracting(sent..<sent + count))
+        if outcome == .sent { sent += count }
+        return outcome
+    }
+
+    func fail(_ reason: BluetoothError) { call.fail(reason.during(operation)) }
+
+    /// The error, with how far it got.
+    func explained(_ error: BluetoothError) -> BluetoothError {
+        guard !bytes.isEmpty else { return error }
+        var error = error
+        error.message += " The kernel had taken \(sent) of \(bytes.count) bytes."
+        return error
+    }
+}
+
+extension BluetoothError {
+    /// The same end, as it comes to a call.
+    fileprivate func during(_ operation: Operation) -> BluetoothError {
+        var error = self
+        error.operation = operation
+        return error
+    }
+}
+
+/// `0x0085`.
+func hexadecimal(_ psm: UInt16) -> String {
+    let digits = String(psm, radix: 16, uppercase: true)
+    return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
+}

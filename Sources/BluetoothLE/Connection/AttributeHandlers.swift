@@ -1,0 +1,61 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+
+/// Whose access to which of our attributes a handler is asked about.
+public struct AttributeRequest: Sendable, Hashable {
+    /// The device that asks.
+    public var peer: BluetoothAddress
+    /// The attribute: the handle of a characteristic's value or of a descriptor.
+    public var handle: AttributeHandle
+    /// What the attribute is.
+    public var type: BluetoothUUID
+    /// Where in the value the bytes begin: zero but for the parts of a long write.
+    public var offset: Int
+
+    /// A request from its parts.
+    public init(peer: BluetoothAddress, handle: AttributeHandle, type: BluetoothUUID, offset: Int = 0) {
+        self.peer = peer
+        self.handle = handle
+        self.type = type
+        self.offset = offset
+    }
+}
+
+/// What a program does when devices read and write its dynamic values.
+///
+/// A device's requests are handled one after the other, in the order they came; those of several devices at the same
+/// time. A handler may take 25 s, then the device is told Unlikely Error and the handler's task is cancelled. An
+/// `ATTErrorCode` that a handler throws is what the device is told; any other error becomes Unlikely Error and is
+/// logged. Handlers run on the event loop unless they belong to an actor of their own: they may wait, but not block.
+public struct AttributeHandlers: Sendable {
+    /// Answers a read with the whole value, at most 512 bytes.
+    public var read: (@Sendable (AttributeRequest) async throws -> [UInt8])?
+    /// Takes a written value, or a part of one. Without an offset the bytes are the whole new value.
+    ///
+    /// Commands come here as well; nobody is told when it throws then.
+    public var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
+
+    /// Handlers of dynamic values; what has none is refused as Read Not Permitted and Write Not Permitted.
+    public init(
+        read: (@Sendable (AttributeRequest) async throws -> [UInt8])? = nil,
+        write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)? = nil
+    ) {
+        self.read = read
+        self.write = write
+    }
+}
+
+/// That a device subscribed to one of our characteristics, or ended its subscription.
+public struct PeerSubscription: Sendable, Hashable {
+    /// The handle of the characteristic's value.
+    public var characteristic: AttributeHandle
+    /// What the device wants to be sent from now on; empty for nothing.
+    public var configuration: ClientCharacteristicConfiguration
+
+    /// A subscription from its parts.
+    public init(characteristic: AttributeHandle, configuration: ClientCharacteristicConfiguration) {
+        self.characteristic = characteristic
+        self.configuration = configuration
+    }
+}

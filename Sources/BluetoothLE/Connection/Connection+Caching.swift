@@ -1,0 +1,222 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// Where a connection's databases are remembered.
+struct ConnectionCache: Sendable {
+    var store: any AttributeCache
+    var key: AttributeCacheKey
+}
+
+extension Connection {
+    // MARK: Discovery
+
+    /// The peer's whole database: as it is remembered where the peer confirms it, otherwise discovered.
+    ///
+    /// - What this connection has discovered, and the peer has not changed since, costs no PDU.
+    /// - A known device that has a Database Hash costs one request, the reading of the hash (Core Vol 3 Part G §7.3).
+    /// - A bonded one that tells of changes costs none, since it would have told (§2.5.2).
+    /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
+    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are found, and secondary ones that are
+    ///   included; what follows from something else is not asked for.
+    ///
+    /// After a discovery the peer is asked, behind the caller's back and only as far as it can, to indicate changes and
+    /// to refuse what relies on an old database; see ``serviceChanges()``. Where the database is kept is
+    /// ``Adapter/setAttributeCache(_:)``'s to say.
+    /// - Parameters:
+    ///   - cached: false discovers in any case.
+    ///   - timeout: the most time for each step.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers
+    ///   cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
+    public func discover(
+        cached: Bool = true, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteService] {
+        let operation = BluetoothError.Operation("discover all attributes", peer: peer)
+        // What is remembered needs no link, but handing it out without one, or to a task that is cancelled, helps nobody.
+        _ = try bearer(for: operation)
+        if Task.isCancelled { throw .cancelled(operation) }
+        if cached, let services = knownDatabase?.services { return services }
+        var hash: DatabaseHash?
+        if cached, let cache, let remembered = await cache.store.database(for: cache.key) {
+            if remembered.isFollowed, isPeerBonded, knownDatabase?.changeCount ?? 0 == 0 {
+                adopt(remembered.services, hash: remembered.hash)
+                return remembered.services
+            }
+            // Read before the discovery, so that a database that changes under it is not kept under its new hash.
+            hash = try await perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
+            if let hash, hash == remembered.hash {
+                adopt(remembered.services, hash: hash)
+                return remembered.services
+            }
+        }
+        let changes = knownDatabase?.changeCount ?? 0
+        let services = try await perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
+        guard changes == knownDatabase?.changeCount ?? 0 else { return services }
+        adopt(services, hash: hash)
+        if hash != nil {
+            remember(CachedDatabase(services: services, hash: hash))
+            follow(services)
+        } else {
+            learnHash(of: services)
+        }
+        return services
+    }
+
+    /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
+    ///
+    /// They are told from when the database has been discovered, if the peer has Service Changed. What was discovered
+    /// before is of no use then: calls that use it throw ``BluetoothError/Code/attributesChanged`` until
+    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to what is not there any more and
+    /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
+    public func serviceChanges() -> BoundedStream<AttributeHandleRange> {
+        let operation = BluetoothError.Operation("follow changes of services", peer: peer)
+        let channel = StreamChannel<AttributeHandleRange>(
+            capacity: 256, policy: .fail, operation: operation, from: loop)
+        var known = knownDatabase ?? KnownDatabase()
+        let id = known.nextListener
+        known.nextListener += 1
+        known.listeners[id] = channel
+        knownDatabase = known
+        if let reason = endReason {
+            channel.finish(reason)
+        } else if let services = known.services, !known.isFollowed {
+            follow(services)
+        }
+        return BoundedStream(channel: channel) { [self, loop] in
+            loop.execute { self.assumeIsolated { _ = $0.knownDatabase?.listeners.removeValue(forKey: id) } }
+        }
+    }
+
+    // MARK: What is known
+
+    /// Takes note of the database as it is now, and ends the subscriptions to what is gone.
+    private func adopt(_ services: [RemoteService], hash: DatabaseHash?) {
+        var known = knownDatabase ?? KnownDatabase()
+        let former = known.formerServices
+        known.discovered(services, hash: hash)
+        knownDatabase = known
+        let operation = BluetoothError.Operation("take values", peer: peer)
+        guard let bearer = try? bearer(for: operation) else { return }
+        bearer.serviceChanged = known.serviceChanged
+        for handle in known.gone(among: bearer.subscribers.handles, from: former) {
+            bearer.subscribers.finish(
+                .attributesChanged(.init("take values", peer: peer, attribute: handle)), of: handle)
+        }
+    }
+
+    private func remember(_ database: CachedDatabase?) {
+        guard let cache else { return }
+        // The caller does not wait for a file, but the next change of it does.
+        remembering = Task(executorPreference: loop) { [before = remembering] in
+            await before?.value
+            await cache.store.setDatabase(database, for: cache.key)
+        }
+    }
+
+    /// Takes in that the peer's attributes in `range` are not what they were.
+    func servicesChanged(in range: AttributeHandleRange) {
+        log.debug("services changed in \(range)", metadata: ["peer": "\(peer)"])
+        var known = knownDatabase ?? KnownDatabase()
+        known.changed(in: range)
+        knownDatabase = known
+        remember(nil)
+    }
+
+    /// The handle of an attribute that is still what the caller takes it for.
+    func current(_ attribute: some RemoteAttribute, _ name: String) throws(BluetoothError) -> AttributeHandle {
+        let handle = attribute.attributeHandle
+        if let knownDatabase, knownDatabase.isStale(handle, attribute.attributeType) {
+            throw .attributesChanged(.init(name, peer: peer, attribute: handle))
+        }
+        return handle
+    }
+
+    // MARK: Following
+
+    /// Reads the hash of a database just discovered and remembers both where they belong together.
+    ///
+    /// The hash may be that of a later database. It is not if what was discovered has just this hash; where that cannot
+    /// be said, it is only remembered that there is one, and the next discovery reads it first.
+    private func learnHash(of services: [RemoteService]) {
+        guard KnownDatabase.genericAttribute(.databaseHash, in: services) != nil else { return follow(services) }
+        submit(DatabaseHashRead()) { [weak self] answer in
+            self?.assumeIsolated { connection in
+                if case .success(let hash?) = answer {
+                    let isTheirs = DatabaseHash(of: services) == hash
+                    if isTheirs, connection.knownDatabase?.services == services {
+                        connection.knownDatabase?.hash = hash
+                    }
+                    connection.remember(
+                        isTheirs
+                            ? CachedDatabase(services: services, hash: hash) : CachedDatabase(services: [], hash: nil))
+                }
+                connection.follow(services)
+            }
+        }
+    }
+
+    /// Asks the peer to refuse what relies on an old database, and to tell of changes, as far as it can
+    /// (Core Vol 3 Part G §7.1, §7.2).
+    private func follow(_ services: [RemoteService]) {
+        guard knownDatabase?.isFollowed == false else { return }
+        knownDatabase?.isFollowed = true
+        let features = KnownDatabase.genericAttribute(.clientSupportedFeatures, in: services)
+        let configuration = KnownDatabase.genericAttribute(.serviceChanged, in: services)?
+            .descriptor(.clientCharacteristicConfiguration)
+        let subscribe: @Sendable (isolated Connection) -> Void = { connection in
+            guard let configuration else { return }
+            connection.submit(ValueWrite([2, 0], to: configuration.handle)) { [log = connection.log] answer in
+                if case .failure(let failure) = answer { log.debug("changes are not told of: \(failure)") }
+            }
+        }
+        guard let features else { return subscribe(self) }
+        submit(ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle)) { [weak self] _ in
+            self?.assumeIsolated { subscribe($0) }
+        }
+    }
+
+    /// Has a procedure done that nobody waits for.
+    private func submit<Procedure: ClientProcedure>(
+        _ procedure: Procedure,
+        _ completion: @escaping @Sendable (Result<Procedure.Output, TransactionFailure>) -> Void
+    ) {
+        guard let bearer = try? bearer(for: .init("follow the database", peer: peer)) else { return }
+        // Later, since the transaction engine that tells is still at it.
+        bearer.submit(BackgroundProcedure(procedure) { [loop] answer in loop.execute { completion(answer) } })
+    }
+
+    // MARK: Out of sync
+
+    /// Makes the peer take us for aware of its database again, after it has refused a request because of that
+    /// (Core Vol 3 Part G §2.5.2.1).
+    ///
+    /// What was refused has not been done, so it may be asked again, provided that the database is the one we know.
+    /// - Throws: `.attributesChanged` when it is not.
+    func resynchronize(_ operation: BluetoothError.Operation, timeout: Duration?) async throws(BluetoothError) {
+        let hash = try await perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
+        if let hash, hash == knownDatabase?.hash { return }
+        servicesChanged(in: .all)
+        throw .attributesChanged(operation)
+    }
+
+    /// Whether the peer keeps our subscriptions from link to link.
+    ///
+    /// Pairing will know; until then no peer is taken to be bonded.
+    private var isPeerBonded: Bool { false }
+}
+
+extension GATTClientFeatures {
+    /// What we can do as a client.
+    static let ours: GATTClientFeatures = [.robustCaching, .multipleNotifications]
+}
+
+extension Adapter {
+    /// Chooses where the databases of devices are remembered, for the connections made from now on.
+    ///
+    /// At first it is a ``MemoryAttributeCache``. A ``FileAttributeCache`` outlives the program; nil remembers nothing
+    /// beyond a connection.
+    public func setAttributeCache(_ cache: (any AttributeCache)?) {
+        attributeCache = cache
+    }
+}

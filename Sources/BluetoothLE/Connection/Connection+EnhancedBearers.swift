@@ -1,0 +1,200 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// A further bearer of a connection: an L2CAP channel of its own, opening or in use.
+struct EnhancedBearer {
+    let id: UInt64
+    let socket: any L2CAPSocket
+    var opening: PendingCall<Void>?
+    var bearer: ATTBearer?
+}
+
+// Which bearer a PDU takes: a request goes to the bearer with the fewest requests, and of several to the oldest, which is
+// the fixed channel. So a program that makes one call after the other uses the fixed channel alone and keeps the order it
+// has there; only requests made at the same time are spread, among which no order is promised. Commands stay on the fixed
+// channel, in order. A procedure of several requests, prepared writes among them, stays on one bearer.
+extension Connection {
+    /// Opens further bearers for attributes, so that requests made at the same time need not wait for each other
+    /// (Enhanced ATT: Core Vol 3 Part G §5.3.2, Part F §3.2.11).
+    ///
+    /// Tells the peer that this side has them (Client Supported Features), and opens one channel after the other until
+    /// there are `count` of them or the peer takes no more. The link has to be encrypted for it: where it is not, pairing
+    /// begins by itself. Each bearer has its own request under way, its own 30 s and its own MTU. They last as long as
+    /// the link or until the peer closes them; what was under way on one that ends fails with
+    /// ``BluetoothError/Code/disconnected`` and may be tried again, while the connection goes on.
+    /// - Parameters:
+    ///   - count: how many, 1 to 5 for most peers.
+    ///   - timeout: the most time for each step.
+    /// - Returns: how many were opened, at least one.
+    /// - Throws: `.unsupported` when the peer, the kernel or the way this connection came about has none,
+    ///   `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`.
+    @discardableResult
+    public func openEnhancedBearers(
+        count: Int = 1, timeout: Duration? = .seconds(30)
+    ) async throws(BluetoothError) -> Int {
+        let operation = BluetoothError.Operation("open enhanced bearers", peer: peer)
+        _ = try bearer(for: operation)
+        guard count > 0 else { throw .invalidArgument(operation, "At least one bearer has to be asked for.") }
+        try await agreeOnEnhancedBearers(operation, timeout: timeout)
+        var opened = 0
+        while opened < count {
+            do {
+                try await openEnhancedBearer(operation, timeout: timeout)
+            } catch  where opened > 0 && error.code == .connectionFailed {
+                // As many as the peer takes.
+                return opened
+            } catch {
+                throw error
+            }
+            opened += 1
+        }
+        return opened
+    }
+
+    /// How many bearers carry attributes: one, and the enhanced ones that are open; none after the end.
+    public var bearerCount: Int {
+        isConnected ? 1 + enhancedBearers.count { $0.bearer != nil } : 0
+    }
+
+    /// Makes sure that the peer's server has enhanced bearers, and tells it that this client has (Core Vol 3 Part G §7.2,
+    /// §7.4).
+    private func agreeOnEnhancedBearers(
+        _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        var characteristics: [RemoteCharacteristic] = []
+        if let service = try await discoverServices(.genericAttribute, timeout: timeout).first {
+            characteristics = try await discoverCharacteristics(of: service, timeout: timeout)
+        }
+        var serverFeatures: UInt8 = 0
+        if let characteristic = characteristics.first(where: { $0.uuid == .serverSupportedFeatures }) {
+            serverFeatures = try await read(characteristic, timeout: timeout).first ?? 0
+        }
+        guard serverFeatures & 0x01 != 0 else {
+            throw BluetoothError(.unsupported, operation, "The peer's attribute server has no enhanced bearers.")
+        }
+        guard let characteristic = characteristics.first(where: { $0.uuid == .clientSupportedFeatures }) else { return }
+        // Bits that are set stay set.
+        var features = try await read(characteristic, timeout: timeout)
+        if features.isEmpty { features = [0] }
+        guard features[0] & 0x02 == 0 else { return }
+        features[0] |= 0x02
+        try await write(features, to: characteristic, timeout: timeout)
+    }
+
+    private func openEnhancedBearer(
+        _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        _ = try bearer(for: operation)
+        guard let route else { throw .noRoute(operation) }
+        if Task.isCancelled { throw .cancelled(operation) }
+        let psm = AttributeProtocol.enhancedPSM
+        let options = L2CAPOptions(
+            security: .medium, receiveMTU: max(64, receiveMTU), receiveBuffer: 1 << 20,
+            connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
+        nextBearerID += 1
+        let id = nextBearerID
+        let call = PendingCall<Void>()
+        do {
+            let socket = try route.kernel.connectL2CAP(
+                to: socketPeer, channel: .dynamic(psm: psm), from: route.adapter, options: options
+            ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
+            enhancedBearers.append(EnhancedBearer(id: id, socket: socket, opening: call))
+        } catch {
+            throw .openingChannel(operation, psm, error)
+        }
+        do {
+            try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            endEnhancedBearer(id, error)
+            throw error
+        }
+        // The link may have ended meanwhile.
+        _ = try bearer(for: operation)
+    }
+
+    /// Takes over a channel that the peer has opened for attributes; says who takes its events.
+    func acceptEnhancedBearer(_ socket: any L2CAPSocket) -> SocketHandler {
+        guard isConnected else {
+            socket.close()
+            return { _ in }
+        }
+        nextBearerID += 1
+        let id = nextBearerID
+        enhancedBearers.append(EnhancedBearer(id: id, socket: socket))
+        establishEnhancedBearer(id)
+        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
+    }
+
+    private func establishEnhancedBearer(_ id: UInt64) {
+        guard let main = try? bearer(for: .init("open enhanced bearers", peer: peer)),
+            let index = enhancedBearers.firstIndex(where: { $0.id == id })
+        else { return }
+        let socket = enhancedBearers[index].socket
+        let bearer = makeBearer(
+            socket, onTimeOut: { [weak self] in self?.assumeIsolated { $0.enhancedBearer(id)?.timeOut() } },
+            onEnd: { [weak self] reason in self?.assumeIsolated { $0.endEnhancedBearer(id, reason) } })
+        bearer.joinBearer(main)
+        bearer.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: id) } }
+        // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
+        if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
+        enhancedBearers[index].bearer = bearer
+    }
+
+    func enhancedBearer(_ id: UInt64) -> ATTBearer? {
+        enhancedBearers.first { $0.id == id }?.bearer
+    }
+
+    private func handle(_ event: SocketEvent, ofBearer id: UInt64) {
+        if let bearer = enhancedBearer(id) { return bearer.handle(event) }
+        switch event {
+        case .writable:
+            establishEnhancedBearer(id)
+            guard let index = enhancedBearers.firstIndex(where: { $0.id == id }) else { return }
+            enhancedBearers[index].opening?.succeed(())
+            enhancedBearers[index].opening = nil
+        case .closed(let error):
+            endEnhancedBearer(
+                id, .openingChannel(.init("open enhanced bearers", peer: peer), AttributeProtocol.enhancedPSM, error))
+        case .readable: break
+        }
+    }
+
+    private func endEnhancedBearer(_ id: UInt64, _ reason: BluetoothError) {
+        guard let index = enhancedBearers.firstIndex(where: { $0.id == id }) else { return }
+        let ended = enhancedBearers.remove(at: index)
+        ended.opening?.fail(reason)
+        ended.bearer?.close(reason)
+        ended.socket.close()
+    }
+
+    /// The link has ended, and all bearers with it.
+    func endEnhancedBearers(_ reason: BluetoothError) {
+        for bearer in enhancedBearers { endEnhancedBearer(bearer.id, reason) }
+    }
+
+    /// The bearer for a request of at most `length` bytes.
+    func requestBearer(
+        for operation: BluetoothError.Operation, fitting length: Int
+    ) throws(BluetoothError) -> ATTBearer {
+        var best = try bearer(for: operation)
+        for case let bearer? in enhancedBearers.lazy.map(\.bearer)
+        where bearer.requestCount < best.requestCount && bearer.mtu >= length { best = bearer }
+        return best
+    }
+}
+
+extension AttributeProtocol {
+    /// The PSM of enhanced bearers (EATT).
+    static let enhancedPSM: UInt16 = 0x0027
+}
+
+extension BluetoothError {
+    /// A connection over a channel that came from elsewhere opens no others.
+    static func noRoute(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .unsupported, operation,
+            "This connection was not made by an adapter, so the way to the peer is not known.")
+    }
+}

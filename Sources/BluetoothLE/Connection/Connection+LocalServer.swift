@@ -1,0 +1,257 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+/// What a peer's client asks of the program, in order, and who wants to know of its subscriptions.
+///
+/// Made when the peer first asks for something that the database cannot answer.
+final class PeerRequests {
+    enum Job: Sendable {
+        // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
+        case read(GATTReadRequest, bearer: UInt64?)
+        case write(GATTWriteRequest, bearer: UInt64?)
+        case command(AttributeWrite)
+    }
+
+    /// The most that may wait: one request, and commands, which a server may pass over when they are too many.
+    static let capacity = 256
+
+    var waiting = RingBuffer<Job>()
+    /// The request that the program is at work on.
+    var question: Job?
+    /// Works off what waits; there is none while nothing does.
+    var worker: Task<Void, Never>?
+    /// The handler has used up its time, and has still not returned.
+    var isStuck = false
+    var watchdog: LoopTimer?
+    var missedCommands = 0
+    var listeners: [UInt64: StreamChannel<PeerSubscription>] = [:]
+    var nextListener: UInt64 = 0
+}
+
+// What the peer finds here when it is a client as well, on this one connection.
+extension Connection {
+    // MARK: Sending values
+
+    /// Notifies the peer of one of our values (Core Vol 3 Part G §4.10.1).
+    ///
+    /// Returns as soon as the kernel has the notification, and waits for that while its buffer is full: notifications
+    /// are neither lost nor reordered on this side. Of a value that is longer than the ATT_MTU − 3 bytes the beginning
+    /// is sent.
+    /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
+    /// - Throws: `.notSubscribed` when the peer has not asked for notifications of it, besides what every call throws.
+    public func notify(
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("notify", peer: peer, attribute: characteristic)
+        let bearer = try bearer(for: operation)
+        if Task.isCancelled { throw .cancelled(operation) }
+        let message = NotificationCall(value, of: characteristic, operation, on: bearer)
+        bearer.submit(message)
+        try await message.call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Indicates one of our values to the peer and waits until it has confirmed (Core Vol 3 Part G §4.11.1).
+    ///
+    /// One indication is on its way at a time; others wait for their turn. A peer that does not confirm within 30 s
+    /// loses the link, as the Attribute Protocol demands.
+    /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
+    /// - Throws: `.notSubscribed` when the peer has not asked for indications of it, besides what every call throws.
+    public func indicate(
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("indicate", peer: peer, attribute: characteristic)
+        let bearer = try bearer(for: operation)
+        if Task.isCancelled { throw .cancelled(operation) }
+        let indication = IndicationCall(value, of: characteristic, operation, on: bearer)
+        bearer.submit(indication)
+        try await indication.call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// What the peer wants to be sent of one of our characteristics; empty for nothing.
+    public func peerConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
+        (try? bearer(for: .init("look", peer: peer)))?.client.configurations[characteristic] ?? []
+    }
+
+    /// The peer's subscriptions to our characteristics: those there are, then every change.
+    ///
+    /// The stream ends with the link, throwing why, and by an overflow when more than 256 changes wait.
+    public func peerSubscriptions() -> BoundedStream<PeerSubscription> {
+        let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
+        let channel = StreamChannel<PeerSubscription>(
+            capacity: 256, policy: .fail, operation: operation, from: loop)
+        if let reason = endReason {
+            channel.finish(reason)
+        } else if let bearer = try? bearer(for: operation) {
+            for (handle, configuration) in bearer.client.configurations.sorted(by: { $0.key < $1.key }) {
+                channel.send(PeerSubscription(characteristic: handle, configuration: configuration))
+            }
+        }
+        let requests = requests()
+        let id = requests.nextListener
+        requests.nextListener += 1
+        requests.listeners[id] = channel
+        return BoundedStream(channel: channel) { [self, loop] in
+            loop.execute { self.assumeIsolated { _ = $0.peerRequests?.listeners.removeValue(forKey: id) } }
+        }
+    }
+
+    /// How many commands of the peer were passed over because a handler did not keep pace.
+    public var missedCommandCount: Int { peerRequests?.missedCommands ?? 0 }
+
+    private func requests() -> PeerRequests {
+        if let peerRequests { return peerRequests }
+        let requests = PeerRequests()
+        peerRequests = requests
+        return requests
+    }
+
+    /// Takes note that our own attributes have changed.
+    func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
+        (try? bearer(for: .init("tell of changes", peer: peer)))?.localServicesChanged(in: range, serviceChanged)
+    }
+
+    // MARK: Answering
+
+    /// Takes in what the peer's client did on an enhanced bearer, or, with nil, on the fixed channel.
+    func take(_ event: GATTServerEvent, from bearer: UInt64?) {
+        switch event {
+        case .readRequested(let request): add(.read(request, bearer: bearer))
+        case .writeRequested(let request): add(.write(request, bearer: bearer))
+        case .writeCommandReceived(let write): add(.command(write))
+        case .configurationChanged(let handle, let configuration):
+            for listener in (peerRequests?.listeners ?? [:]).values {
+                listener.send(PeerSubscription(characteristic: handle, configuration: configuration))
+            }
+        case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
+        }
+    }
+
+    private func add(_ job: PeerRequests.Job) {
+        let requests = requests()
+        if case .command = job {
+            guard requests.waiting.count < PeerRequests.capacity else {
+                requests.missedCommands += 1
+                return
+            }
+        } else if requests.isStuck {
+            // Whoever has the handler's attention does not let go of it.
+            return refuse(job)
+        }
+        requests.waiting.append(job)
+        guard requests.worker == nil else { return }
+        requests.worker = Task(executorPreference: loop) { [weak self] in
+            while let work = await self?.nextWork() {
+                let result = await work.result()
+                await self?.finish(work, result)
+            }
+        }
+    }
+
+    /// The next thing for the program to do; nil ends the worker.
+    private func nextWork() -> HandlerWork? {
+        guard let requests = peerRequests, endReason == nil, let job = requests.waiting.popFirst() else {
+            peerRequests?.worker = nil
+            return nil
+        }
+        if case .command = job {
+        } else {
+            requests.question = job
+            let watchdog =
+                requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
+            requests.watchdog = watchdog
+            watchdog.set(after: HandlerWork.limit)
+        }
+        return HandlerWork(job: job, peer: peer, server: localServer, log: log)
+    }
+
+    private func finish(_ work: HandlerWork, _ result: Result<[UInt8], ATTErrorCode>) {
+        guard let requests = peerRequests else { return }
+        if requests.isStuck {
+            // It was refused when the time was up.
+            requests.isStuck = false
+            return
+        }
+        requests.watchdog?.cancel()
+        requests.question = nil
+        answer(work.job, result)
+    }
+
+    private func answer(_ job: PeerRequests.Job, _ result: Result<[UInt8], ATTErrorCode>) {
+        switch job {
+        case .read(let request, let bearer): answering(bearer)?.answer(request, result)
+        case .write(let request, let bearer): answering(bearer)?.answer(request, result.map { _ in })
+        case .command: break
+        }
+    }
+
+    private func answering(_ bearer: UInt64?) -> ATTBearer? {
+        if let bearer { enhancedBearer(bearer) } else { try? self.bearer(for: .init("answer", peer: peer)) }
+    }
+
+    private func refuse(_ job: PeerRequests.Job) {
+        answer(job, .failure(.unlikelyError))
+    }
+
+    /// Refuses a request whose handler has not answered in time, before the peer gives the link up.
+    private func handlerIsLate() {
+        guard let requests = peerRequests, let job = requests.question else { return }
+        log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(peer)"])
+        requests.question = nil
+        requests.isStuck = true
+        requests.worker?.cancel()
+        refuse(job)
+    }
+
+    /// Ends what the program is at, since nobody waits for it any more.
+    func endPeerRequests(_ reason: BluetoothError) {
+        guard let requests = peerRequests else { return }
+        requests.watchdog?.cancel()
+        requests.worker?.cancel()
+        while requests.waiting.popFirst() != nil {}
+        for listener in requests.listeners.values { listener.finish(reason) }
+        requests.listeners = [:]
+    }
+}
+
+/// One call of a program's handlers.
+struct HandlerWork: Sendable {
+    /// How long a handler may take, five seconds less than the peer waits.
+    static let limit = Duration.seconds(25)
+
+    var job: PeerRequests.Job
+    var peer: BluetoothAddress
+    var server: LocalServer
+    var log: Logger
+
+    func result() async -> Result<[UInt8], ATTErrorCode> {
+        do {
+            switch job {
+            case .read(let request, _):
+                guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
+                return .success(try await read(access(request.handle, 0)))
+            case .write(let request, _):
+                for write in request.writes { try await take(write) }
+            case .command(let write): try await take(write)
+            }
+            return .success([])
+        } catch let code as ATTErrorCode {
+            return .failure(code)
+        } catch {
+            log.warning("a handler failed: \(error)", metadata: ["peer": "\(peer)"])
+            return .failure(.unlikelyError)
+        }
+    }
+
+    private func take(_ write: AttributeWrite) async throws {
+        guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
+        try await body(access(write.handle, write.offset), write.value)
+    }
+
+    private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {
+        let type = server.withDatabase { $0.attribute(at: handle)?.type }
+        return AttributeRequest(peer: peer, handle: handle, type: type ?? BluetoothUUID(0), offset: offset)
+    }
+}

@@ -1,0 +1,115 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// Signs what is written by Signed Write Command (Core Vol 3 Part H §2.4.5).
+///
+/// The module `BluetoothSecurity` has one, which handles the key; this module handles none.
+public protocol AttributeSigner: Sendable {
+    /// The signature of a PDU: its opcode, handle and value as they are sent.
+    ///
+    /// Every call uses up one value of the counter, which never comes again.
+    /// - Throws: when the counter has come to its end.
+    func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature
+}
+
+extension Connection {
+    /// The longest value a Signed Write Command carries: ATT_MTU − 15 bytes (Core Vol 3 Part F §3.4.5.4).
+    public var maximumSignedLength: Int { ATTValueLimits(mtu: maximumTransmissionUnit).signedWrite }
+
+    /// Orders a bonded peer to write a value, signed in place of encrypted and without an answer
+    /// (Core Vol 3 Part G §4.9.2).
+    ///
+    /// Over a link that is encrypted a plain Write Command is sent, as the specification demands. Returns as soon as the
+    /// kernel has the command, like ``writeCommand(_:to:timeout:)``. A peer that does not know the signature's key, or
+    /// has seen its counter, drops the command without a word.
+    /// - Parameters:
+    ///   - value: at most ``maximumSignedLength`` bytes.
+    ///   - attribute: where to; a characteristic has to have the property `authenticatedSignedWrites`.
+    ///   - signer: has the key that the peer knows from the bonding.
+    ///   - timeout: the most time to wait for room.
+    /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
+    ///   besides what every call throws.
+    public func writeSigned(
+        _ value: [UInt8], to attribute: some RemoteAttribute, signer: some AttributeSigner, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        let handle = try current(attribute, "write signed")
+        let operation = BluetoothError.Operation("write signed", peer: peer, attribute: handle)
+        let bearer = try bearer(for: operation)
+        if let characteristic = attribute as? RemoteCharacteristic,
+            !characteristic.properties.contains(.authenticatedSignedWrites)
+        {
+            throw BluetoothError(
+                .unsupported, operation, "The characteristic does not take signed writes.",
+                remedy: "Its properties are \(characteristic.properties).")
+        }
+        if try security().level >= .medium {
+            return try await writeCommand(value, to: handle, timeout: timeout)
+        }
+        guard value.count <= maximumSignedLength else {
+            throw .invalidArgument(
+                operation,
+                "A Signed Write Command takes at most \(maximumSignedLength) bytes here, not \(value.count).")
+        }
+        if Task.isCancelled { throw .cancelled(operation) }
+        let command = SignedCommandCall(value, to: handle, signer, operation, on: bearer)
+        bearer.submit(command)
+        try await command.call.value(operation, timeout: timeout, on: loop)
+    }
+}
+
+/// A Signed Write Command with the caller that waits until the kernel has it.
+///
+/// It is signed when its turn comes, so that the counters go out in their order.
+final class SignedCommandCall: UnansweredMessage {
+    let call = PendingCall<Void>()
+    private let value: [UInt8]
+    private let handle: AttributeHandle
+    private let signer: any AttributeSigner
+    private let operation: BluetoothError.Operation
+    private unowned let bearer: ATTBearer
+    private var signature: ATTAuthenticationSignature?
+
+    init(
+        _ value: [UInt8], to handle: AttributeHandle, _ signer: any AttributeSigner,
+        _ operation: BluetoothError.Operation, on bearer: ATTBearer
+    ) {
+        self.value = value
+        self.handle = handle
+        self.signer = signer
+        self.operation = operation
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { call.isResolved }
+
+    func write(into writer: inout ByteWriter) throws(TransactionFailure) {
+        let number = handle.rawValue
+        let message =
+            [
+                ATTOpcode.signedWriteCommand.rawValue, UInt8(truncatingIfNeeded: number),
+                UInt8(truncatingIfNeeded: number >> 8),
+            ] + value
+        do throws(BluetoothError) {
+            if signature == nil { signature = try signer.signature(of: message) }
+        } catch {
+            call.fail(error)
+        }
+        guard let signature else { throw .closed }
+        do {
+            try writer.write(message)
+            try writer.write(signature.signCounter)
+            try writer.write(signature.messageAuthenticationCode)
+        } catch {
+            writer.removeAll()
+            throw .invalid("A Signed Write Command takes at most \(writer.capacity - 15) bytes of a value here.")
+        }
+    }
+
+    func wasSent() { call.succeed(()) }
+
+    func fail(_ failure: TransactionFailure) {
+        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    }
+}

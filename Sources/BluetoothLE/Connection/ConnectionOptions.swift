@@ -1,0 +1,39 @@
+import BluetoothKernel
+
+/// How to connect.
+public struct ConnectionOptions: Hashable, Sendable {
+    /// The most time until the link is up, all attempts together, and again for agreeing on the ATT_MTU; nil for ever.
+    public var timeout: Duration?
+    /// The ATT_MTU to offer, 23 to 517 bytes.
+    public var maximumTransmissionUnit: UInt16
+    /// How often a link that fails to be established is tried.
+    public var attempts: Int
+    /// Whether to wait for an adapter that is off, blocked or away, within ``timeout``, instead of failing at once.
+    public var waitsForAdapter: Bool
+    /// How many enhanced bearers to open besides, where the link is encrypted by then and the peer has them; what comes
+    /// of it, ``Connection/bearerCount`` tells. See ``Connection/openEnhancedBearers(count:timeout:)``.
+    public var enhancedBearers: Int = 0
+    /// What to set on the socket.
+    public var socket: L2CAPOptions
+    /// The most time for agreeing on the ATT_MTU where it is not ``timeout``.
+    var attributeTimeout: Duration?
+
+    /// Options with the usual choices: 30 s, an ATT_MTU of 517, three attempts.
+    public init(
+        timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
+        waitsForAdapter: Bool = false, socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
+    ) {
+        self.timeout = timeout
+        self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
+        self.attempts = attempts
+        self.waitsForAdapter = waitsForAdapter
+        self.socket = socket
+    }
+
+    /// The kernel gives up after 40 s by itself; our own time limit comes first.
+    func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
+        var options = socket
+        if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
+        return options
+    }
+}

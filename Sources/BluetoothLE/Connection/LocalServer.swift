@@ -1,0 +1,224 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Synchronization
+
+/// The attributes of this machine: one database for all devices, and the connections that have to know when it changes.
+///
+/// Used on the loop, and from elsewhere to read and change stored values.
+final class LocalServer: Sendable {
+    /// A connection that does not live on because of us.
+    private struct Listener {
+        weak var connection: Connection?
+    }
+
+    private struct Handler {
+        var range: AttributeHandleRange
+        var handlers: AttributeHandlers
+    }
+
+    private struct State {
+        var database: AttributeDatabase
+        /// Whether some attribute asks for more than a link.
+        var isProtected: Bool
+        var handlers: [Handler] = []
+        var listeners: [ObjectIdentifier: Listener] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(_ database: AttributeDatabase) {
+        state = Mutex(State(database: database, isProtected: database.isProtected))
+    }
+
+    /// Whether the protection of a link has to be known to answer what comes over it.
+    var isProtected: Bool { state.withLock { $0.isProtected } }
+
+    func withDatabase<Result>(_ body: (inout AttributeDatabase) -> sending Result) -> sending Result {
+        state.withLock { body(&$0.database) }
+    }
+
+    /// Who answers for an attribute.
+    func handlers(of handle: AttributeHandle) -> AttributeHandlers? {
+        state.withLock { $0.handlers.first { $0.range.contains(handle) }?.handlers }
+    }
+
+    // MARK: Changes
+
+    func add(_ connection: Connection) {
+        state.withLock { $0.listeners[ObjectIdentifier(connection)] = Listener(connection: connection) }
+    }
+
+    func remove(_ connection: Connection) {
+        state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(connection)) }
+    }
+
+    /// Adds services; returns their handles and the connections to be told.
+    func append(
+        _ services: [GATTService], _ handlers: AttributeHandlers
+    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, listeners: [Connection]) {
+        let result = state.withLock { state -> Result<AttributeHandleRange?, AttributeDatabaseError> in
+            do throws(AttributeDatabaseError) {
+                let range = try state.database.append(services)
+                if let range { state.handlers.append(Handler(range: range, handlers: handlers)) }
+                state.isProtected = state.database.isProtected
+                return .success(range)
+            } catch {
+                return .failure(error)
+            }
+        }
+        let range = try result.get()
+        return (range, range == nil ? [] : listeners)
+    }
+
+    /// Removes services; returns the connections to be told, none when the services are gone already.
+    func remove(_ range: AttributeHandleRange) -> [Connection] {
+        let isRemoved = state.withLock { state -> Bool in
+            guard let index = state.handlers.firstIndex(where: { $0.range == range }) else { return false }
+            state.handlers.remove(at: index)
+            state.database.remove(range)
+            state.isProtected = state.database.isProtected
+            return true
+        }
+        return isRemoved ? listeners : []
+    }
+
+    private var listeners: [Connection] { state.withLock { $0.listeners.values.compactMap(\.connection) } }
+
+    /// Where changes are indicated.
+    var serviceChanged: AttributeHandle? {
+        state.withLock { $0.database.valueHandle(of: .serviceChanged, in: .genericAttribute) }
+    }
+}
+
+extension AttributeDatabase {
+    fileprivate var isProtected: Bool {
+        attributes.contains { !$0.permissions.isSubset(of: [.read, .write]) }
+    }
+}
+
+extension BearerSecurity {
+    /// What the kernel tells of a link. Its level says nothing of keys that are kept but not in use.
+    init(_ security: LinkSecurity) {
+        self.init(
+            isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
+            isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
+    }
+}
+
+/// Tells the peer's client which of our attributes have changed; when it confirms, it knows them.
+final class ServiceChangedIndication: ServerTransaction {
+    private let range: AttributeHandleRange
+    private let handle: AttributeHandle
+    private unowned let bearer: ATTBearer
+    private var changeCount: UInt64 = 0
+
+    init(_ range: AttributeHandleRange, at handle: AttributeHandle, on bearer: ATTBearer) {
+        self.range = range
+        self.handle = handle
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { false }
+
+    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) {
+        changeCount = bearer.client.changeCount
+        let numbers = [range.start.rawValue, range.end.rawValue]
+        let value = numbers.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+        do throws(GATTServerError) {
+            try bearer.encode(.indication, of: handle, value, into: &writer)
+        } catch {
+            throw .invalid("\(error)")
+        }
+    }
+
+    func confirm() { bearer.client.confirmedServiceChanged(changeCount) }
+
+    func fail(_ failure: TransactionFailure) {}
+}
+
+/// A notification of one of our own values, with the caller that waits until the kernel has it.
+final class NotificationCall: UnansweredMessage {
+    let call = PendingCall<Void>()
+    private let value: [UInt8]
+    private let handle: AttributeHandle
+    private let operation: BluetoothError.Operation
+    private unowned let bearer: ATTBearer
+
+    init(_ value: [UInt8], of handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+        self.value = value
+        self.handle = handle
+        self.operation = operation
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { call.isResolved }
+
+    func write(into writer: inout ByteWriter) throws(TransactionFailure) {
+        do throws(GATTServerError) {
+            try bearer.encode(.notification, of: handle, value, into: &writer)
+        } catch {
+            call.fail(BluetoothError(error, operation))
+            throw .closed
+        }
+    }
+
+    func wasSent() { call.succeed(()) }
+
+    func fail(_ failure: TransactionFailure) {
+        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    }
+}
+
+/// An indication of one of our own values, with the caller that waits for its confirmation.
+final class IndicationCall: ServerTransaction {
+    let call = PendingCall<Void>()
+    private let value: [UInt8]
+    private let handle: AttributeHandle
+    private let operation: BluetoothError.Operation
+    private unowned let bearer: ATTBearer
+
+    init(_ value: [UInt8], of handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+        self.value = value
+        self.handle = handle
+        self.operation = operation
+        self.bearer = bearer
+    }
+
+    var isAbandoned: Bool { call.isResolved }
+
+    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) {
+        do throws(GATTServerError) {
+            try bearer.encode(.indication, of: handle, value, into: &writer)
+        } catch {
+            call.fail(BluetoothError(error, operation))
+            throw .closed
+        }
+    }
+
+    func confirm() { call.succeed(()) }
+
+    func fail(_ failure: TransactionFailure) {
+        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    }
+}
+
+extension BluetoothError {
+    /// Why a value cannot be sent to the peer's client.
+    init(_ error: GATTServerError, _ operation: Operation) {
+        switch error {
+        case .notSubscribed: self.init(.notSubscribed, operation, "The device has not subscribed to this value.")
+        case .clientOutOfSync:
+            self.init(
+                .notSubscribed, operation, "The device does not know yet that the services here have changed.",
+                isRetryable: true)
+        case .indicationOutstanding:
+            self.init(.busy, operation, "The device has not confirmed the last indication.", isRetryable: true)
+        case .insufficientSecurity(_, let code):
+            self.init(
+                .attributeProtocol, operation, "The link is not protected as this value demands.",
+                cause: .attribute(code))
+        }
+    }
+}

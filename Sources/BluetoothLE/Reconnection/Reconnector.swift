@@ -1,0 +1,256 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+/// Does what a ``MaintainedConnection`` promises.
+actor Reconnector: LoopActor {
+    /// What somebody has subscribed to.
+    struct Wish: Sendable {
+        var service: BluetoothUUID
+        var characteristic: BluetoothUUID
+        var kind: SubscriptionKind
+    }
+
+    private struct Subscription {
+        let wish: Wish
+        let channel: StreamChannel<MaintainedConnection.Notice>
+        /// Hands on the values of the present link.
+        var pump: Task<Void, Never>?
+    }
+
+    nonisolated let loop: EventLoop
+    nonisolated let peer: BluetoothAddress
+    private let adapter: Adapter
+    private let options: ConnectionOptions
+    private let policy: ReconnectionPolicy
+
+    private(set) var connection: Connection?
+    /// What the peer of the present link has, once it was asked.
+    private var services: [RemoteService]?
+    /// What was told last; nil before the first attempt.
+    private var latest: MaintainedConnection.Event?
+    private var listeners: [UInt64: StreamChannel<MaintainedConnection.Event>] = [:]
+    private var waiters: [PendingCall<Connection>] = []
+    private var subscriptions: [UInt64: Subscription] = [:]
+    private var nextID: UInt64 = 0
+    private var end: BluetoothError?
+
+    init(
+        to peer: BluetoothAddress, by adapter: Adapter, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
+    ) {
+        self.peer = peer
+        self.adapter = adapter
+        self.options = options
+        self.policy = policy
+        loop = adapter.loop
+    }
+
+    private var operation: BluetoothError.Operation { .init("maintain the connection", peer: peer) }
+
+    // MARK: Running
+
+    /// Connects again and again until the task is cancelled or the policy gives up.
+    func run() async {
+        var failures = 0
+        var attempt = 0
+        while end == nil, !Task.isCancelled {
+            attempt += 1
+            tell(.connecting(attempt: attempt))
+            let reason: BluetoothError
+            do throws(BluetoothError) {
+                let start = try await connectOnce()
+                attempt = 0
+                reason = await endOfLink()
+                failures = start.duration(to: loop.now) < policy.minimumLinkDuration ? failures + 1 : 0
+            } catch {
+                reason = error
+                failures += 1
+            }
+            if Task.isCancelled { break }
+            guard policy.isWorthAnother(reason, failures: failures) else { return finish(reason) }
+            do throws(BluetoothError) {
+                try await pause(reason, failures)
+            } catch {
+                if !Task.isCancelled { return finish(error) }
+            }
+        }
+        finish(BluetoothError(.cancelled, operation, "The connection is not to be maintained any more."))
+    }
+
+    /// Makes a link on which everything is live that was subscribed to; tells when it came up.
+    private func connectOnce() async throws(BluetoothError) -> KernelInstant {
+        var options = options
+        let timeout = options.timeout
+        options.timeout = nil
+        options.attributeTimeout = timeout
+        let connection = try await adapter.connect(to: peer, options: options)
+        guard end == nil else {
+            await connection.disconnect()
+            throw .cancelled(operation)
+        }
+        self.connection = connection
+        services = nil
+        let start = loop.now
+        for id in subscriptions.keys.sorted() { await restore(id, on: connection) }
+        tell(.connected(connection))
+        for waiter in waiters { waiter.succeed(connection) }
+        waiters = []
+        return start
+    }
+
+    /// Waits for the end of the link.
+    private func endOfLink() async -> BluetoothError {
+        guard let connection else { return .cancelled(operation) }
+        let reason = await connection.closed()
+        await connection.disconnect()
+        self.connection = nil
+        if !Task.isCancelled { tell(.disconnected(reason)) }
+        return reason
+    }
+
+    /// Lets pass what time there has to be before the next attempt.
+    private func pause(_ reason: BluetoothError, _ failures: Int) async throws(BluetoothError) {
+        if reason.concernsAdapter {
+            tell(.waitingForAdapter(reason))
+            try await adapter.ready(timeout: nil)
+        }
+        let chance = UInt64(bitPattern: loop.now.nanoseconds) &* 0x9E37_79B9_7F4A_7C15 ^ peer.value
+        let delay = policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
+        guard delay > .zero else { return }
+        if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
+        do throws(BluetoothError) {
+            try await PendingCall<Void>().value(operation, timeout: delay, on: loop)
+        } catch {
+            guard error.code == .timedOut else { throw error }
+        }
+    }
+
+    private func tell(_ event: MaintainedConnection.Event) {
+        latest = event
+        for listener in listeners.values { listener.send(event) }
+    }
+
+    private func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        for listener in listeners.values { listener.finish(reason) }
+        listeners = [:]
+        for waiter in waiters { waiter.fail(reason) }
+        waiters = []
+        for subscription in subscriptions.values {
+            subscription.pump?.cancel()
+            subscription.channel.finish(reason)
+        }
+        subscriptions = [:]
+    }
+
+    /// Ends it all; ``run()`` has been told so.
+    func close() async {
+        finish(BluetoothError(.cancelled, operation, "The connection is not to be maintained any more."))
+        await connection?.disconnect()
+        connection = nil
+    }
+
+    // MARK: Listening
+
+    func events(_ bufferCapacity: Int) -> BoundedStream<MaintainedConnection.Event> {
+        nextID += 1
+        let id = nextID
+        let channel = StreamChannel<MaintainedConnection.Event>(
+            capacity: bufferCapacity, policy: .dropOldest, operation: operation, from: loop)
+        if let end {
+            channel.finish(end)
+        } else {
+            if let latest { channel.send(latest) }
+            listeners[id] = channel
+        }
+        return BoundedStream(channel: channel) { [weak self, loop] in
+            loop.execute { [weak self] in self?.assumeIsolated { $0.listeners[id] = nil } }
+        }
+    }
+
+    func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
+        if let end { throw end }
+        if let connection, await connection.isConnected { return connection }
+        let call = PendingCall<Connection>()
+        waiters.removeAll { $0.isResolved }
+        waiters.append(call)
+        return try await call.value(.init("wait for a link", peer: peer), timeout: timeout, on: loop)
+    }
+
+    // MARK: Subscriptions
+
+    func subscribe(
+        _ wish: Wish, _ bufferCapacity: Int, timeout: Duration?
+    ) async throws(BluetoothError) -> BoundedStream<MaintainedConnection.Notice> {
+        let connection = try await connected(timeout: timeout)
+        let channel = StreamChannel<MaintainedConnection.Notice>(
+            capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
+        let pump = try await makePump(wish, channel, on: connection, timeout: timeout)
+        if let end {
+            pump.cancel()
+            throw end
+        }
+        nextID += 1
+        let id = nextID
+        subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
+        return BoundedStream(channel: channel) { [weak self, loop] in
+            loop.execute { [weak self] in self?.assumeIsolated { $0.unsubscribe(id) } }
+        }
+    }
+
+    private func unsubscribe(_ id: UInt64) {
+        subscriptions.removeValue(forKey: id)?.pump?.cancel()
+    }
+
+    /// Makes a subscription live on a new link.
+    private func restore(_ id: UInt64, on connection: Connection) async {
+        guard let subscription = subscriptions[id] else { return }
+        // What came over the last link comes first.
+        await subscription.pump?.value
+        do throws(BluetoothError) {
+            let pump = try await makePump(
+                subscription.wish, subscription.channel, on: connection, timeout: options.timeout, isResumed: true)
+            if subscriptions[id] == nil { pump.cancel() } else { subscriptions[id]?.pump = pump }
+        } catch {
+            // The next link may fare better, unless the device has changed.
+            guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else { return }
+            subscriptions.removeValue(forKey: id)?.channel.finish(error)
+        }
+    }
+
+    /// Subscribes on a link, and hands its values on until it ends: one task for all of them.
+    private func makePump(
+        _ wish: Wish, _ channel: StreamChannel<MaintainedConnection.Notice>, on connection: Connection,
+        timeout: Duration?, isResumed: Bool = false
+    ) async throws(BluetoothError) -> Task<Void, Never> {
+        let known: [RemoteService]
+        if let services, connection === self.connection {
+            known = services
+        } else {
+            known = try await connection.discover(timeout: timeout)
+            if connection === self.connection { services = known }
+        }
+        let service = known.first { $0.uuid == wish.service }
+        guard let characteristic = service?.characteristics.first(where: { $0.uuid == wish.characteristic }) else {
+            throw BluetoothError(
+                .notFound, .init("subscribe", peer: peer),
+                "The device has no characteristic \(wish.characteristic) in a service \(wish.service).")
+        }
+        let values = try await connection.subscribe(to: characteristic, kind: wish.kind, timeout: timeout)
+        if isResumed { channel.send(.resumed) }
+        return Task(executorPreference: loop) {
+            do throws(BluetoothError) {
+                for try await value in values {
+                    guard channel.send(.value(value)) else { return }
+                }
+            } catch {
+                switch error.code {
+                case .cancelled: break
+                case .overflow: channel.finish(error)
+                default: channel.send(.interrupted(error))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Capture
+import LinuxKernel
+import Logging
+import Synchronization
+
+/// A file of what goes over the air and between program and kernel, which Wireshark and btmon open (btsnoop).
+///
+/// Handed to ``Adapter/open(_:power:on:log:trace:)`` it records what that adapter does. With CAP_NET_RAW it is a true
+/// capture of the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, the
+/// file is made of what this program's own sockets send and receive, in the packets in which it would travel; see
+/// ``Source``. Keys, passkeys and out-of-band data are replaced by zeros in both.
+///
+/// A thread of its own writes the file; at most 1 MiB waits for the disk, and what does not fit is counted in
+/// ``droppedCount`` and in the file. When the file cannot be written any more – the disk is full – that is logged once as
+/// an error and everything else goes on. The file is complete after ``close()``; a trace that is dropped writes what it
+/// has and closes its file as well. It lasts as long as whoever it was handed to.
+public final class PacketTrace: Sendable {
+    /// Where the packets come from.
+    public enum Source: String, Sendable {
+        /// The kernel's monitor channel (`HCI_CHANNEL_MONITOR`, needs CAP_NET_RAW): all packets of all adapters.
+        case monitor
+        /// The PDUs of this program's own sockets. ATT and L2CAP packets are wrapped in ACL data between made-up events
+        /// of connection and disconnection; of HCI and management there is what this program exchanged.
+        case synthesised
+    }
+
+    /// Where the packets come from.
+    public let source: Source
+    /// The file.
+    public let path: String
+
+    private let writer: TraceWriter
+    private let listener: MonitorListener?
+    private let loop: EventLoop
+    /// Where this program's own packets go; nil when the monitor tells them.
+    let synthesis: PacketSynthesis?
+
+    private init(_ path: String, _ writer: TraceWriter, _ listener: MonitorListener?, on loop: EventLoop) {
+        self.path = path
+        self.writer = writer
+        self.listener = listener
+        self.loop = loop
+        source = listener == nil ? .synthesised : .monitor
+        synthesis = listener == nil ? PacketSynthesis(writer) : nil
+    }
+
+    /// Creates a file, or empties the one that is there, and begins to record.
+    ///
+    /// - Parameters:
+    ///   - path: the file, readable by its owner alone.
+    ///   - source: where the packets come from; nil takes the monitor channel where that is permitted.
+    ///   - kernel: whose packets; nil for the machine's own kernel. Has to be the kernel of the adapters that the trace
+    ///     is handed to.
+    ///   - log: takes the error that ends the recording, if one does.
+    /// - Throws: `.failed` when the file cannot be created; `.notPermitted` when the monitor is asked for without
+    ///   CAP_NET_RAW; `.noBluetooth`.
+    public static func open(
+        _ path: String, source: Source? = nil, on kernel: (any BluetoothKernel)? = nil,
+        log: Logger = Logger(label: "bluetooth.trace")
+    ) async throws(BluetoothError) -> PacketTrace {
+        let operation = BluetoothError.Operation("record packets")
+        let kernel = try chosenKernel(kernel, operation)
+        var listener: MonitorListener?
+        if source != .synthesised {
+            let monitor = MonitorListener(kernel, log: log)
+            do throws(KernelError) {
+                try await monitor.open()
+                listener = monitor
+            } catch {
+                guard source == nil else { throw .controller(operation, error, kernel.environment()) }
+                log.debug("no monitor: \(error)")
+            }
+        }
+        let writer = try TraceWriter(path, operation, on: kernel.loop, log: log)
+        await listener?.start(writer)
+        return PacketTrace(path, writer, listener, on: kernel.loop)
+    }
+
+    /// How many packets were left out because the disk was too slow.
+    public var droppedCount: Int { writer.droppedCount }
+
+    /// Why recording has ended before ``close()``; nil while it goes on.
+    public var failure: BluetoothError? { writer.failure }
+
+    /// Writes a line of text into the capture, for whoever reads it.
+    public func note(_ text: String) {
+        writer.record(.systemNote, CapturedPacket.noAdapter, MonitorPayload.systemNote(text).span.bytes)
+    }
+
+    /// Ends the recording and waits until the file is complete, as long as the disk takes; a cancelled task does not
+    /// wait. A second call does nothing.
+    public func close() async {
+        await listener?.close()
+        await writer.close(on: loop)
+    }
+}
+
+/// The file of a trace: puts the time on packets, hides secrets, and counts what does not fit.
+final class TraceWriter: Sendable {
+    private struct State {
+        var filter = SecretFilter()
+        var drops: UInt32 = 0
+    }
+
+    private let file: BackgroundFile
+    private let loop: EventLoop
+    private let start: KernelInstant
+    private let startTime: Int64
+    private let state = Mutex(State())
+    private let ending: TraceEnding
+
+    init(
+        _ path: String, _ operation: BluetoothError.Operation, on loop: EventLoop, log: Logger
+    ) throws(BluetoothError) {
+        self.loop = loop
+        start = loop.now
+        startTime = SystemClock.microsecondsSince1970
+        let ending = TraceEnding()
+        self.ending = ending
+        do throws(KernelError) {
+            file = try BackgroundFile(path) { error in
+                let error = BluetoothError.tracing(operation, path, error)
+                ending.failure.withLock { $0 = error }
+                log.error("\(error)")
+            }
+        } catch {
+            throw .tracing(operation, path, error)
+        }
+        file.append { writer throws(BufferFull) in try BTSnoop.encodeHeader(into: &writer) }
+    }
+
+    var droppedCount: Int { state.withLock { Int($0.drops) } }
+    var failure: BluetoothError? { ending.failure.withLock { $0 } }
+
+    /// Microseconds since 1970, by the loop's clock.
+    private var time: Int64 { startTime &+ (loop.now.nanoseconds &- start.nanoseconds) / 1000 }
+
+    func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
+        record(CapturedPacket(adapter: adapter, kind: kind, payload: payload))
+    }
+
+    func record(_ packet: borrowing CapturedPacket) {
+        let time = time
+        let (adapter, kind, payload) = (packet.adapter, packet.kind, packet.payload)
+        // One after the other, so that the count of drops grows in the order of the file.
+        state.withLock { state in
+            let packet = CapturedPacket(adapter: adapter, kind: kind, payload: payload)
+            let visible = state.filter.visibleByteCount(of: packet)
+            let drops = state.drops
+            let isTaken = file.append { writer throws(BufferFull) in
+                let packet = CapturedPacket(adapter: adapter, kind: kind, payload: payload)
+                try BTSnoopRecord(packet, time: time, drops: drops).encode(visibleByteCount: visible, into: &writer)
+            }
+            if !isTaken { state.drops = state.drops == .max ? .max : state.drops + 1 }
+        }
+    }
+
+    func close(on loop: EventLoop) async {
+        let call = PendingCall<Void>()
+        file.close { call.succeed(()) }
+        try? await call.value(.init("close the packet trace"), timeout: nil, on: loop)
+    }
+}
+
+/// Why a trace's file could not be written to its end.
+private final class TraceEnding: Sendable {
+    let failure = Mutex<BluetoothError?>(nil)
+}
+
+/// Reads the monitor channel into a trace's file.
+actor MonitorListener: LoopActor {
+    nonisolated let loop: EventLoop
+    private let kernel: any BluetoothKernel
+    private let log: Logger
+    private var socket: (any PacketSocket)?
+    private var writer: TraceWriter?
+
+    init(_ kernel: any BluetoothKernel, log: Logger) {
+        self.kernel = kernel
+        self.log = log
+        loop = kernel.loop
+    }
+
+    func open() throws(KernelError) {
+        let socket = try kernel.openMonitor { [weak self] event in self?.assumeIsolated { $0.handle(event) } }
+        // What comes before the file is open waits in the kernel.
+        socket.setReading(false)
+        self.socket = socket
+    }
+
+    func start(_ writer: TraceWriter) {
+        self.writer = writer
+        socket?.setReading(true)
+    }
+
+    private func handle(_ event: SocketEvent) {
+        switch event {
+        case .readable: _ = socket?.receive { receive($0) }
+        case .writable: break
+        case .closed(let error):
+            log.error("The packet trace has ended: \(error)")
+            close()
+        }
+    }
+
+    private func receive(_ bytes: RawSpan) {
+        guard let packet = try? CapturedPacket(monitorPacket: bytes) else {
+            return log.debug("ignored a monitor packet of \(bytes.byteCount) bytes")
+        }
+        writer?.record(packet)
+    }
+
+    func close() {
+        socket?.close()
+        socket = nil
+    }
+}

@@ -1,0 +1,92 @@
+import BluetoothPrimitives
+
+/// Walks through the records of a btsnoop file, whose bytes it borrows.
+///
+/// ```swift
+/// var reader = try BTSnoopReader(file)
+/// while let record = try reader.next() { … }
+/// ```
+///
+/// The records before a truncated one come out; there the walk throws, and after that it is at its end.
+public struct BTSnoopReader: ~Escapable {
+    /// How the file's packets are laid out.
+    public let datalink: BTSnoopDatalink
+    private var reader: ByteReader
+    private var hasFailed = false
+
+    /// Begins at the file's first byte.
+    ///
+    /// - Throws: ``BTSnoopError`` when it is no btsnoop file or one of a kind that is not known.
+    @_lifetime(copy file)
+    public init(_ file: RawSpan) throws(BTSnoopError) {
+        var reader = ByteReader(file)
+        let identification: [UInt8]
+        let version: UInt32
+        do throws(TruncatedBytes) {
+            identification = [UInt8](try reader.read(BTSnoop.identification.count))
+            version = try reader.readBigEndianUInt32()
+            datalink = BTSnoopDatalink(rawValue: try reader.readBigEndianUInt32())
+        } catch {
+            throw .notBTSnoop
+        }
+        guard identification == BTSnoop.identification else { throw .notBTSnoop }
+        guard version == BTSnoop.version else { throw .unsupportedVersion(version) }
+        guard [.hci, .h4, .monitor].contains(datalink) else { throw .unsupportedDatalink(datalink) }
+        self.reader = reader
+    }
+
+    /// The next record, or nil after the last. Records whose packet has a type that does not exist are passed over.
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    public mutating func next() throws(BTSnoopError) -> BTSnoopRecord? {
+        while !reader.isAtEnd, !hasFailed {
+            do throws(TruncatedBytes) {
+                if let record = try read() { return record }
+            } catch {
+                hasFailed = true
+                throw .truncated(error)
+            }
+        }
+        return nil
+    }
+
+    @_lifetime(copy self)
+    @_lifetime(self: copy self)
+    private mutating func read() throws(TruncatedBytes) -> BTSnoopRecord? {
+        let originalCount = try reader.readBigEndianUInt32()
+        let count = try reader.readBigEndianUInt32()
+        let flags = try reader.readBigEndianUInt32()
+        let drops = try reader.readBigEndianUInt32()
+        let time = Int64(bitPattern: try reader.readBigEndianUInt64() &- BTSnoop.unixEpoch)
+        var bytes = ByteReader(try reader.read(Int(count)))
+        let kind: CapturedPacketKind?
+        switch datalink {
+        case .monitor: kind = CapturedPacketKind(rawValue: UInt16(truncatingIfNeeded: flags))
+        case .h4:
+            guard !bytes.isAtEnd else { return nil }
+            kind = CapturedPacketKind(packetType: try bytes.readUInt8(), isReceived: flags & 1 == 1)
+        default:
+            let packetType: UInt8 = flags & 2 == 0 ? 2 : flags & 1 == 0 ? 1 : 4
+            kind = CapturedPacketKind(packetType: packetType, isReceived: flags & 1 == 1)
+        }
+        guard let kind else { return nil }
+        let adapter = datalink == .monitor ? UInt16(truncatingIfNeeded: flags >> 16) : 0
+        return BTSnoopRecord(
+            CapturedPacket(adapter: adapter, kind: kind, payload: bytes.readRemaining()), time: time, drops: drops,
+            cutByteCount: originalCount > count ? Int(originalCount - count) : 0)
+    }
+}
+
+extension ByteReader {
+    /// Reads four bytes, most significant first.
+    @_lifetime(self: copy self)
+    fileprivate mutating func readBigEndianUInt32() throws(TruncatedBytes) -> UInt32 {
+        try readUInt32().byteSwapped
+    }
+
+    /// Reads eight bytes, most significant first.
+    @_lifetime(self: copy self)
+    fileprivate mutating func readBigEndianUInt64() throws(TruncatedBytes) -> UInt64 {
+        try readUInt64().byteSwapped
+    }
+}

@@ -1,0 +1,237 @@
+import BluetoothPrimitives
+
+/// What a server broadcasts, the same for all clients: the value of the SCCD (Core Vol 3 Part G §3.3.3.4).
+public struct ServerCharacteristicConfiguration: OptionSet, Hashable, Sendable {
+    /// The two bytes of the descriptor.
+    public let rawValue: UInt16
+
+    /// A configuration from the two bytes of the descriptor.
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// The value is broadcast while the server advertises.
+    public static let broadcast = ServerCharacteristicConfiguration(rawValue: 0x0001)
+}
+
+extension ServerCharacteristicConfiguration: CustomStringConvertible {
+    /// The names of what is done, such as `[broadcast]`.
+    public var description: String { describe(self, [(.broadcast, "broadcast")]) }
+}
+
+/// How the value of a characteristic is to be read (Core Vol 3 Part G §3.3.3.5).
+public struct PresentationFormat: Hashable, Sendable {
+    /// What kind of number or text the value is (Assigned Numbers §2.4.1). An open set.
+    public struct Format: RawRepresentable, Hashable, Sendable {
+        /// The byte in the descriptor.
+        public let rawValue: UInt8
+
+        /// The format with that number.
+        @inlinable
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        private static let names = [
+            "reserved", "boolean", "uint2", "uint4", "uint8", "uint12", "uint16", "uint24", "uint32", "uint48",
+            "uint64", "uint128", "sint8", "sint12", "sint16", "sint24", "sint32", "sint48", "sint64", "sint128",
+            "float32", "float64", "medfloat16", "medfloat32", "uint16[2]", "utf8s", "utf16s", "struct",
+            "medASN1",
+        ]
+    }
+
+    /// Who says what ``description`` means. An open set.
+    public struct Namespace: RawRepresentable, Hashable, Sendable {
+        /// The byte in the descriptor.
+        public let rawValue: UInt8
+
+        /// The name space with that number.
+        @inlinable
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// The Bluetooth SIG.
+        public static let bluetoothSIG = Namespace(rawValue: 0x01)
+    }
+
+    /// What kind of number or text the value is.
+    public var format: Format
+    /// The power of ten by which an integer value is to be multiplied; no other format has one.
+    public var exponent: Int8
+    /// The unit, as its UUID (Assigned Numbers §3.5).
+    public var unit: BluetoothUUID
+    /// Who says what ``valueDescription`` means.
+    public var namespace: Namespace
+    /// Which of several values it is, in the terms of ``namespace``.
+    public var valueDescription: UInt16
+
+    /// A format from its parts.
+    public init(
+        format: Format, exponent: Int8 = 0, unit: BluetoothUUID = 0x2700, namespace: Namespace = .bluetoothSIG,
+        valueDescription: UInt16 = 0
+    ) {
+        self.format = format
+        self.exponent = exponent
+        self.unit = unit
+        self.namespace = namespace
+        self.valueDescription = valueDescription
+    }
+
+    @_lifetime(reader: copy reader)
+    init(_ reader: inout ByteReader) throws(TruncatedBytes) {
+        format = Format(rawValue: try reader.readUInt8())
+        exponent = try reader.readInt8()
+        unit = BluetoothUUID(try reader.readUInt16())
+        namespace = Namespace(rawValue: try reader.readUInt8())
+        valueDescription = try reader.readUInt16()
+    }
+
+    /// The seven bytes of the descriptor; a unit without a 16-bit UUID is written as 0x2700, without a unit.
+    public var bytes: [UInt8] {
+        let unit = unit.uint16 ?? 0x2700
+        return [
+            format.rawValue, UInt8(bitPattern: exponent), UInt8(truncatingIfNeeded: unit),
+            UInt8(truncatingIfNeeded: unit >> 8), namespace.rawValue, UInt8(truncatingIfNeeded: valueDescription),
+            UInt8(truncatingIfNeeded: valueDescription >> 8),
+        ]
+    }
+}
+
+extension PresentationFormat.Format {
+    /// False or true.
+    public static let boolean = Self(rawValue: 0x01)
+    /// An unsigned integer of 8 bits.
+    public static let uint8 = Self(rawValue: 0x04)
+    /// An unsigned integer of 16 bits.
+    public static let uint16 = Self(rawValue: 0x06)
+    /// An unsigned integer of 24 bits.
+    public static let uint24 = Self(rawValue: 0x07)
+    /// An unsigned integer of 32 bits.
+    public static let uint32 = Self(rawValue: 0x08)
+    /// An unsigned integer of 64 bits.
+    public static let uint64 = Self(rawValue: 0x0A)
+    /// A signed integer of 8 bits.
+    public static let sint8 = Self(rawValue: 0x0C)
+    /// A signed integer of 16 bits.
+    public static let sint16 = Self(rawValue: 0x0E)
+    /// A signed integer of 24 bits.
+    public static let sint24 = Self(rawValue: 0x0F)
+    /// A signed integer of 32 bits.
+    public static let sint32 = Self(rawValue: 0x10)
+    /// A signed integer of 64 bits.
+    public static let sint64 = Self(rawValue: 0x12)
+    /// A floating point number of 32 bits (IEEE 754).
+    public static let float32 = Self(rawValue: 0x14)
+    /// A floating point number of 64 bits (IEEE 754).
+    public static let float64 = Self(rawValue: 0x15)
+    /// A medical floating point number of 16 bits (IEEE 11073-20601 SFLOAT).
+    public static let medicalFloat16 = Self(rawValue: 0x16)
+    /// A medical floating point number of 32 bits (IEEE 11073-20601 FLOAT).
+    public static let medicalFloat32 = Self(rawValue: 0x17)
+    /// Text in UTF-8.
+    public static let utf8 = Self(rawValue: 0x19)
+    /// Text in UTF-16.
+    public static let utf16 = Self(rawValue: 0x1A)
+    /// A structure that is not told.
+    public static let structure = Self(rawValue: 0x1B)
+
+    /// How many bytes an integer takes, and whether it has a sign; nil for what is no integer of whole bytes.
+    var integer: (byteCount: Int, isSigned: Bool)? {
+        switch rawValue {
+        case 0x01, 0x02, 0x03, 0x04: (1, false)
+        case 0x05, 0x06: (2, false)
+        case 0x07: (3, false)
+        case 0x08: (4, false)
+        case 0x09: (6, false)
+        case 0x0A: (8, false)
+        case 0x0C: (1, true)
+        case 0x0D, 0x0E: (2, true)
+        case 0x0F: (3, true)
+        case 0x10: (4, true)
+        case 0x11: (6, true)
+        case 0x12: (8, true)
+        default: nil
+        }
+    }
+}
+
+extension PresentationFormat {
+    /// The number that `value` is, its exponent applied; nil for text, structures, formats that are not numbers of up
+    /// to 64 bits, and values that are too short.
+    ///
+    /// Exact up to 53 bits.
+    public func number(_ value: [UInt8]) -> Double? {
+        var reader = ByteReader(value.span.bytes)
+        switch format {
+        case .float32: return (try? reader.readUInt32()).map { Double(Float(bitPattern: $0)) }
+        case .float64: return (try? reader.readUInt64()).map { Double(bitPattern: $0) }
+        default: break
+        }
+        guard let integer = format.integer, value.count >= integer.byteCount else { return nil }
+        var bits: UInt64 = 0
+        for byte in value[..<integer.byteCount].reversed() { bits = bits << 8 | UInt64(byte) }
+        let mantissa: Double
+        if integer.isSigned {
+            let shift = 64 - 8 * integer.byteCount
+            mantissa = Double(Int64(bitPattern: bits << shift) >> shift)
+        } else {
+            mantissa = Double(bits)
+        }
+        return mantissa * powerOfTen
+    }
+
+    /// Text that `value` is, or nil when the format is another one.
+    public func text(_ value: [UInt8]) -> String? {
+        switch format {
+        case .utf8: return String(decoding: value, as: UTF8.self)
+        case .utf16:
+            var units: [UInt16] = []
+            var reader = ByteReader(value.span.bytes)
+            while let unit = try? reader.readUInt16() { units.append(unit) }
+            return String(decoding: units, as: UTF16.self)
+        default: return nil
+        }
+    }
+
+    private var powerOfTen: Double {
+        var power = 1.0
+        for _ in 0..<exponent.magnitude { power *= 10 }
+        return exponent < 0 ? 1 / power : power
+    }
+}
+
+extension PresentationFormat.Format: CustomStringConvertible {
+    /// The short name, such as `sint16`, or the number in hexadecimal.
+    public var description: String {
+        Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : "0x" + hexadecimal(rawValue, digits: 2)
+    }
+}
+
+extension PresentationFormat.Namespace: CustomStringConvertible {
+    /// `Bluetooth SIG`, or the number in hexadecimal.
+    public var description: String {
+        self == .bluetoothSIG ? "Bluetooth SIG" : "name space 0x" + hexadecimal(rawValue, digits: 2)
+    }
+}
+
+extension PresentationFormat: CustomStringConvertible {
+    /// Format, exponent, unit and which value it is: `sint16 × 10^-2 degree Celsius, outside`.
+    public var description: String {
+        var text = "\(format)"
+        if exponent != 0 { text += " × 10^\(exponent)" }
+        if unit != 0x2700 { text += " " + (unitName ?? "unit \(unit)") }
+        if let descriptionName { text += ", " + descriptionName }
+        return text
+    }
+
+    /// What ``valueDescription`` says, where the Bluetooth SIG has given it a name (Assigned Numbers §2.4.2.1): a
+    /// place, or which one of several as `3rd`. Nil for unknown.
+    public var descriptionName: String? {
+        guard namespace == .bluetoothSIG, valueDescription != 0 else {
+            return valueDescription == 0 ? nil : "\(namespace) 0x" + hexadecimal(valueDescription, digits: 4)
+        }
+        if valueDescription <= 0xFF { return "no. \(valueDescription)" }
+        let places = [
+            "front", "back", "top", "bottom", "upper", "lower", "main", "backup", "auxiliary", "supplementary",
+            "flash", "inside", "outside", "left", "right", "internal", "external",
+        ]
+        let index = Int(valueDescription) - 0x0100
+        return index < places.count ? places[index] : "description 0x" + hexadecimal(valueDescription, digits: 4)
+    }
+}

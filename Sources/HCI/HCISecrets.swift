@@ -1,0 +1,41 @@
+// Which packets carry keys, passkeys or out-of-band data: nobody prints or records what stands in them.
+
+extension HCIOpcode {
+    /// Whether the command's parameters have a key, a passkey or out-of-band data.
+    public var carriesSecret: Bool {
+        switch rawValue {
+        // Link Key and PIN Code Request Reply, User Passkey Request Reply, Remote OOB Data Request Reply and Extended.
+        case 0x040B, 0x040D, 0x042E, 0x0430, 0x0445: true
+        // Write Stored Link Key.
+        case 0x0C11: true
+        // LE Encrypt, LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device To Resolving List.
+        case 0x2017, 0x2019, 0x201A, 0x2027: true
+        default: false
+        }
+    }
+
+    /// Whether what the command returns has a key, out-of-band data, or what keys are made of.
+    public var answersWithSecret: Bool {
+        switch rawValue {
+        // Read Local OOB Data and Extended, LE Encrypt, LE Rand.
+        case 0x0C57, 0x0C7D, 0x2017, 0x2018: true
+        default: false
+        }
+    }
+}
+
+extension HCIEventCode {
+    /// Whether the event has a key or a passkey.
+    public var carriesSecret: Bool {
+        switch rawValue {
+        // Return Link Keys, Link Key Notification, User Confirmation Request, User Passkey Notification.
+        case 0x15, 0x18, 0x33, 0x3B: true
+        default: false
+        }
+    }
+}
+
+extension LESubeventCode {
+    /// Whether the event has a key: LE Generate DHKey Complete.
+    public var carriesSecret: Bool { rawValue == 0x09 }
+}

@@ -1,0 +1,27 @@
+import BluetoothPrimitives
+
+extension ManagementPacket {
+    /// A packet in one line: the adapter, the command's or event's name and its parameters, never a key or a passkey.
+    ///
+    /// - Parameters:
+    ///   - packet: as it goes through the socket.
+    ///   - isSent: whether it is a command, and not an event.
+    public static func description(of packet: RawSpan, isSent: Bool) -> String {
+        guard let packet = try? ManagementPacket(decoding: packet) else {
+            return "malformed packet of \(packet.byteCount) bytes"
+        }
+        let adapter = packet.index == noController ? "" : "hci\(packet.index) "
+        if isSent {
+            let name = ManagementOpcode(rawValue: packet.code)
+            guard let command = try? ManagementCommand(decoding: packet) else {
+                return "\(adapter)malformed \(name) of \(packet.parameters.byteCount) bytes"
+            }
+            return "\(adapter)\(command)"
+        }
+        let name = ManagementEventCode(rawValue: packet.code)
+        guard let event = try? ManagementEvent(decoding: packet) else {
+            return "\(adapter)malformed \(name) of \(packet.parameters.byteCount) bytes"
+        }
+        return adapter + event.description
+    }
+}

@@ -1,0 +1,55 @@
+import BluetoothKernel
+
+extension SimulatedKernel {
+    /// Has `handler` called when a radio switch changes; nil where ``canWatchRadioSwitches`` is false.
+    public func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+        let identifier = withHost { host -> Int? in
+            guard host.conditions.canWatchRadioSwitches else { return nil }
+            let identifier = host.world.makeIdentifier()
+            host.world.radioSwitchWatches[identifier] = RadioSwitchHandler(kernel: host, handler: handler)
+            return identifier
+        }
+        return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
+    }
+
+    /// Whether the process may follow the radio switches, which takes the right to read `/dev/rfkill`.
+    public var canWatchRadioSwitches: Bool {
+        get { withHost { $0.conditions.canWatchRadioSwitches } }
+        set { withHost { $0.conditions.canWatchRadioSwitches = newValue } }
+    }
+}
+
+/// Whom a kernel tells that a switch has changed.
+struct RadioSwitchHandler {
+    unowned let kernel: HostKernel
+    let handler: @Sendable () -> Void
+}
+
+extension HostKernel {
+    /// Tells everybody who follows the switches, one or several changes at once.
+    func radioSwitchesChanged() {
+        for (identifier, watch) in world.radioSwitchWatches.sorted(by: { $0.key < $1.key }) where watch.kernel === self
+        {
+            world.outputs.append(.radioSwitches(identifier))
+        }
+    }
+}
+
+/// The program's hold on a watch.
+private final class SimulatedRadioSwitchWatch: RadioSwitchWatch {
+    private let radio: SimulatedRadio
+    private let identifier: Int
+
+    init(radio: SimulatedRadio, identifier: Int) {
+        self.radio = radio
+        self.identifier = identifier
+    }
+
+    deinit {
+        radio.withWorld { [identifier] world in
+            if let watch = world.radioSwitchWatches.removeValue(forKey: identifier) {
+                world.released.append(watch.handler)
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Advertising
+import BluetoothLE
+import CBenchmarkSupport
+import HCI
+import SimulatedKernel
+import Synchronization
+
+/// A simulated kernel whose HCI socket also receives what is put into it.
+private final class InjectingKernel: BluetoothKernel {
+    final class Socket: HCISocket {
+        private let base: any HCISocket
+        private let handler: SocketHandler
+        private let packets: [UInt8]
+        private let length: Int
+        private let next = Atomic(-1)
+
+        init(_ base: any HCISocket, _ handler: @escaping SocketHandler, _ packets: [UInt8], length: Int) {
+            (self.base, self.handler, self.packets, self.length) = (base, handler, packets, length)
+        }
+
+        /// Has the packet with this number received.
+        func inject(_ number: Int) {
+            next.store(number, ordering: .relaxed)
+            handler(.readable)
+        }
+
+        func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+            let number = next.exchange(-1, ordering: .relaxed)
+            guard number >= 0 else { return base.receive(body) }
+            let start = number * length
+            body(packets.span.bytes.extracting(start..<start + length))
+            return .packet
+        }
+
+        func send(_ packet: RawSpan) -> SendOutcome { base.send(packet) }
+        func notifyWhenWritable() { base.notifyWhenWritable() }
+        func setReading(_ isOn: Bool) { base.setReading(isOn) }
+        func close() { base.close() }
+        func setFilter(_ filter: HCISocketFilter) throws(KernelError) { try base.setFilter(filter) }
+    }
+
+    private let base: SimulatedKernel
+    private let packets: [UInt8]
+    private let length: Int
+    private let current = Mutex<Socket?>(nil)
+
+    init(_ base: SimulatedKernel, _ packets: [UInt8], length: Int) {
+        (self.base, self.packets, self.length) = (base, packets, length)
+    }
+
+    var socket: Socket? { current.withLock { $0 } }
+    var loop: EventLoop { base.loop }
+    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func environment() -> HostEnvironment { base.environment() }
+
+    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openManagement(handler)
+    }
+
+    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        let socket = Socket(try base.openHCI(adapter: adapter, handler), handler, packets, length: length)
+        current.withLock { $0 = socket }
+        return socket
+    }
+
+    func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
+    }
+
+    func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+    }
+}
+
+/// What a report costs from the socket to the stream, with ten thousand devices on the air, each heard in turn.
+func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
+    let deviceCount = 10_000
+    let service: BluetoothUUID = 0x180D
+    var packets: [UInt8] = []
+    for index in 0..<deviceCount {
+        var payload = AdvertisementDataBuilder()
+        try payload.add(.flags([.leGeneralDiscoverable, .brEDRNotSupported]))
+        // One in a hundred has the service.
+        try payload.add(.services([index % 100 == 0 ? service : 0x180F], complete: true))
+        try payload.add(.localName("Device-\(10_000 + index)", complete: true))
+        var event = AdvertisingReportEvent(layout: .extended)
+        try event.append(
+            AdvertisingReport(
+                address: BluetoothAddress(0xC000_0000_0000 + UInt64(index) * 0x9E37, kind: .random),
+                properties: [.connectable, .scannable, .legacy], rssi: -60, data: payload.bytes.span.bytes))
+        packets += event.packet
+    }
+    let length = packets.count / deviceCount
+    let decoded = try harness.measure("event → borrowed report") { count in
+        var sum = 0
+        for index in 0..<count {
+            let start = index % deviceCount * length
+            if case .leMeta(.advertisingReports(var reports)) = try HCIEvent(
+                decoding: packets.span.bytes.extracting(start..<start + length))
+            {
+                while let report = try reports.next() { sum &+= report.data.byteCount }
+            }
+        }
+        consume(sum)
+    }
+    let floor = decoded.asFloor()
+    let radio = SimulatedRadio(time: .real)
+    let kernel = InjectingKernel(radio.makeKernel(), packets, length: length)
+    let adapter = try await Adapter.open(on: kernel)
+    let runner = LoopRunner(loop: kernel.loop)
+
+    func measure(_ name: String, _ options: ScanOptions) async throws -> Measurement {
+        let scan = try await adapter.scan(options)
+        defer { withExtendedLifetime(scan) {} }
+        return await runner.measure { _ in
+            harness.measure(name, floor: floor) { count in
+                for index in 0..<count { kernel.socket?.inject(index % deviceCount) }
+            }
+        }
+    }
+
+    var filtered = ScanOptions(filter: .service(service), deviceLimit: deviceCount)
+    let merged = try await measure("joined, merged, one in 100 passes", filtered)
+    filtered.duplicates = .all
+    let all = try await measure("joined, every report, one in 100 passes", filtered)
+    filtered.filter = .all
+    let unfiltered = try await measure("joined, every report, all pass", filtered)
+    await adapter.close()
+    radio.tearDown()
+
+    var table = DeviceTable(capacity: deviceCount)
+    let advertisements = (0..<deviceCount).map { index in
+        Advertisement(
+            address: BluetoothAddress(0xC000_0000_0000 + UInt64(index) * 0x9E37, kind: .random),
+            data: AdvertisementData(advertising: [2, 1, 6]), rssi: -60, time: KernelInstant(nanoseconds: Int64(index)))
+    }
+    let recorded = harness.measure("recorded in a table of devices") { count in
+        for index in 0..<count { table.record(advertisements[index % deviceCount]) }
+    }
+    return Report.Section(
+        title: "Scanning: one report of \(deviceCount) devices in turn, to the stream",
+        measurements: [decoded, merged, all, unfiltered, recorded])
+}

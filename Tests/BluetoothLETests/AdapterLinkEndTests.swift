@@ -1,0 +1,130 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+private let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
+
+/// Links whose adapter goes: everything under way ends with the reason, and works again without another `Adapter`.
+@Suite struct AdapterLinkEndTests {
+    @Test(arguments: Ending.allCases) func everythingUnderWayEndsWithTheReason(_ ending: Ending) async throws {
+        try await Story.run([controller]) { story in
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    0x180F,
+                    characteristics: [
+                        GATTCharacteristic(0x2A19, properties: [.read, .notify], value: .stored([9]))
+                    ])
+            ])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+            for round in 0..<3 {
+                let connection = try await adapter.connect(to: peripheral.address)
+                let characteristic = try #require(try await connection.discover().last?.characteristics.first)
+                let values = try await connection.subscribe(to: characteristic)
+                let scan = try await adapter.scan()
+                let tasks = [
+                    story.begin { for try await _ in values {} },
+                    story.begin { while true { _ = try await connection.read(characteristic) } },
+                    story.begin { while true { _ = try await connection.discoverServices() } },
+                    story.begin { for try await _ in scan {} },
+                    story.begin { throw await connection.closed() },
+                    story.begin {
+                        _ = try await adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random))
+                    },
+                ]
+                try await story.radio.sleep(for: .seconds(1))
+                ending.happen(to: story.kernel, adapter: adapter.information.index)
+                for (number, task) in tasks.enumerated() {
+                    let error = await failure { try await task.value }
+                    #expect(error?.code == ending.code, "round \(round), task \(number): \(String(describing: error))")
+                    #expect(error?.isRetryable == false)
+                }
+                let reason = await connection.closed()
+                #expect(reason.disconnectReason == ending.disconnectReason)
+                #expect(reason.remedy != nil)
+                #expect(reason.peer == peripheral.address)
+                try await ending.undo(on: story.kernel, with: controller, adapter: adapter.information.index)
+                if ending == .powerOff { try await adapter.setPowered(true) }
+                try await adapter.ready(timeout: .seconds(5))
+            }
+            try await adapter.withConnection(to: peripheral.address) { connection in
+                _ = try await connection.discover()
+            }
+        }
+    }
+
+    @Test func aLinkThatAnotherProgramEndsIsNotTheAdaptersDoing() async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let start = story.radio.now
+            try await adapter.management.send(.disconnect(ManagementAddress(peripheral.address)), to: 0)
+            let reason = await connection.closed()
+            #expect(reason.code == .disconnected)
+            #expect(start.duration(to: story.radio.now) < .seconds(6))
+            let waiting = await adapter.life.linkEnds.count
+            #expect(waiting == 0)
+        }
+    }
+
+    @Test func aConnectionKeepsItsAdapterAndNothingLongerThanThat() async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let remains = Remains()
+            let connection = try await {
+                let adapter = try await Adapter.open(on: story.kernel)
+                remains.keep(adapter)
+                return try await adapter.connect(to: peripheral.address)
+            }()
+            story.kernel.setPowered(false, adapter: 0)
+            #expect(await connection.closed().code == .adapterOff)
+            try await story.settle { remains.isEmpty }
+        }
+    }
+
+    @Test(arguments: [true, false]) func connectingWhileItIsOffFailsAtOnceOrWaits(_ waits: Bool) async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            story.kernel.unplug(0)
+            try await story.settle { adapter.state == .absent }
+            let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: waits)
+            let time = await story.duration {
+                let error = await failure { _ = try await adapter.connect(to: peripheral.address, options: options) }
+                #expect(error?.code == .noAdapter)
+            }
+            #expect(time == (waits ? .seconds(20) : .zero))
+            guard waits else { return }
+            let connecting = story.begin { try await adapter.connect(to: peripheral.address, options: options) }
+            try await story.radio.sleep(for: .seconds(10))
+            story.kernel.plug(controller)
+            await (try await connecting.value).disconnect()
+        }
+    }
+}
+
+extension Ending {
+    var disconnectReason: DisconnectReason {
+        switch self {
+        case .powerOff: .adapterOff
+        case .unplug: .adapterRemoved
+        case .block: .adapterBlocked
+        }
+    }
+
+    /// Takes it back, as far as a machine does that by itself.
+    fileprivate func undo(
+        on kernel: SimulatedKernel, with controller: SimulatedController, adapter index: UInt16
+    ) async throws {
+        switch self {
+        case .powerOff: break
+        case .unplug:
+            // Another takes the place, so that it comes back as another.
+            if index == 0 { kernel.plug() }
+            kernel.plug(controller)
+        case .block: kernel.setRadioSwitch(adapter: index)
+        }
+    }
+}

@@ -1,0 +1,264 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// Databases that are remembered, and that change (Core Vol 3 Part G §2.5.2, §7).
+@Suite struct CachingTests {
+    /// What a Generic Attribute service has.
+    enum Follows: String, CaseIterable, Sendable { case nothing, changes, everything }
+
+    static func genericAttribute(_ follows: Follows) -> [GATTService] {
+        var characteristics: [GATTCharacteristic] = []
+        if follows != .nothing {
+            characteristics.append(GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([])))
+        }
+        if follows == .everything {
+            characteristics += [
+                GATTCharacteristic(.clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8),
+                GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
+            ]
+        }
+        return follows == .nothing ? [] : [GATTService(.genericAttribute, characteristics: characteristics)]
+    }
+
+    static let battery = GATTService(
+        0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: [.read, .notify], value: .stored([9]))])
+    static let other = GATTService(
+        0xFFF0,
+        characteristics: [
+            GATTCharacteristic(0xFFF1, properties: [.read, .write, .notify], value: .stored([1])),
+            GATTCharacteristic(0xFFF2, properties: [.read, .write], value: .stored([2])),
+        ])
+
+    /// A machine whose packets are counted, and a peripheral with a server.
+    struct Scene: Sendable {
+        var story: Story
+        var kernel: FaultingKernel
+        var adapter: Adapter
+        var server: SimulatedGATTServer
+        var peripheral: SimulatedPeripheral
+
+        /// How many PDUs `body` takes, those included that follow it behind its back.
+        func count(_ body: () async throws -> Void) async throws -> Int {
+            kernel.arm(at: nil) {}
+            try await body()
+            try await story.radio.sleep(for: .seconds(1))
+            return kernel.count
+        }
+
+        func connect() async throws -> Connection { try await adapter.connect(to: peripheral.address) }
+    }
+
+    static func run(
+        _ follows: Follows = .everything, _ body: @escaping @Sendable (Scene) async throws -> Void
+    ) async throws {
+        try await Story.run { story in
+            let server = try SimulatedGATTServer(genericAttribute(follows) + [battery])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            try await body(
+                Scene(story: story, kernel: kernel, adapter: adapter, server: server, peripheral: peripheral))
+        }
+    }
+
+    /// PDUs in both directions: of the discovery with what follows it, of asking again, of the next link.
+    @Test(
+        "a known device is asked for its hash and for nothing else",
+        arguments: [(Follows.nothing, [6, 0, 6]), (.changes, [8, 0, 8]), (.everything, [12, 0, 2])])
+    func counts(_ follows: Follows, _ counts: [Int]) async throws {
+        try await Self.run(follows) { scene in
+            var connection = try await scene.connect()
+            let found = Mutex<[RemoteService]>([])
+            let first = try await scene.count {
+                let services = try await connection.discover()
+                found.withLock { $0 = services }
+            }
+            let again = try await scene.count { _ = try await connection.discover() }
+            await connection.disconnect()
+            connection = try await scene.connect()
+            let next = try await scene.count {
+                let services = try await connection.discover()
+                #expect(services == found.withLock { $0 })
+            }
+            #expect([first, again, next] == counts)
+            let forced = try await scene.count { _ = try await connection.discover(cached: false) }
+            #expect(forced >= 6)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func withoutACacheEveryLinkDiscovers() async throws {
+        try await Self.run { scene in
+            await scene.adapter.setAttributeCache(nil)
+            for _ in 0..<2 {
+                let connection = try await scene.connect()
+                let count = try await scene.count { _ = try await connection.discover() }
+                #expect(count == 12)
+                await connection.disconnect()
+            }
+        }
+    }
+
+    @Test func aDeviceThatChangedMeanwhileIsDiscovered() async throws {
+        try await Self.run { scene in
+            try await scene.adapter.withConnection(to: scene.peripheral.address) { connection in
+                _ = try await connection.discover()
+                try await scene.story.radio.sleep(for: .seconds(1))
+            }
+            try scene.server.change(adding: [Self.other])
+            for round in 0..<2 {
+                try await scene.adapter.withConnection(to: scene.peripheral.address) { connection in
+                    let count = try await scene.count {
+                        let services = try await connection.discover()
+                        let characteristic = try #require(services.service(0xFFF0)?.characteristic(0xFFF2))
+                        let value = try await connection.read(characteristic)
+                        #expect(value == [2])
+                    }
+                    #expect(round == 0 ? count > 10 : count == 4)
+                }
+            }
+        }
+    }
+
+    @Test func aHashThatIsNotThatOfWhatWasFoundIsReadFirstNextTime() async throws {
+        try await Story.run { story in
+            // Extended properties are part of the hash, and nobody has read them.
+            let server = try SimulatedGATTServer(
+                Self.genericAttribute(.everything) + [
+                    GATTService(
+                        0xFFF0,
+                        characteristics: [
+                            GATTCharacteristic(
+                                0xFFF1, properties: .read, extendedProperties: .reliableWrite, value: .stored([1]))
+                        ])
+                ])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            var counts: [Int] = []
+            for _ in 0..<3 {
+                let connection = try await adapter.connect(to: peripheral.address)
+                kernel.arm(at: nil) {}
+                _ = try await connection.discover()
+                try await story.radio.sleep(for: .seconds(1))
+                counts.append(kernel.count)
+                await connection.disconnect()
+            }
+            #expect(counts[0] == counts[1])
+            #expect(counts[2] == 2)
+        }
+    }
+
+    @Test func whatIsKnownIsNotHandedOutAfterTheEnd() async throws {
+        try await Self.run { scene in
+            let connection = try await scene.connect()
+            _ = try await connection.discover()
+            let spinning = scene.story.begin { while true { _ = try await connection.discover() } }
+            spinning.cancel()
+            #expect(await failure { try await spinning.value }?.code == .cancelled)
+            await connection.disconnect()
+            #expect(await failure { _ = try await connection.discover() }?.code == .disconnected)
+        }
+    }
+
+    // MARK: Changes under the link
+
+    @Test func aChangeIsToldAndWhatWasFoundBeforeIsRefused() async throws {
+        try await Self.run { scene in
+            let connection = try await scene.connect()
+            let services = try await connection.discover()
+            let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
+            let changes = await connection.serviceChanges()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            let range = try #require(services.service(0x180F)?.handles)
+            let added = try #require(try scene.server.change(removing: range, adding: [Self.other]))
+            var iterator = changes.makeAsyncIterator()
+            let told = try await iterator.next()
+            #expect(told == AttributeHandleRange(start: range.start, end: added.end))
+
+            let error = await failure { _ = try await connection.read(level) }
+            #expect(error?.code == .attributesChanged)
+            #expect(error?.remedy?.contains("discover()") == true)
+            #expect(await failure { try await connection.write([1], to: level) }?.code == .attributesChanged)
+            #expect(await failure { try await connection.writeCommand([1], to: level) }?.code == .attributesChanged)
+            #expect(await failure { _ = try await connection.subscribe(to: level) }?.code == .attributesChanged)
+
+            let after = try await connection.discover()
+            #expect(after.service(0x180F) == nil)
+            let characteristic = try #require(after.service(0xFFF0)?.characteristic(0xFFF2))
+            let value = try await connection.read(characteristic)
+            #expect(value == [2])
+            // The old one is known for what it is even now.
+            #expect(await failure { _ = try await connection.read(level) }?.code == .attributesChanged)
+            await connection.disconnect()
+            #expect(await failure { _ = try await iterator.next() }?.code == .disconnected)
+        }
+    }
+
+    @Test func subscriptionsToWhatIsGoneEndAndTheOthersGoOn() async throws {
+        try await Self.run { scene in
+            let connection = try await scene.connect()
+            try scene.server.change(adding: [Self.other])
+            let services = try await connection.discover()
+            let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
+            let kept = try #require(services.service(0xFFF0)?.characteristic(0xFFF1))
+            let levels = try await connection.subscribe(to: level)
+            let values = try await connection.subscribe(to: kept)
+            try await scene.story.radio.sleep(for: .seconds(1))
+            try scene.server.change(removing: try #require(services.service(0x180F)?.handles))
+            try await scene.story.radio.sleep(for: .seconds(1))
+            _ = try await connection.discover()
+            var iterator = levels.makeAsyncIterator()
+            #expect(await failure { _ = try await iterator.next() }?.code == .attributesChanged)
+            await scene.server.notify([5], of: kept.valueHandle)
+            var others = values.makeAsyncIterator()
+            let value = try await others.next()
+            #expect(value == [5])
+            await connection.disconnect()
+        }
+    }
+
+    // MARK: Out of sync
+
+    @Test func aDeviceThatOnlyThinksWeDoNotKnowIsAskedAgain() async throws {
+        try await Self.run { scene in
+            let connection = try await scene.connect()
+            let services = try await connection.discover()
+            let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
+            try await scene.story.radio.sleep(for: .seconds(1))
+            // Gone and back again: the hash is what it was.
+            let added = try #require(try scene.server.change(adding: [Self.other], isTold: false))
+            try scene.server.change(removing: added, isTold: false)
+            let count = try await scene.count {
+                let value = try await connection.read(level)
+                #expect(value == [9])
+            }
+            #expect(count == 6)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aDeviceThatChangedWithoutAWordIsNoticed() async throws {
+        try await Self.run { scene in
+            let connection = try await scene.connect()
+            let services = try await connection.discover()
+            let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
+            let changes = await connection.serviceChanges()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            try scene.server.change(adding: [Self.other], isTold: false)
+            let error = await failure { try await connection.write([1], to: level) }
+            #expect(error?.code == .attributesChanged)
+            var iterator = changes.makeAsyncIterator()
+            let told = try await iterator.next()
+            #expect(told == .all)
+            let after = try await connection.discover()
+            #expect(after.service(0xFFF0) != nil)
+            let value = try await connection.read(level)
+            #expect(value == [9])
+            await connection.disconnect()
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Logging
+import Management
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Two machines in reach of each other, of which the second advertises.
+struct TwoMachines: Sendable {
+    let story: Story
+    let kernel: SimulatedKernel
+    let other: SimulatedKernel
+    let central: Adapter
+    let peripheral: Adapter
+    let attributes: AttributePeer
+
+    static func run(_ body: @escaping @Sendable (TwoMachines) async throws -> Void) async throws {
+        try await Story.run { story in
+            let other = story.radio.makeKernel()
+            let central = try await Adapter.open(on: story.kernel)
+            let peripheral = try await Adapter.open(on: other)
+            let machines = TwoMachines(
+                story: story, kernel: story.kernel, other: other, central: central, peripheral: peripheral,
+                attributes: try await AttributePeer(other, peripheral.information.address))
+            try await machines.advertise()
+            try await body(machines)
+        }
+    }
+
+    /// Has the second machine advertise.
+    func advertise() async throws {
+        try await peripheral.management.send(
+            .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
+    }
+
+    var peer: BluetoothAddress { peripheral.information.address }
+
+    /// A channel from the first machine to the second.
+    func channel(
+        psm: UInt16 = 0x0085, options: ChannelOptions = ChannelOptions(),
+        listening: ChannelOptions = ChannelOptions()
+    ) async throws -> (central: ConnectionOrientedChannel, peripheral: ConnectionOrientedChannel) {
+        let listener = try await peripheral.listen(psm: psm, options: listening)
+        let made = try await central.openChannel(to: peer, psm: psm, options: options)
+        var iterator = listener.makeAsyncIterator()
+        return (made, try #require(try await iterator.next()))
+    }
+}
+
+/// Serves attributes to whoever connects to a machine.
+final class AttributePeer: Sendable {
+    private struct State {
+        var listeners: [any L2CAPListener] = []
+        var connections: [Connection] = []
+    }
+
+    private let state = Mutex(State())
+
+    init(_ kernel: SimulatedKernel, _ address: BluetoothAddress) async throws {
+        try await kernel.onLoop {
+            let listener = try kernel.listenL2CAP(channel: .attribute, on: address, options: L2CAPOptions()) {
+                [weak self] socket in self?.accept(socket, on: kernel.loop) ?? { _ in }
+            }
+            state.withLock { $0.listeners.append(listener) }
+        }
+    }
+
+    /// Takes enhanced bearers, too, with this MTU.
+    func listenForEnhancedBearers(_ kernel: SimulatedKernel, _ address: BluetoothAddress, mtu: UInt16) async throws {
+        kernel.hasNetBindService = true
+        try await kernel.onLoop {
+            let options = L2CAPOptions(security: .medium, receiveMTU: mtu, flowControl: .enhancedCreditBased)
+            let listener = try kernel.listenL2CAP(channel: .dynamic(psm: 0x0027), on: address, options: options) {
+                [weak self] socket in
+                guard let connection = self?.connections.last else { return { _ in } }
+                return connection.assumeIsolated { $0.acceptEnhancedBearer(socket) }
+            }
+            state.withLock { $0.listeners.append(listener) }
+        }
+    }
+
+    /// What it serves: a value of 100 bytes that can be read and written, and what enhanced bearers need.
+    private static func database() -> AttributeDatabase {
+        let services = [
+            GATTService(
+                .genericAttribute,
+                characteristics: [
+                    GATTCharacteristic(.clientSupportedFeatures, properties: [.read, .write], value: .stored([0])),
+                    GATTCharacteristic(.serverSupportedFeatures, properties: .read, value: .stored([1])),
+                ]),
+            GATTService(
+                0xFFF0,
+                characteristics: [
+                    GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored(pattern(100)))
+                ]),
+        ]
+        return (try? AttributeDatabase(services)) ?? .empty
+    }
+
+    /// The connections that were made, first first.
+    var connections: [Connection] { state.withLock { $0.connections } }
+
+    private func accept(_ socket: any L2CAPSocket, on loop: EventLoop) -> SocketHandler {
+        let made = Connection(
+            to: socket.peer, database: Self.database(), receiveMTU: 517, on: loop,
+            log: Logger(label: "peer"))
+        state.withLock { $0.connections.append(made) }
+        return made.assumeIsolated { $0.take(socket) }
+    }
+}
+
+extension Connection {
+    /// Takes over a channel that a peer has opened; says who takes its events.
+    fileprivate func take(_ socket: any L2CAPSocket) -> SocketHandler {
+        var taker: SocketHandler?
+        try? adopt { handler throws(KernelError) in
+            taker = handler
+            return socket
+        }
+        return taker ?? { _ in }
+    }
+}
+
+/// Bytes of which each tells where it is.
+func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
+    (start..<start + count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8) ^ ($0 >> 16)) }
+}
+
+/// A peripheral's program that sends back what comes in on connection-oriented channels, at the pace of the other side.
+final class EchoHandler: SimulatedLinkHandler {
+    private let waiting = Mutex<[([UInt8], L2CAPChannel)]>([])
+
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        guard case .dynamic = channel else { return }
+        let bytes = [UInt8](packet)
+        waiting.withLock { $0.append((bytes, channel)) }
+        writable(link)
+    }
+
+    func writable(_ link: SimulatedLink) {
+        while let (packet, channel) = waiting.withLock({ $0.first }) {
+            guard link.send(packet, on: channel) != .wouldBlock else { return link.notifyWhenWritable() }
+            waiting.withLock { _ = $0.removeFirst() }
+        }
+    }
+}
+
+/// Somebody who says yes to every pairing.
+final class PairingUser: Sendable {
+    private struct State {
+        var socket: (any PacketSocket)?
+        var count = 0
+    }
+
+    private let state = Mutex(State())
+
+    init(_ kernel: any BluetoothKernel) async throws {
+        try await kernel.onLoop {
+            let socket = try kernel.openManagement { [weak self] event in
+                if event == .readable { self?.receive() }
+            }
+            state.withLock { $0.socket = socket }
+        }
+    }
+
+    /// How often it was asked.
+    var count: Int { state.withLock { $0.count } }
+
+    private func receive() {
+        let socket = state.withLock { $0.socket }
+        var answer: [UInt8]?
+        _ = socket?.receive { packet in
+            guard let packet = try? ManagementPacket(decoding: packet),
+                case .userConfirmationRequest(let peer, _, _)? = try? ManagementEvent(decoding: packet)
+            else { return }
+            answer = try? ManagementCommand.userConfirmationReply(peer).packet(for: packet.index)
+        }
+        guard let answer else { return }
+        state.withLock { $0.count += 1 }
+        _ = socket?.send(answer)
+    }
+}

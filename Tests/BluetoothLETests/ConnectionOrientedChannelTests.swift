@@ -1,0 +1,435 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct ConnectionOrientedChannelTests {
+    @Test func bothSidesKnowEachOtherAndTheirMTUs() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel(
+                options: ChannelOptions(maximumTransmissionUnit: 100),
+                listening: ChannelOptions(maximumTransmissionUnit: 200))
+            #expect(central.peer == machines.peer)
+            #expect(peripheral.peer == machines.central.information.address)
+            #expect(central.psm == 0x0085 && peripheral.psm == 0x0085)
+            #expect(await central.maximumTransmissionUnit == 100)
+            #expect(await central.peerMaximumTransmissionUnit == 200)
+            #expect(await peripheral.maximumTransmissionUnit == 200)
+            #expect(await peripheral.peerMaximumTransmissionUnit == 100)
+            let security = try await central.security()
+            #expect(security.level == .low)
+            #expect(await central.isOpen)
+        }
+    }
+
+    @Test(arguments: L2CAPFlowControl.allKinds) func SDUsKeepTheirBoundariesBothWays(
+        _ flowControl: L2CAPFlowControl
+    ) async throws {
+        try await TwoMachines.run { machines in
+            let options = ChannelOptions(maximumTransmissionUnit: 1000, flowControl: flowControl)
+            let (central, peripheral) = try await machines.channel(options: options, listening: options)
+            for (from, to) in [(central, peripheral), (peripheral, central)] {
+                for count in [1, 23, 245, 246, 1000] {
+                    try await from.send(pattern(count))
+                    let received = try await to.read()
+                    #expect(received == pattern(count))
+                }
+            }
+        }
+    }
+
+    @Test func whatIsWrittenIsCutIntoSDUsOfThePeersMTU() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel(
+                listening: ChannelOptions(maximumTransmissionUnit: 100))
+            try await central.write(pattern(250))
+            try await central.write([])
+            try await central.write([7])
+            try await central.flush()
+            await central.close()
+            var sizes: [Int] = []
+            var all: [UInt8] = []
+            for try await sdu in peripheral {
+                sizes.append(sdu.count)
+                all += sdu
+            }
+            #expect(sizes == [100, 100, 50, 1])
+            #expect(all == pattern(250) + [7])
+        }
+    }
+
+    @Test func anSDUThatDoesNotFitOrHasNoBytesIsRefused() async throws {
+        try await TwoMachines.run { machines in
+            let (central, _) = try await machines.channel(listening: ChannelOptions(maximumTransmissionUnit: 100))
+            #expect(await failure { try await central.send(pattern(101)) }?.code == .invalidArgument)
+            #expect(await failure { try await central.send([]) }?.code == .invalidArgument)
+            #expect(await central.isOpen)
+        }
+    }
+
+    /// A mebibyte each way at the same time; one of the readers takes a while for each SDU.
+    @Test func aMebibyteEachWayIsExactAndASlowReaderHoldsBackTheWriter() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let count = 1 << 20
+            let largestLead = Mutex(0)
+            let progress = Mutex((sent: 0, received: 0))
+            let writers = [
+                machines.story.begin {
+                    for start in stride(from: 0, to: count, by: 4096) {
+                        try await central.write(pattern(4096, from: start))
+                        let lead = progress.withLock { state in
+                            state.sent += 4096
+                            return state.sent - state.received
+                        }
+                        largestLead.withLock { $0 = max($0, lead) }
+                    }
+                    try await central.flush()
+                },
+                machines.story.begin { try await peripheral.write(pattern(count)) },
+            ]
+            let slow = machines.story.begin {
+                var position = 0
+                while position < count {
+                    let sdu = try #require(try await peripheral.read())
+                    #expect(sdu == pattern(sdu.count, from: position))
+                    position += sdu.count
+                    progress.withLock { $0.received = position }
+                    try await machines.story.radio.sleep(for: .milliseconds(40))
+                }
+            }
+            var received: [UInt8] = []
+            while received.count < count { received += try #require(try await central.read()) }
+            #expect(received == pattern(count))
+            for writer in writers { try await writer.value }
+            try await slow.value
+            // The two kernels' buffers, by the kernel's generous count of what a packet costs.
+            #expect(largestLead.withLock { $0 } < 512 << 10)
+            #expect(machines.story.radio.statistics.receiveOverflows == 0)
+        }
+    }
+
+    @Test func whatIsNotReadCostsThePeerItsCredits() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let writer = machines.story.begin { try await central.write(pattern(1 << 20), timeout: .seconds(60)) }
+            let error = await failure { try await writer.value }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("of 1048576 bytes") == true)
+            // The channel is none the worse for it.
+            var first = try #require(try await peripheral.read())
+            #expect(first == pattern(2048))
+            let more = machines.story.begin { try await central.send([1, 2, 3]) }
+            while first != [1, 2, 3] { first = try #require(try await peripheral.read()) }
+            try await more.value
+        }
+    }
+
+    @Test func writesOfSeveralTasksDoNotMix() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel(
+                listening: ChannelOptions(maximumTransmissionUnit: 64))
+            let writers = (1...20).map { (number: UInt8) in
+                machines.story.begin { try await central.write([UInt8](repeating: number, count: 1000)) }
+            }
+            var received: [UInt8] = []
+            while received.count < 20_000 { received += try #require(try await peripheral.read()) }
+            #expect(received == (1...20).flatMap { [UInt8](repeating: $0, count: 1000) })
+            for writer in writers { try await writer.value }
+        }
+    }
+
+    @Test func severalChannelsOnOnePSMAreIndependent() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            var incoming = listener.makeAsyncIterator()
+            let connection = try await machines.central.connect(to: machines.peer)
+            var ends: [(ConnectionOrientedChannel, ConnectionOrientedChannel)] = []
+            for _ in 0..<5 {
+                let made = try await connection.openChannel(psm: 0x0085)
+                ends.append((made, try #require(try await incoming.next())))
+            }
+            // The first is not read; the others are not held up by it.
+            let stuck = machines.story.begin { [first = ends[0].0] in try await first.write(pattern(1 << 20)) }
+            for (number, (here, there)) in ends.enumerated().dropFirst() {
+                try await here.write(pattern(3000, from: number))
+                var received: [UInt8] = []
+                while received.count < 3000 { received += try #require(try await there.read()) }
+                #expect(received == pattern(3000, from: number))
+                await here.close()
+                let last = try await there.read()
+                #expect(last == nil)
+            }
+            stuck.cancel()
+            #expect(await failure { try await stuck.value }?.code == .cancelled)
+            #expect(await ends[0].1.isOpen)
+        }
+    }
+
+    @Test func aChannelOutlivesItsConnectionObjectAndEndsWithTheLink() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            var incoming = listener.makeAsyncIterator()
+            var connection: Connection? = try await machines.central.connect(to: machines.peer)
+            let here = try #require(try await connection?.openChannel(psm: 0x0085))
+            let there = try #require(try await incoming.next())
+            await connection?.disconnect()
+            connection = nil
+            try await machines.story.radio.sleep(for: .seconds(10))
+            try await there.send([1])
+            let received = try await here.read()
+            #expect(received == [1])
+            machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+            #expect(await failure { _ = try await here.read() }?.code == .disconnected)
+            #expect(await here.closed().message.contains("vanished"))
+        }
+    }
+
+    @Test func aServiceThatIsNotThereIsRefused() async throws {
+        try await TwoMachines.run { machines in
+            let error = await failure {
+                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0099)
+            }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.message.contains("0x0099") == true)
+        }
+    }
+
+    @Test func anImpossiblePSMIsAMistake() async throws {
+        try await TwoMachines.run { machines in
+            for psm in [0x0100, 0xFFFF] as [UInt16] {
+                let opening = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: psm) }
+                #expect(opening?.code == .invalidArgument)
+                #expect(await failure { _ = try await machines.peripheral.listen(psm: psm) }?.code == .invalidArgument)
+            }
+        }
+    }
+
+    @Test func aServiceMayDemandProtection() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 100, security: .medium)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let user = try await PairingUser(story.kernel)
+            let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
+            #expect(user.count == 1)
+            let security = try await open.security()
+            #expect(security.level >= .medium)
+            try await open.send([5])
+            let echo = try await open.read()
+            #expect(echo == [5])
+        }
+    }
+
+    @Test func aPeerThatRefusesToPairIsGivenUp() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 100)
+            peripheral.setSecurity(SimulatedSecurity(response: .refuse))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let error = await failure {
+                _ = try await adapter.openChannel(
+                    to: peripheral.address, psm: 0x0085, options: ChannelOptions(security: .medium))
+            }
+            #expect(error?.code == .connectionFailed)
+        }
+    }
+
+    @Test func aKernelWithoutTheEnhancedModeSaysSo() async throws {
+        try await TwoMachines.run { machines in
+            machines.kernel.hasEnhancedFlowControl = false
+            let options = ChannelOptions(flowControl: .enhancedCreditBased)
+            let opening = await failure {
+                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085, options: options)
+            }
+            #expect(opening?.code == .unsupported)
+            #expect(opening?.remedy?.contains("enable_ecred") == true)
+            let listening = await failure { _ = try await machines.central.listen(options: options) }
+            #expect(listening?.code == .unsupported)
+        }
+    }
+
+    // MARK: Ends
+
+    @Test func thePeersCloseComesAfterWhatItSent() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            try await central.write(pattern(10_000))
+            try await central.flush()
+            await central.close()
+            try await machines.story.radio.sleep(for: .seconds(5))
+            var received: [UInt8] = []
+            for try await sdu in peripheral { received += sdu }
+            #expect(received == pattern(10_000))
+            let again = try await peripheral.read()
+            #expect(again == nil)
+            #expect(await failure { try await peripheral.write([1]) }?.code == .disconnected)
+            #expect(await peripheral.closed().message.contains("closed the channel"))
+            #expect(await failure { try await central.write([1]) }?.code == .disconnected)
+            #expect(await failure { _ = try await central.read() }?.code == .disconnected)
+        }
+    }
+
+    @Test func aCancelledReadTakesNothingAway() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let reader = machines.story.begin { try await peripheral.read() }
+            try await machines.story.radio.sleep(for: .seconds(1))
+            reader.cancel()
+            #expect(await failure { _ = try await reader.value }?.code == .cancelled)
+            #expect(await failure { _ = try await peripheral.read(timeout: .seconds(1)) }?.code == .timedOut)
+            try await central.send([1])
+            let received = try await peripheral.read()
+            #expect(received == [1])
+        }
+    }
+
+    @Test func readersAreServedInTurn() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let first = machines.story.begin { try await peripheral.read() }
+            try await machines.story.radio.sleep(for: .milliseconds(1))
+            let second = machines.story.begin { try await peripheral.read() }
+            try await machines.story.radio.sleep(for: .milliseconds(1))
+            try await central.send([1])
+            try await central.send([2])
+            let one = try await first.value
+            let other = try await second.value
+            #expect(one == [1])
+            #expect(other == [2])
+        }
+    }
+
+    @Test func droppingTheLastReferenceClosesIt() async throws {
+        try await TwoMachines.run { machines in
+            let peripheral = try await {
+                let (central, peripheral) = try await machines.channel()
+                try await central.send([1])
+                try await central.flush()
+                return peripheral
+            }()
+            let received = try await peripheral.read()
+            #expect(received == [1])
+            let end = try await peripheral.read()
+            #expect(end == nil)
+        }
+    }
+
+    // MARK: Peers that misbehave
+
+    @Test func aPeerThatSendsTooMuchIsCutOff() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 100)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let channel = try await adapter.openChannel(
+                to: peripheral.address, psm: 0x0085, options: ChannelOptions(maximumTransmissionUnit: 50))
+            let link = try #require(peripheral.links.first)
+            // An SDU that is too long is dropped by the kernel; one of no bytes is an SDU, and no end.
+            for count in [50, 51, 0, 1] {
+                while link.send(pattern(count), on: .dynamic(psm: 0x0085)) != .sent {
+                    try await story.radio.sleep(for: .milliseconds(10))
+                }
+            }
+            for count in [50, 0, 1] {
+                let sdu = try await channel.read()
+                #expect(sdu == pattern(count))
+            }
+            // Nobody reads, and it goes on sending without credits.
+            var isOpen = true
+            while isOpen {
+                if case .failed = link.send([1], on: .dynamic(psm: 0x0085), ignoresCredits: true) { isOpen = false }
+                try await story.radio.sleep(for: .milliseconds(10))
+            }
+            var count = 0
+            for try await _ in channel { count += 1 }
+            #expect(count > 0 && count < 1000)
+        }
+    }
+
+    // MARK: Listening
+
+    @Test func theKernelPicksAPSM() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen()
+            #expect((0x0080...0x00FF).contains(listener.psm))
+            let channel = try await machines.central.openChannel(to: machines.peer, psm: listener.psm)
+            var incoming = listener.makeAsyncIterator()
+            let other = try #require(try await incoming.next())
+            #expect(other.psm == listener.psm && channel.psm == listener.psm)
+            let taken = await failure { _ = try await machines.peripheral.listen(psm: listener.psm) }
+            #expect(taken?.code == .busy)
+        }
+    }
+
+    @Test func wellKnownPSMsNeedACapability() async throws {
+        try await TwoMachines.run { machines in
+            let error = await failure { _ = try await machines.peripheral.listen(psm: 0x0025) }
+            #expect(error?.code == .notPermitted)
+            #expect(error?.remedy?.contains("cap_net_bind_service") == true)
+        }
+    }
+
+    @Test func theBacklogIsBounded() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085, backlog: 2)
+            var opened: [ConnectionOrientedChannel] = []
+            for _ in 0..<3 { opened.append(try await machines.central.openChannel(to: machines.peer, psm: 0x0085)) }
+            try await opened[2].send([1])
+            let end = try await opened[2].read()
+            #expect(end == nil)
+            #expect(listener.refusedCount == 1)
+            #expect(await opened[0].isOpen)
+            #expect(await opened[1].isOpen)
+            var incoming = listener.makeAsyncIterator()
+            let first = try #require(try await incoming.next())
+            try await first.send([9])
+            let received = try await opened[0].read()
+            #expect(received == [9])
+        }
+    }
+
+    @Test func leavingTheLoopStopsListeningAndKeepsTheChannels() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let error = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085) }
+            #expect(error?.code == .connectionFailed)
+            try await central.send([1])
+            let received = try await peripheral.read()
+            #expect(received == [1])
+        }
+    }
+
+    @Test func closingTheAdapterEndsListening() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            let loop = machines.story.begin { for try await _ in listener {} }
+            try await machines.story.radio.sleep(for: .seconds(1))
+            await machines.peripheral.close()
+            #expect(await failure { try await loop.value }?.code == .cancelled)
+            #expect(await failure { _ = try await machines.peripheral.listen(psm: 0x0085) } != nil)
+        }
+    }
+
+    @Test func listeningGoesOnWhenTheAdapterIsBack() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            machines.other.setPowered(false, adapter: 0)
+            try await machines.story.radio.sleep(for: .seconds(1))
+            machines.other.setPowered(true, adapter: 0)
+            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.advertise()
+            let channel = try await machines.central.openChannel(to: machines.peer, psm: 0x0085)
+            var incoming = listener.makeAsyncIterator()
+            let other = try #require(try await incoming.next())
+            try await other.send([1])
+            let received = try await channel.read()
+            #expect(received == [1])
+        }
+    }
+}
+
+extension L2CAPFlowControl {
+    fileprivate static let allKinds: [L2CAPFlowControl] = [.leCreditBased, .enhancedCreditBased]
+}

@@ -1,0 +1,148 @@
+import Management
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct EnhancedBearerTests {
+    /// A connection to a machine that takes enhanced bearers, and somebody who pairs on both sides.
+    private static func run(
+        mtu: UInt16 = 517, takesBearers: Bool = true,
+        _ body: @escaping @Sendable (TwoMachines, Connection, RemoteCharacteristic) async throws -> Void
+    ) async throws {
+        try await TwoMachines.run { machines in
+            let users = [try await PairingUser(machines.kernel), try await PairingUser(machines.other)]
+            if takesBearers {
+                try await machines.attributes.listenForEnhancedBearers(machines.other, machines.peer, mtu: mtu)
+            }
+            let connection = try await machines.central.connect(to: machines.peer)
+            let services = try await connection.discover()
+            let value = try #require(services.first { $0.uuid == 0xFFF0 }?.characteristics.first)
+            try await body(machines, connection, value)
+            await connection.disconnect()
+            withExtendedLifetime(users) {}
+        }
+    }
+
+    @Test func bearersAreOpenedOnAnEncryptedLink() async throws {
+        try await Self.run { machines, connection, value in
+            #expect(await connection.bearerCount == 1)
+            let opened = try await connection.openEnhancedBearers(count: 3)
+            #expect(opened == 3)
+            #expect(await connection.bearerCount == 4)
+            let security = try await connection.security()
+            #expect(security.level >= .medium)
+            let features = try await connection.discover()
+                .first { $0.uuid == .genericAttribute }?.characteristics.first { $0.uuid == .clientSupportedFeatures }
+            let read = try await connection.read(try #require(features))
+            #expect(read.first.map { $0 & 2 == 2 } == true)
+            await connection.disconnect()
+            #expect(await connection.bearerCount == 0)
+        }
+    }
+
+    /// Each answer takes a connection interval or two; on one bearer twenty of them come one after the other.
+    @Test func requestsMadeAtTheSameTimeAreSpread() async throws {
+        try await Self.run { machines, connection, value in
+            func readTwenty() async throws -> Duration {
+                try await machines.story.duration {
+                    let reads = (0..<20).map { _ in machines.story.begin { try await connection.read(value) } }
+                    for read in reads {
+                        let bytes = try await read.value
+                        #expect(bytes == pattern(100))
+                    }
+                }
+            }
+            let alone = try await readTwenty()
+            try await connection.openEnhancedBearers(count: 4)
+            let spread = try await readTwenty()
+            #expect(spread * 3 < alone, "\(spread) against \(alone)")
+        }
+    }
+
+    @Test func aSmallBearerCarriesOnlyWhatFits() async throws {
+        try await Self.run(mtu: 64) { machines, connection, value in
+            try await connection.openEnhancedBearers(count: 2)
+            let writes = (0..<10).map { number in
+                machines.story.begin { try await connection.write(pattern(100, from: number), to: value) }
+            }
+            let reads = (0..<10).map { _ in machines.story.begin { try await connection.read(value) } }
+            for write in writes { try await write.value }
+            for read in reads {
+                let bytes = try await read.value
+                #expect(bytes.count == 100)
+            }
+        }
+    }
+
+    @Test func theLossOfOneBearerLeavesTheConnection() async throws {
+        try await Self.run { machines, connection, value in
+            try await connection.openEnhancedBearers(count: 2)
+            let server = try #require(machines.attributes.connections.last)
+            // The peer's program closes one of them.
+            await server.closeFirstEnhancedBearer()
+            try await machines.story.settle { await connection.bearerCount == 2 }
+            #expect(await connection.isConnected)
+            let reads = (0..<6).map { _ in machines.story.begin { try await connection.read(value) } }
+            for read in reads { _ = try await read.value }
+            // The fixed channel's end is the end of all.
+            machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+            _ = await connection.closed()
+            #expect(await connection.bearerCount == 0)
+            #expect(await failure { _ = try await connection.read(value) }?.code == .disconnected)
+        }
+    }
+
+    @Test func aPeerWithoutThemIsSaidSo() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
+            #expect(await failure { try await connection.openEnhancedBearers(count: 0) }?.code == .invalidArgument)
+            #expect(await connection.isConnected)
+        }
+    }
+
+    @Test func aPeerThatRefusesThemKeepsTheConnection() async throws {
+        try await Self.run(takesBearers: false) { machines, connection, value in
+            #expect(await failure { try await connection.openEnhancedBearers(count: 2) }?.code == .connectionFailed)
+            #expect(await connection.bearerCount == 1)
+            let bytes = try await connection.read(value)
+            #expect(bytes == pattern(100))
+        }
+    }
+
+    /// The link breaks, or the task is cancelled, at any time while bearers are opened or used.
+    @Test(arguments: [true, false]) func everyWaitEnds(isCut: Bool) async throws {
+        for milliseconds in stride(from: 0, through: 1500, by: 75) {
+            try await Self.run { machines, connection, value in
+                let work = machines.story.begin {
+                    try await connection.openEnhancedBearers(count: 3)
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for _ in 0..<12 { group.addTask { _ = try await connection.read(value) } }
+                        try await group.waitForAll()
+                    }
+                }
+                try await machines.story.radio.sleep(for: .milliseconds(milliseconds))
+                if isCut {
+                    machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+                } else {
+                    work.cancel()
+                }
+                let error = await failure { try await work.value }
+                let allowed: [BluetoothError.Code] =
+                    isCut ? [.disconnected, .connectionFailed, .timedOut, .noAdapter] : [.cancelled]
+                #expect(error.map { allowed.contains($0.code) } ?? true, "\(String(describing: error))")
+            }
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func closeFirstEnhancedBearer() {
+        enhancedBearers.first?.bearer?.close(
+            BluetoothError(.disconnected, .init("close", peer: peer), "closed by the test"))
+    }
+}

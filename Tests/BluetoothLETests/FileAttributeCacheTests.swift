@@ -1,0 +1,93 @@
+import Glibc
+import LinuxKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Files that hold databases: whole, or not used.
+@Suite struct FileAttributeCacheTests {
+    private static let key = AttributeCacheKey(
+        adapter: BluetoothAddress(0x0011_2233_4455, kind: .public),
+        peer: BluetoothAddress(0xC098_E512_3456, kind: .random))
+    private static let database = CachedDatabase(
+        services: [RemoteService(uuid: 0x180F, handles: AttributeHandleRange(start: 1, end: 3))],
+        hash: DatabaseHash([UInt8](1...16)))
+
+    /// Runs `body` with a cache in a directory of its own.
+    private static func withCache(_ body: (FileAttributeCache, String) async throws -> Void) async throws {
+        let directory =
+            (SystemFiles.environment("TMPDIR") ?? "/tmp")
+            + "/attribute-cache-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        let cache = try FileAttributeCache(directory: directory)
+        try await body(cache, cache.path(for: key))
+        for name in [cache.path(for: key), cache.path(for: key) + ".damaged"] { try SystemFiles.remove(name) }
+        rmdir("\(directory)/001122334455")
+        #expect(rmdir(directory) == 0 || errno == ENOENT, "something was left")
+    }
+
+    @Test func whatIsKeptOutlivesTheProgram() async throws {
+        try await Self.withCache { cache, path in
+            let nothing = await cache.database(for: Self.key)
+            #expect(nothing == nil)
+            await cache.setDatabase(Self.database, for: Self.key)
+            #expect(path.hasSuffix("/001122334455/C098E5123456-random.gatt"))
+            let next = try FileAttributeCache(directory: cache.directory)
+            let found = await next.database(for: Self.key)
+            #expect(found == Self.database)
+            await next.setDatabase(nil, for: Self.key)
+            let gone = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
+            #expect(gone == nil)
+            // Once more is no error.
+            await next.setDatabase(nil, for: Self.key)
+        }
+    }
+
+    @Test func aDamagedFileIsSetAsideAndNotUsed() async throws {
+        try await Self.withCache { cache, path in
+            await cache.setDatabase(Self.database, for: Self.key)
+            let bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            for count in stride(from: 0, to: bytes.count, by: 7) {
+                try SystemFiles.replace(path, with: Array(bytes.prefix(count)))
+                let found = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
+                #expect(found == nil)
+                let there = try SystemFiles.read(path, limit: 4096)
+                #expect(there == nil)
+                let aside = try SystemFiles.read(path + ".damaged", limit: 4096)
+                #expect(aside == Array(bytes.prefix(count)))
+            }
+        }
+    }
+
+    @Test func anAddressThatChangesIsNotWritten() async throws {
+        try await Self.withCache { cache, _ in
+            var key = Self.key
+            key.peer = BluetoothAddress(0x4098_E512_3456, kind: .random)
+            await cache.setDatabase(Self.database, for: key)
+            let known = await cache.database(for: key)
+            #expect(known == Self.database)
+            let file = try SystemFiles.read(cache.path(for: key), limit: 4096)
+            #expect(file == nil)
+        }
+    }
+
+    @Test func aDirectoryThatCannotBeMadeIsNoErrorOfTheCaller() async throws {
+        let cache = try FileAttributeCache(directory: "/proc/nowhere")
+        await cache.setDatabase(Self.database, for: Self.key)
+        let known = await cache.database(for: Self.key)
+        #expect(known == Self.database)
+        #expect(throws: KernelError.self) { try SystemFiles.replace("/proc/nowhere/file", with: [1]) }
+    }
+
+    @Test func theOneThatWasNotAskedForLongestMakesRoom() {
+        let cache = MemoryAttributeCache(capacity: 2)
+        func key(_ number: UInt64) -> AttributeCacheKey {
+            AttributeCacheKey(adapter: .zero, peer: BluetoothAddress(number, kind: .public))
+        }
+        cache.setDatabase(Self.database, for: key(1))
+        cache.setDatabase(Self.database, for: key(2))
+        _ = cache.database(for: key(1))
+        cache.setDatabase(Self.database, for: key(3))
+        #expect([1, 2, 3].map { cache.database(for: key($0)) != nil } == [true, false, true])
+    }
+}

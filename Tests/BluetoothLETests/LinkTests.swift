@@ -1,0 +1,441 @@
+import HCI
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// What a connection knows of the link beneath it.
+@Suite struct LinkTests {
+    /// A story with a connection.
+    private func run(
+        _ controller: SimulatedController = SimulatedController(),
+        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral, Connection) async throws -> Void
+    ) async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            try await body(story, adapter, peripheral, connection)
+            await connection.disconnect()
+        }
+    }
+
+    // MARK: Why it ended
+
+    @Test(
+        arguments: [
+            (0x13, DisconnectReason.remote), (0x14, .remoteLowResources), (0x15, .remotePowerOff), (0x16, .localHost),
+            (0x08, .supervisionTimeout), (0x22, .supervisionTimeout), (0x3E, .failedToBeEstablished),
+            (0x05, .authentication),
+            (0x06, .authentication), (0x3D, .authentication), (0x3B, .parameters), (0x28, .parameters), (0x1F, .other),
+            (0xEE, .other),
+        ] as [(UInt8, DisconnectReason)])
+    func theControllersReasonIsTold(_ status: UInt8, _ reason: DisconnectReason) async throws {
+        for isPrivileged in [true, false] {
+            try await run { story, _, peripheral, connection in
+                story.kernel.hasNetRaw = isPrivileged
+                let pending = story.begin { try await connection.read(AttributeHandle(1)) }
+                peripheral.breakLinks(reason: HCIStatus(rawValue: status))
+                let end = await connection.closed()
+                #expect(end.code == .disconnected)
+                #expect(end.disconnectReason == reason)
+                #expect(end.cause == .controller(HCIStatus(rawValue: status)))
+                // Everybody who waited hears the same.
+                let error = await failure { _ = try await pending.value }
+                #expect(error?.disconnectReason == reason)
+                #expect(error?.cause == end.cause)
+                #expect(await failure { _ = try await connection.rssi() }?.disconnectReason == reason)
+            }
+        }
+    }
+
+    @Test func theReasonIsTheOneOfThisLinkAlthoughItsHandleIsUsedAgain() async throws {
+        try await run { story, adapter, peripheral, connection in
+            let other = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let second = try await adapter.connect(to: other.address)
+            // Somebody else's link with the same handles ends for another reason.
+            story.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
+            peripheral.breakLinks(reason: .remoteDevicePoweringOff)
+            other.breakLinks(reason: .connectionTimeout)
+            #expect(await connection.closed().disconnectReason == .remotePowerOff)
+            #expect(await second.closed().disconnectReason == .supervisionTimeout)
+            let third = try await adapter.connect(to: peripheral.address)
+            peripheral.disconnect()
+            #expect(await third.closed().disconnectReason == .remote)
+        }
+    }
+
+    @Test func whatThisProgramEndsIsItsOwnDoing() async throws {
+        try await run { _, _, _, connection in
+            await connection.disconnect()
+            let end = await connection.closed()
+            #expect(end.disconnectReason == .local)
+            #expect(end.code == .disconnected)
+        }
+    }
+
+    @Test(arguments: Ending.allCases) func theEndOfTheAdapterIsTheReason(_ ending: Ending) async throws {
+        try await run { story, _, _, connection in
+            ending.happen(to: story.kernel)
+            let end = await connection.closed()
+            #expect(end.disconnectReason == ending.disconnectReason)
+            #expect(end.code == ending.code)
+            #expect(!end.isRetryable)
+        }
+    }
+
+    @Test func withoutAControllerTheSocketsErrorDecides() {
+        for (number, reason) in [
+            (ErrorNumber.timedOut, DisconnectReason.supervisionTimeout), (.connectionReset, .remote),
+            (.accessDenied, .authentication), (.notImplemented, .other),
+        ] as [(ErrorNumber, DisconnectReason)] {
+            let error = BluetoothError.disconnected(.zero, KernelError("recv", number))
+            #expect(error.disconnectReason == reason)
+            #expect(error.cause == .kernel(KernelError("recv", number)))
+        }
+        let presences: [(AdapterPresence, DisconnectReason)] = [
+            (.up, .localHost), (.down, .adapterOff), (.absent, .adapterRemoved),
+        ]
+        for (presence, reason) in presences {
+            let error = BluetoothError.disconnected(
+                .zero, KernelError("recv", .connectionAborted), status: .connectionTerminatedByLocalHost
+            ) { presence }
+            #expect(error.disconnectReason == reason)
+        }
+    }
+
+    // MARK: Signal
+
+    @Test func theSignalIsReadWithoutPrivilege() async throws {
+        try await run { story, _, peripheral, connection in
+            story.kernel.hasNetRaw = false
+            story.kernel.hasNetAdmin = false
+            peripheral.setSignalStrength(-71)
+            let rssi = try await connection.rssi()
+            #expect(rssi == -71)
+            let error = await failure { _ = try await connection.transmitPower() }
+            #expect(error?.code == .notPermitted)
+            #expect(error?.remedy?.contains("setcap") == true)
+        }
+    }
+
+    @Test func theTransmitPowerIsRead() async throws {
+        var controller = SimulatedController()
+        controller.transmitPower = -8
+        try await run(controller) { _, _, _, connection in
+            let power = try await connection.transmitPower()
+            #expect(power == -8)
+        }
+    }
+
+    @Test func anAnswerAboutAnotherLinkIsSomebodyElses() async throws {
+        try await run { story, _, peripheral, connection in
+            peripheral.setSignalStrength(-60)
+            let reading = story.begin { try await connection.rssi() }
+            // The kernel has asked about another link at the same time.
+            story.kernel.emit([0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x00, 0xFE, 0x0E, 0x9C])
+            let rssi = try await reading.value
+            #expect(rssi == -60)
+        }
+    }
+
+    @Test func aControllerThatIsSilentEndsTheQuestion() async throws {
+        try await run { story, _, _, connection in
+            story.kernel.setSilent(true, adapter: 0)
+            #expect(await failure { _ = try await connection.rssi() }?.code == .timedOut)
+            #expect(await failure { _ = try await connection.rssi(timeout: .seconds(1)) }?.code == .timedOut)
+            let waiting = story.begin { try await connection.requestParameters(.lowPower) }
+            try await story.radio.sleep(for: .seconds(1))
+            waiting.cancel()
+            #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
+        }
+    }
+
+    // MARK: Parameters
+
+    @Test func theParametersAreKnownFromTheBeginning() async throws {
+        for family in [HCICommandFamily.legacy, .extended] {
+            try await run(SimulatedController(family: family)) { _, _, _, connection in
+                let parameters = try #require(await connection.parameters)
+                #expect(parameters.interval == .milliseconds(30))
+                #expect(parameters.latency == 0)
+                #expect(parameters.supervisionTimeout == .milliseconds(420))
+            }
+        }
+    }
+
+    @Test func parametersAreChangedAndTold() async throws {
+        try await run { _, _, _, connection in
+            let changes = try await connection.linkChanges()
+            let parameters = try await connection.requestParameters(
+                ConnectionParameterRequest(
+                    interval: .milliseconds(100)...(.milliseconds(125)), latency: 2, supervisionTimeout: .seconds(6)))
+            #expect(
+                parameters
+                    == ConnectionParameters(
+                        interval: .milliseconds(100), latency: 2, supervisionTimeout: .seconds(6)))
+            let known = await connection.parameters
+            #expect(known == parameters)
+            var iterator = changes.makeAsyncIterator()
+            let change = try await iterator.next()
+            #expect(change == .parameters(parameters))
+        }
+    }
+
+    @Test func aShorterIntervalMakesRequestsFaster() async throws {
+        try await run { story, _, _, connection in
+            _ = try await connection.requestParameters(.lowPower)
+            let slow = await story.duration { _ = try? await connection.read(AttributeHandle(1)) }
+            _ = try await connection.requestParameters(.lowLatency)
+            let fast = await story.duration { _ = try? await connection.read(AttributeHandle(1)) }
+            #expect(slow >= .milliseconds(100))
+            #expect(fast <= .milliseconds(30))
+        }
+    }
+
+    @Test func whatTheSpecificationForbidsIsRefusedBeforeItIsSent() async throws {
+        let requests: [ConnectionParameterRequest] = [
+            .init(interval: .zero...(.milliseconds(10))), .init(interval: .milliseconds(10)...(.seconds(5))),
+            .init(interval: .milliseconds(10)...(.milliseconds(10)), latency: 500),
+            .init(interval: .milliseconds(10)...(.milliseconds(10)), latency: -1),
+            .init(interval: .milliseconds(10)...(.milliseconds(10)), supervisionTimeout: .milliseconds(99)),
+            .init(interval: .milliseconds(10)...(.milliseconds(10)), supervisionTimeout: .seconds(33)),
+            .init(interval: .seconds(4)...(.seconds(4)), latency: 4, supervisionTimeout: .seconds(32)),
+            .init(interval: .microseconds(7501)...(.microseconds(8749))),
+            .init(
+                interval: .seconds(-9)...(.seconds(Int64.max)), latency: .max, supervisionTimeout: .seconds(Int64.max)),
+        ]
+        try await run { _, _, _, connection in
+            for request in requests {
+                #expect(await failure { _ = try await connection.requestParameters(request) }?.code == .invalidArgument)
+                #expect(
+                    await failure { try await connection.setParameterPolicy(.keep(request)) }?.code == .invalidArgument)
+            }
+            for octets in [0, 26, 252, Int.max, Int.min] {
+                #expect(await failure { try await connection.requestDataLength(octets) }?.code == .invalidArgument)
+            }
+            for time: Duration in [.zero, .microseconds(327), .microseconds(17041), .seconds(Int64.max)] {
+                #expect(
+                    await failure { try await connection.requestDataLength(100, time: time) }?.code == .invalidArgument)
+            }
+            for preset in [ConnectionParameterRequest.lowLatency, .balanced, .lowPower] {
+                _ = try await connection.requestParameters(preset)
+            }
+        }
+    }
+
+    @Test func aPeerThatRefusesIsToldSo() async throws {
+        try await run { _, _, peripheral, connection in
+            peripheral.setParameterRefusal(.unsupportedRemoteFeature)
+            let error = await failure { _ = try await connection.requestParameters(.lowPower) }
+            #expect(error?.code == .unsupported)
+            #expect(error?.cause == .controller(.unsupportedRemoteFeature))
+            peripheral.setParameterRefusal(.unacceptableConnectionParameters)
+            #expect(await failure { _ = try await connection.requestParameters(.lowPower) }?.code == .failed)
+            peripheral.setParameterRefusal(nil)
+            _ = try await connection.requestParameters(.lowPower)
+        }
+    }
+
+    @Test func aPeersWishIsGrantedByTheKernelAndTold() async throws {
+        try await run { story, _, peripheral, connection in
+            let changes = try await connection.linkChanges()
+            peripheral.requestConnectionParameters(
+                LEConnectionParameters(intervalMinimum: 400, intervalMaximum: 400, latency: 1, supervisionTimeout: 600))
+            var iterator = changes.makeAsyncIterator()
+            let change = try await iterator.next()
+            #expect(
+                change
+                    == .parameters(
+                        ConnectionParameters(interval: .milliseconds(500), latency: 1, supervisionTimeout: .seconds(6)))
+            )
+        }
+    }
+
+    @Test func parametersThatAreKeptAreAskedForAgainButNotForEver() async throws {
+        try await run { story, _, peripheral, connection in
+            _ = try await connection.requestParameters(.balanced)
+            try await connection.setParameterPolicy(.keep(.balanced))
+            let slow = LEConnectionParameters(
+                intervalMinimum: 80, intervalMaximum: 80, latency: 0, supervisionTimeout: 600)
+            for round in 1...4 {
+                peripheral.requestConnectionParameters(slow)
+                try await story.radio.sleep(for: .seconds(3))
+                let parameters = try #require(await connection.parameters)
+                #expect(parameters.interval == (round <= 3 ? .milliseconds(30) : .milliseconds(100)), "round \(round)")
+            }
+            // After a while of quiet it is tried again.
+            try await story.radio.sleep(for: .seconds(31))
+            peripheral.requestConnectionParameters(slow)
+            try await story.radio.sleep(for: .seconds(3))
+            let kept = await connection.parameters
+            #expect(kept?.interval == .milliseconds(30))
+            try await connection.setParameterPolicy(.accept)
+            peripheral.requestConnectionParameters(slow)
+            try await story.radio.sleep(for: .seconds(3))
+            let accepted = await connection.parameters
+            #expect(accepted?.interval == .milliseconds(100))
+        }
+    }
+
+    @Test func withoutPrivilegeNothingIsKnownAndTheFixIsNamed() async throws {
+        try await Story.run { story in
+            story.kernel.hasNetRaw = false
+            story.kernel.hasNetAdmin = false
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let (parameters, length) = await (connection.parameters, connection.dataLength)
+            #expect(parameters == nil && length == nil)
+            #expect(await failure { _ = try await connection.requestParameters(.lowPower) }?.code == .notPermitted)
+            #expect(await failure { _ = try await connection.phys() }?.code == .notPermitted)
+            #expect(
+                await failure { _ = try await connection.setPHYs(transmit: nil, receive: nil) }?.code == .notPermitted)
+            #expect(await failure { try await connection.requestDataLength(251) }?.code == .notPermitted)
+            peripheral.disconnect()
+            #expect(await connection.closed().disconnectReason == .remote)
+        }
+    }
+
+    // MARK: PHYs and data length
+
+    @Test func physAreReadAndSet() async throws {
+        try await run { _, _, peripheral, connection in
+            let first = try await connection.phys()
+            #expect(first == LinkPHYs(transmit: .le1M, receive: .le1M))
+            let fast = try await connection.setPHYs(transmit: .le2M, receive: .le2M)
+            #expect(fast == LinkPHYs(transmit: .le2M, receive: .le2M))
+            let now = try await connection.phys()
+            #expect(now == fast)
+            // What the peer has not changes nothing.
+            peripheral.setSupportedPHYs(.le1M)
+            let same = try await connection.setPHYs(transmit: .leCoded, receive: .leCoded)
+            #expect(same == fast)
+        }
+    }
+
+    @Test func dataLengthIsSetAndTold() async throws {
+        try await run { _, _, _, connection in
+            let changes = try await connection.linkChanges()
+            try await connection.requestDataLength(251)
+            var iterator = changes.makeAsyncIterator()
+            guard case .dataLength(let length) = try await iterator.next() else {
+                Issue.record("no data length")
+                return
+            }
+            #expect(length.transmitOctets == 251 && length.receiveOctets == 251)
+            #expect(length.transmitTime == .microseconds(2120))
+            let known = await connection.dataLength
+            #expect(known == length)
+            // The same again is no news.
+            try await connection.requestDataLength(251)
+        }
+    }
+
+    @Test func whatWaitsEndsWithTheLink() async throws {
+        try await run { story, _, peripheral, connection in
+            let changes = try await connection.linkChanges()
+            peripheral.setSending(false)
+            peripheral.setReceiving(false)
+            let parameters = story.begin { try await connection.requestParameters(.lowPower, timeout: nil) }
+            let phys = story.begin { try await connection.setPHYs(transmit: .le2M, receive: nil, timeout: nil) }
+            try await story.radio.sleep(for: .seconds(1))
+            peripheral.breakLinks(reason: .connectionTimeout)
+            for error in [await failure { _ = try await parameters.value }, await failure { _ = try await phys.value }]
+            {
+                #expect(error?.code == .disconnected)
+                #expect(error?.disconnectReason == .supervisionTimeout)
+            }
+            let end = await failure { for try await _ in changes {} }
+            #expect(end?.disconnectReason == .supervisionTimeout)
+        }
+    }
+
+    @Test func malformedEventsHurtNobody() async throws {
+        try await run { story, _, _, connection in
+            for event in [
+                "0401", "0702", "030a00", "05030040", "3e00", "3e0103", "3e0a03000100", "3e050c000100", "3e0307",
+            ] {
+                story.kernel.emit([0x04] + hex(event))
+            }
+            let rssi = try await connection.rssi()
+            #expect(rssi == -50)
+        }
+    }
+
+    @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
+        try await run { story, adapter, _, connection in
+            let isOpen = await adapter.controller.hasSocket
+            #expect(isOpen)
+            await connection.disconnect()
+            try await story.settle { await !adapter.controller.hasSocket }
+        }
+    }
+
+    // MARK: Encryption
+
+    @Test func whatIsSentWhileTheLinkIsEncryptedWaits() async throws {
+        try await withConnection(Exchange("0a0300", "0b07"), Exchange("52030001")) { connection, socket in
+            socket.setEncrypting(true)
+            async let value = connection.read(AttributeHandle(3))
+            async let command: Void = connection.writeCommand([1], to: AttributeHandle(3))
+            await connection.settle { await connection.isWaitingForRoom }
+            socket.setEncrypting(false)
+            let read = try await value
+            #expect(read == [7])
+            try await command
+        }
+    }
+
+    @Test func aLinkThatIsNotEncryptedIn30SecondsEnds() async throws {
+        try await withConnection { connection, socket in
+            socket.setEncrypting(true)
+            let start = connection.loop.now
+            let error = await failure { _ = try await connection.read(AttributeHandle(3)) }
+            #expect(error?.code == .disconnected)
+            #expect(error?.disconnectReason == .authentication)
+            #expect(start.duration(to: connection.loop.now) == .seconds(30))
+            #expect(socket.isClosed)
+        }
+    }
+
+    @Test func aLinkThatEndsWhileItIsEncryptedIsToldSo() async throws {
+        try await withConnection { connection, socket in
+            socket.setEncrypting(true)
+            let reading = Task(executorPreference: connection.loop) { try await connection.read(AttributeHandle(3)) }
+            await connection.settle { await connection.isWaitingForRoom }
+            socket.end(KernelError("recv", .accessDenied))
+            let error = await failure { _ = try await reading.value }
+            #expect(error?.disconnectReason == .authentication)
+        }
+    }
+
+    @Test func aLinkThatIsEncryptedFromTheBeginningIsFollowed() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            var options = ConnectionOptions()
+            options.socket.security = .medium
+            let connection = try await adapter.connect(to: peripheral.address, options: options)
+            let rssi = try await connection.rssi()
+            #expect(rssi == -50)
+            peripheral.breakLinks(reason: .remoteDevicePoweringOff)
+            #expect(await connection.closed().disconnectReason == .remotePowerOff)
+        }
+    }
+
+    @Test func aConnectionThatNoAdapterMadeHasNoLinkToAsk() async throws {
+        try await withConnection { connection, _ in
+            #expect(await failure { _ = try await connection.rssi() }?.code == .unsupported)
+            #expect(await failure { _ = try await connection.linkChanges() }?.code == .unsupported)
+            let parameters = await connection.parameters
+            #expect(parameters == nil)
+        }
+    }
+}
+
+extension Connection {
+    /// Whether something is to be sent that the socket does not take.
+    fileprivate var isWaitingForRoom: Bool { (try? bearer(for: .init("look")))?.isWaitingForRoom ?? false }
+}

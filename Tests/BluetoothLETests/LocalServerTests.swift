@@ -1,0 +1,260 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// A peripheral that is a client of the central that connects to it: bytes out, bytes in.
+private final class PeerClient: SimulatedLinkHandler {
+    private struct State {
+        var link: SimulatedLink?
+        var inbound: [[UInt8]] = []
+        var waiter: OneShot<[UInt8]>?
+    }
+
+    private let state = Mutex(State())
+
+    func open(_ link: SimulatedLink) -> PeerClient {
+        state.withLock { $0.link = link }
+        return self
+    }
+
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        let bytes = [UInt8](packet)
+        // The central's own requests: its MTU, and whatever it wants to know.
+        if bytes.first == 0x02 { return _ = link.send([0x03, 0x17, 0x00]) }
+        let waiter = state.withLock { state -> OneShot<[UInt8]>? in
+            defer { state.waiter = nil }
+            if state.waiter == nil { state.inbound.append(bytes) }
+            return state.waiter
+        }
+        waiter?.resolve(bytes)
+    }
+
+    func send(_ packet: String) {
+        state.withLock { $0.link }?.send(hex(packet))
+    }
+
+    /// The next packet of the central's.
+    func next() async -> String {
+        let (ready, waiter) = state.withLock { state -> ([UInt8]?, OneShot<[UInt8]>) in
+            let waiter = OneShot<[UInt8]>()
+            guard state.inbound.isEmpty else { return (state.inbound.removeFirst(), waiter) }
+            state.waiter = waiter
+            return (nil, waiter)
+        }
+        if let ready { return ready.hexadecimal }
+        return await waiter.value(ifCancelled: []).hexadecimal
+    }
+
+    /// Sends a request and waits for what comes back.
+    func ask(_ packet: String) async -> String {
+        send(packet)
+        return await next()
+    }
+}
+
+/// What a device finds on a link that we made (Core Vol 3 Part C §12, Part G §7).
+///
+/// ```
+/// 0001 service 1800   0002 0003 2A00   0004 0005 2A01
+/// 0006 service 1801   0007 0008 2A05, 0009 CCCD   000A 000B 2B29   000C 000D 2B2A   000E 000F 2B3A
+/// 0010 service FFF0   0011 0012 FFF1 stored, notify, indicate, 0013 CCCD   0014 0015 FFF2 dynamic
+/// ```
+@Suite struct LocalServerTests {
+    private static let service = GATTService(
+        0xFFF0,
+        characteristics: [
+            GATTCharacteristic(0xFFF1, properties: [.read, .write, .notify, .indicate], value: .stored([7])),
+            GATTCharacteristic(0xFFF2, properties: [.read, .write, .writeWithoutResponse]),
+        ])
+
+    private struct Scene: Sendable {
+        var story: Story
+        var adapter: Adapter
+        var connection: Connection
+        var client: PeerClient
+    }
+
+    private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
+        try await Story.run { story in
+            let client = PeerClient()
+            let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(
+                to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+            try await body(Scene(story: story, adapter: adapter, connection: connection, client: client))
+            await connection.disconnect()
+        }
+    }
+
+    @Test func genericServicesAreThere() async throws {
+        try await Self.run { scene in
+            let client = scene.client
+            #expect(await client.ask("100100FFFF0028") == "1106010005000018" + "06000F000118")
+            #expect(await client.ask("0A0500") == "0B8000")
+            #expect(await client.ask("0A0B00") == "0B00")
+            #expect(await client.ask("120B0001") == "13")
+            #expect(await client.ask("0A0B00") == "0B01")
+            #expect(await client.ask("0A0F00") == "0B00")
+            let hash = await client.ask("080100FFFF2A2B")
+            #expect(hash.hasPrefix("09120D00"))
+            #expect(await client.ask("0A0D00") == "0B" + hash.dropFirst(8))
+            #expect(await client.ask("3E") == "013E000006")
+        }
+    }
+
+    @Test func whatIsPublishedIsFoundAndToldOf() async throws {
+        try await Self.run { scene in
+            let client = scene.client
+            let hash = await client.ask("080100FFFF2A2B")
+            #expect(await client.ask("1209000200") == "13")
+            #expect(await client.ask("120B0001") == "13")
+            let published = try await scene.adapter.publish([Self.service])
+            #expect(published.handles == AttributeHandleRange(start: 0x10, end: 0x15))
+            #expect(published.handle(of: 0xFFF1) == 0x12)
+            #expect(published.handle(of: 0xFFF1, in: 0xFFF1) == nil)
+            #expect(await client.next() == "1D080010001500")
+            // Until it confirms it is refused, once.
+            #expect(await client.ask("0A1200") == "010A120012")
+            client.send("1E")
+            #expect(await client.ask("0A1200") == "0B07")
+            #expect(await client.ask("080100FFFF2A2B") != hash)
+            #expect(await client.ask("12120008") == "13")
+            #expect(published.value(of: 0x12) == [8])
+            try published.setValue([9, 9], of: 0x12)
+            #expect(await client.ask("0A1200") == "0B0909")
+            #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x15) }
+            #expect(throws: BluetoothError.self) { try published.setValue([1], of: 0x03) }
+
+            await published.withdraw()
+            #expect(await client.next() == "1D080010001500")
+            client.send("1E")
+            #expect(await client.ask("0A1200") == "010A120001")
+            #expect(await client.ask("080100FFFF2A2B") == hash)
+            await published.withdraw()
+            #expect(await failure { try await scene.adapter.publish([]) }?.code == .invalidArgument)
+        }
+    }
+
+    @Test func whatIsPublishedBeforeIsThereForEverybody() async throws {
+        try await Story.run { story in
+            let adapter = try await Adapter.open(on: story.kernel)
+            try await adapter.publish([Self.service])
+            for _ in 0..<2 {
+                let client = PeerClient()
+                let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
+                let connection = try await adapter.connect(to: peripheral.address)
+                #expect(await client.ask("0A1200") == "0B07")
+                await connection.disconnect()
+            }
+        }
+    }
+
+    // MARK: Handlers
+
+    @Test func handlersAnswerInTheirOwnTime() async throws {
+        try await Self.run { scene in
+            let written = Mutex<[[UInt8]]>([])
+            try await scene.adapter.publish(
+                [Self.service],
+                handlers: AttributeHandlers(
+                    read: { request in
+                        #expect(request.type == 0xFFF2)
+                        try await scene.story.radio.sleep(for: .seconds(3))
+                        return [1, 2, 3]
+                    },
+                    write: { request, value in
+                        if value == [0xEE] { throw ATTErrorCode.valueNotAllowed }
+                        if value == [0xEF] { throw BluetoothError(.failed, .init("test"), "") }
+                        written.withLock { $0.append(value) }
+                    }))
+            let client = scene.client
+            let time = await scene.story.duration { #expect(await client.ask("0A1500") == "0B010203") }
+            #expect(time >= .seconds(3))
+            #expect(await client.ask("12150004") == "13")
+            #expect(await client.ask("121500EE") == "0112150013")
+            #expect(await client.ask("121500EF") == "011215000E")
+            client.send("52150005")
+            client.send("52150006")
+            #expect(await client.ask("12150007") == "13")
+            #expect(written.withLock { $0 } == [[4], [5], [6], [7]])
+            // Our own client goes on meanwhile: nobody answers, so it waits while the handler works.
+            #expect(await scene.connection.missedCommandCount == 0)
+        }
+    }
+
+    @Test func aHandlerThatIsLateIsAnsweredFor() async throws {
+        try await Self.run { scene in
+            let reads = Mutex(0)
+            try await scene.adapter.publish(
+                [Self.service],
+                handlers: AttributeHandlers(read: { _ in
+                    if reads.withLock({ count in
+                        count += 1; return count
+                    }) == 1 {
+                        try await scene.story.radio.sleep(for: .seconds(100))
+                    }
+                    return [5]
+                }))
+            let time = await scene.story.duration {
+                #expect(await scene.client.ask("0A1500") == "010A15000E")
+            }
+            #expect(time >= .seconds(25) && time < .seconds(26))
+            // Cancelled, it has come to its end, and the next is heard.
+            #expect(await scene.client.ask("0A1500") == "0B05")
+        }
+    }
+
+    @Test func withoutAHandlerDynamicValuesAreRefused() async throws {
+        try await Self.run { scene in
+            try await scene.adapter.publish([Self.service])
+            #expect(await scene.client.ask("0A1500") == "010A150002")
+            #expect(await scene.client.ask("12150001") == "0112150003")
+        }
+    }
+
+    // MARK: Sending
+
+    @Test func subscribedClientsAreSentValues() async throws {
+        try await Self.run { scene in
+            let (client, connection) = (scene.client, scene.connection)
+            try await scene.adapter.publish([Self.service])
+            #expect(await failure { try await connection.notify([1], of: 0x12) }?.code == .notSubscribed)
+            #expect(await failure { try await connection.indicate([1], of: 0x12) }?.code == .notSubscribed)
+            let subscriptions = await connection.peerSubscriptions()
+            #expect(await client.ask("1213000300") == "13")
+            var iterator = subscriptions.makeAsyncIterator()
+            let told = try await iterator.next()
+            #expect(told == PeerSubscription(characteristic: 0x12, configuration: [.notification, .indication]))
+            #expect(await connection.peerConfiguration(of: 0x12) == [.notification, .indication])
+            for number in 1...40 as ClosedRange<UInt8> {
+                try await connection.notify([number], of: 0x12)
+            }
+            for number in 1...40 as ClosedRange<UInt8> {
+                #expect(await client.next() == "1B1200" + [number].hexadecimal)
+            }
+            let indication = scene.story.begin { try await connection.indicate([9, 8], of: 0x12) }
+            #expect(await client.next() == "1D12000908")
+            client.send("1E")
+            try await indication.value
+            #expect(await client.ask("1213000000") == "13")
+            let ended = try await iterator.next()
+            #expect(ended?.configuration == [])
+            await connection.disconnect()
+            #expect(await failure { _ = try await iterator.next() }?.code == .disconnected)
+            #expect(await failure { try await connection.notify([1], of: 0x12) }?.code == .disconnected)
+        }
+    }
+
+    @Test func anIndicationThatIsNotConfirmedEndsTheLink() async throws {
+        try await Self.run { scene in
+            try await scene.adapter.publish([Self.service])
+            #expect(await scene.client.ask("1213000200") == "13")
+            let error = await failure { try await scene.connection.indicate([1], of: 0x12) }
+            #expect(error?.code == .timedOut)
+            #expect(await scene.connection.isConnected == false)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct ReconnectionTests {
+    private static let service: BluetoothUUID = 0xFFF0
+
+    /// A story with a device that notifies, and an adapter.
+    private func run(
+        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral, SimulatedGATTServer) async throws -> Void
+    ) async throws {
+        try await Story.run { story in
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    Self.service,
+                    characteristics: [GATTCharacteristic(0xFFF3, properties: [.notify], value: .stored([0]))])
+            ])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            try await body(story, try await Adapter.open(on: story.kernel), peripheral, server)
+        }
+    }
+
+    private func isConnected(_ event: MaintainedConnection.Event?) -> Bool {
+        if case .connected = event { true } else { false }
+    }
+
+    @Test func aLinkThatEndsIsMadeAgain() async throws {
+        try await run { story, adapter, peripheral, _ in
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            var events = await maintained.events().makeAsyncIterator()
+            for round in 1...3 {
+                var event = try await events.next()
+                guard case .connecting(attempt: 1) = event else {
+                    Issue.record("round \(round) begins with \(String(describing: event))")
+                    return
+                }
+                event = try await events.next()
+                #expect(isConnected(event))
+                try await story.radio.sleep(for: .seconds(10))
+                peripheral.disconnect()
+                event = try await events.next()
+                guard case .disconnected(let reason) = event else {
+                    Issue.record("no end but \(String(describing: event))")
+                    return
+                }
+                #expect(reason.disconnectReason == .remote)
+            }
+            await maintained.close()
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            let error = await failure { while try await events.next() != nil {} }
+            #expect(error?.code == .cancelled)
+        }
+    }
+
+    @Test func aDeviceThatIsAwayIsWaitedForWithoutTryingAgain() async throws {
+        try await run { story, adapter, peripheral, _ in
+            peripheral.setHidden(true)
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            let events = await maintained.events()
+            try await story.radio.sleep(for: .seconds(500))
+            peripheral.setHidden(false)
+            let connection = try await maintained.connected()
+            let isUp = await connection.isConnected
+            #expect(isUp)
+            var seen = 0
+            for try await event in events {
+                seen += 1
+                if case .connected = event { break }
+            }
+            #expect(seen == 2)
+            await maintained.close()
+        }
+    }
+
+    @Test func subscriptionsOutliveTheLinkAndTellTheGap() async throws {
+        try await run { story, adapter, peripheral, server in
+            let handle = try #require(server.handle(of: 0xFFF3, in: Self.service))
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            let notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
+            var iterator = notices.makeAsyncIterator()
+            for round in 1...3 as ClosedRange<UInt8> {
+                await server.notify([round], of: handle)
+                let value = try await iterator.next()
+                #expect(value == .value([round]))
+                peripheral.breakLinks(reason: .connectionTimeout)
+                guard case .interrupted(let reason) = try await iterator.next() else {
+                    Issue.record("the gap was not told")
+                    return
+                }
+                #expect(reason.disconnectReason == .supervisionTimeout)
+                let resumed = try await iterator.next()
+                #expect(resumed == .resumed)
+            }
+            await maintained.close()
+            let error = await failure { while try await iterator.next() != nil {} }
+            #expect(error?.code == .cancelled)
+        }
+    }
+
+    @Test func aCharacteristicThatIsNotThereIsNotFound() async throws {
+        try await run { _, adapter, peripheral, _ in
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            let error = await failure { _ = try await maintained.subscribe(to: 0x1234, in: Self.service) }
+            #expect(error?.code == .notFound)
+            await maintained.close()
+        }
+    }
+
+    @Test func failuresAreFurtherAndFurtherApartAndAreGivenUp() async throws {
+        try await run { story, adapter, peripheral, _ in
+            peripheral.setRefusal(.connectionFailedToBeEstablished)
+            let maintained = adapter.maintainConnection(
+                to: peripheral.address, options: ConnectionOptions(attempts: 1),
+                policy: ReconnectionPolicy(jitter: 0, maximumFailures: 5))
+            var delays: [Duration] = []
+            let error = await failure {
+                for try await event in await maintained.events() {
+                    if case .failed(_, let delay) = event { delays.append(delay) }
+                }
+            }
+            #expect(delays == [.milliseconds(500), .seconds(1), .seconds(2), .seconds(4)])
+            #expect(error?.code == .connectionFailed)
+            let late = await failure { _ = try await maintained.connected() }
+            #expect(late?.code == .connectionFailed)
+        }
+    }
+
+    @Test(arguments: Ending.allCases) func anAdapterThatComesBackGoesOn(_ ending: Ending) async throws {
+        try await run { story, _, peripheral, _ in
+            let adapter = try await Adapter.open(power: .keepOn, on: story.kernel)
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            _ = try await maintained.connected()
+            let address = adapter.information.publicAddress
+            ending.happen(to: story.kernel)
+            try await story.radio.sleep(for: .seconds(20))
+            switch ending {
+            case .powerOff: break
+            case .unplug: story.kernel.plug(SimulatedController(address: address))
+            case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
+            }
+            let again = try await maintained.connected(timeout: .seconds(120))
+            let isUp = await again.isConnected
+            #expect(isUp)
+            await maintained.close()
+        }
+    }
+
+    @Test func anAdapterThatIsNotWaitedForEndsIt() async throws {
+        try await run { story, adapter, peripheral, _ in
+            let maintained = adapter.maintainConnection(
+                to: peripheral.address, policy: ReconnectionPolicy(waitsForAdapter: false))
+            _ = try await maintained.connected()
+            let events = await maintained.events()
+            story.kernel.setPowered(false, adapter: 0)
+            let error = await failure { for try await _ in events {} }
+            #expect(error != nil)
+        }
+    }
+
+    @Test func whatIsDroppedEnds() async throws {
+        try await run { story, adapter, peripheral, _ in
+            do {
+                let maintained = adapter.maintainConnection(to: peripheral.address)
+                _ = try await maintained.connected()
+            }
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            peripheral.setHidden(true)
+            do {
+                _ = adapter.maintainConnection(to: peripheral.address)
+                try await story.radio.sleep(for: .seconds(1))
+            }
+            try await story.settle { await adapter.controller.connects.count == 0 }
+        }
+    }
+
+    @Test func delaysGrowWithinTheirBoundsWhateverThePolicySays() {
+        let policies = [
+            ReconnectionPolicy(), ReconnectionPolicy(initialDelay: .seconds(-5), multiplier: -1, jitter: 9),
+            ReconnectionPolicy(
+                initialDelay: .seconds(Int64.max), multiplier: .infinity, maximumDelay: .seconds(Int64.max)),
+            ReconnectionPolicy(initialDelay: .zero, multiplier: .nan, jitter: .nan),
+        ]
+        for policy in policies {
+            for failures in [Int.min, -1, 0, 1, 2, 63, 64, 1000, Int.max] {
+                for chance in [0, 1, UInt64.max / 2, .max] {
+                    let delay = policy.delay(afterFailures: failures, chance: chance)
+                    #expect(delay >= .zero)
+                    if failures <= 0 { #expect(delay == .zero) }
+                }
+            }
+        }
+        let policy = ReconnectionPolicy()
+        #expect(policy.delay(afterFailures: 100, chance: 0) == .seconds(48))
+        #expect(policy.delay(afterFailures: 100, chance: .max) <= .seconds(72))
+        #expect(policy.delay(afterFailures: 1, chance: 1 << 63) == .milliseconds(500))
+    }
+}

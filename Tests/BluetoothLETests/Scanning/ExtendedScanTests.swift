@@ -1,0 +1,168 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+private let coded = SimulatedController(hasCoded: true)
+private let flags: [UInt8] = [2, 0x01, 0x06]
+
+@Suite struct ExtendedScanTests {
+    /// Data of several reports: an AD structure holds 254 bytes at most.
+    private static func data(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
+        var data: [UInt8] = []
+        while data.count < count {
+            let length = min(255, count - data.count) - 1
+            data += [UInt8(length), 0xFF] + (1..<max(1, length)).map { UInt8(truncatingIfNeeded: $0) &* seed }
+        }
+        return data
+    }
+
+    @Test(arguments: [31, 229, 230, 251, 458, 459, 1000, 1650]) func chainsAreJoined(_ count: Int) async throws {
+        try await Story.run { story in
+            let data = Self.data(count)
+            SimulatedPeripheral(
+                on: story.radio,
+                advertisements: [
+                    SimulatedAdvertisement(
+                        data: data, isConnectable: false, isScannable: false, isLegacy: false, setIdentifier: 5,
+                        secondaryPHY: .le2M, transmitPower: 8, periodicInterval: 80)
+                ])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let heard = try await adapter.first(timeout: .seconds(5)) { !$0.isLegacy }
+            #expect(heard.data.advertising == data)
+            #expect(!heard.isTruncated)
+            #expect(heard.advertisingSetID == 5)
+            #expect(heard.primaryPHY == .le1M && heard.secondaryPHY == .le2M)
+            #expect(heard.transmitPower == 8)
+            #expect(heard.periodicAdvertisingInterval == .milliseconds(100))
+        }
+    }
+
+    @Test func extendedScanResponsesAreJoinedWithTheirSet() async throws {
+        try await Story.run { story in
+            let answer = Self.data(600)
+            SimulatedPeripheral(
+                on: story.radio,
+                advertisements: [
+                    SimulatedAdvertisement(
+                        scanResponse: answer, isConnectable: false, isScannable: true, isLegacy: false,
+                        setIdentifier: 1),
+                    SimulatedAdvertisement(
+                        data: flags, isConnectable: false, isScannable: false, isLegacy: false, setIdentifier: 2),
+                    SimulatedAdvertisement(data: flags, scanResponse: [2, 0x0A, 0]),
+                ])
+            let adapter = try await Adapter.open(on: story.kernel)
+            var sets: [UInt8?: AdvertisementData] = [:]
+            for try await heard in try await adapter.scan(ScanOptions(duplicates: .once)) {
+                #expect(sets[heard.advertisingSetID] == nil)
+                sets[heard.advertisingSetID] = heard.data
+                if sets.count == 3 { break }
+            }
+            #expect(sets[1] == AdvertisementData(advertising: [], scanResponse: answer))
+            #expect(sets[2] == AdvertisementData(advertising: flags))
+            #expect(sets[nil] == AdvertisementData(advertising: flags, scanResponse: [2, 0x0A, 0]))
+        }
+    }
+
+    @Test func aChainWhoseEndIsLostIsMarkedAndTakesNothingBack() async throws {
+        try await Story.run { story in
+            let data = Self.data(700)
+            func advertisement(_ heard: Int?) -> SimulatedAdvertisement {
+                SimulatedAdvertisement(
+                    data: data, isConnectable: false, isScannable: false, isLegacy: false, heardByteCount: heard)
+            }
+            let peripheral = SimulatedPeripheral(on: story.radio, advertisements: [advertisement(300)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            var iterator = try await adapter.scan().makeAsyncIterator()
+            let cut = try await iterator.next()
+            #expect(cut?.isTruncated == true)
+            #expect(cut?.data.advertising == Array(data.prefix(300)))
+            peripheral.setAdvertisements([advertisement(nil)])
+            let whole = try await iterator.next()
+            #expect(whole?.isTruncated == false)
+            #expect(whole?.data.advertising == data)
+            peripheral.setAdvertisements([advertisement(300)])
+            try await story.radio.sleep(for: .seconds(2))
+            peripheral.setAdvertisements([.beacon(flags)])
+            // Nothing came in between.
+            let next = try await iterator.next()
+            #expect(next?.data.advertising == flags)
+        }
+    }
+
+    @Test func aChainThatAPauseCutIsNotMixedWithTheNext() async throws {
+        try await Story.run { story in
+            let adapter = try await Adapter.open(on: story.kernel)
+            var iterator = try await adapter.scan().makeAsyncIterator()
+            func report(_ status: UInt8, _ data: [UInt8]) -> [UInt8] {
+                let address: [UInt8] = [1, 1, 0, 0, 0, 0, 0xC0]
+                let head: [UInt8] = [0x0D, 1, status << 5, 0] + address + [1, 1, 3, 127, 0xC8, 0, 0, 0]
+                let body = head + [0, 0, 0, 0, 0, 0, UInt8(data.count)] + data
+                return [0x04, 0x3E, UInt8(body.count)] + body
+            }
+            story.kernel.emit(report(1, [9, 0x09]))
+            // Another scan with other wishes has the scanner switched off and on.
+            let keener = try await adapter.scan(ScanOptions(interval: .milliseconds(20), window: .milliseconds(20)))
+            story.kernel.emit(report(0, flags))
+            let heard = try await iterator.next()
+            #expect(heard?.data.advertising == flags)
+            withExtendedLifetime(keener) {}
+        }
+    }
+
+    @Test func longRangeIsHeardWhereTheControllerHasIt() async throws {
+        try await Story.run([coded]) { story in
+            let far = SimulatedPeripheral(
+                on: story.radio,
+                advertisements: [
+                    SimulatedAdvertisement(
+                        data: flags, isConnectable: false, isScannable: false, isLegacy: false, primaryPHY: .leCoded,
+                        secondaryPHY: .leCoded)
+                ])
+            let near = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let deaf = await failure {
+                _ = try await adapter.first(timeout: .seconds(3)) { $0.address == far.address }
+            }
+            #expect(deaf?.code == .notFound)
+            for peripheral in [far, near] {
+                let heard = try await adapter.first(timeout: .seconds(3), options: ScanOptions(coded: true)) {
+                    $0.address == peripheral.address
+                }
+                #expect(heard.primaryPHY == (peripheral.address == far.address ? .leCoded : .le1M))
+            }
+            var only = ScanOptions(coded: true)
+            only.le1M = nil
+            let heard = try await adapter.first(timeout: .seconds(3), options: only) { _ in true }
+            #expect(heard.address == far.address)
+        }
+    }
+
+    @Test(arguments: [SimulatedController(), SimulatedController(family: .legacy)])
+    func longRangeIsLeftOutOrRefusedWhereItIsNot(_ controller: SimulatedController) async throws {
+        try await Story.run([controller]) { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            _ = try await adapter.first(timeout: .seconds(3), options: ScanOptions(coded: true)) { _ in true }
+            var only = ScanOptions(coded: true)
+            only.le1M = nil
+            #expect(await failure { _ = try await adapter.scan(only) }?.code == .unsupported)
+            only.leCoded = nil
+            #expect(await failure { _ = try await adapter.scan(only) }?.code == .invalidArgument)
+            try await story.settle { !story.kernel.isScanning() }
+        }
+    }
+
+    @Test func eachPHYHasParametersOfItsOwn() async throws {
+        try await Story.run([coded]) { story in
+            let adapter = try await Adapter.open(on: story.kernel)
+            var options = ScanOptions()
+            options.leCoded = ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150))
+            let stream = try await adapter.scan(options)
+            #expect(story.kernel.isScanningActively())
+            let coded = story.kernel.codedScan()
+            #expect(coded?.type == .passive && coded?.interval == 480 && coded?.window == 240)
+            withExtendedLifetime(stream) {}
+        }
+    }
+}

@@ -1,0 +1,335 @@
+import HCI
+import Logging
+import Management
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+private let flags: [UInt8] = [2, 0x01, 0x06]
+private let everything = ScanOptions(duplicates: .all)
+private let passively = ScanOptions(isActive: false, duplicates: .all)
+
+/// Another program with a raw socket, such as hcitool.
+final class RawProgram: Sendable {
+    private let socket = Mutex<(any HCISocket)?>(nil)
+    private let loop: EventLoop
+    private let seen = Mutex<[[UInt8]]>([])
+
+    init(_ story: Story) throws {
+        loop = story.kernel.loop
+        let socket = try story.kernel.openHCI(adapter: 0) { [weak self] event in
+            if case .readable = event { self?.receive() }
+        }
+        try socket.setFilter(HCISocketFilter(packetTypes: 1 << 4 | 1 << 1, events: .max))
+        self.socket.withLock { $0 = socket }
+    }
+
+    private func receive() {
+        let socket = socket.withLock { $0 }
+        _ = socket?.receive { packet in
+            let bytes = [UInt8](packet)
+            seen.withLock { $0.append(bytes) }
+        }
+    }
+
+    /// How many commands of others it has seen.
+    var commandCount: Int { seen.withLock { $0.count { $0.first == 1 } } }
+
+    /// How many advertising reports it has seen.
+    var reportCount: Int { seen.withLock { $0.count { $0.count > 3 && $0[1] == 0x3E && $0[3] == 0x0D } } }
+
+    func send(_ commands: HCICommand...) throws {
+        for command in commands {
+            let packet = try command.packet()
+            let socket = socket.withLock { $0 }
+            loop.execute { _ = socket?.send(packet.span.bytes) }
+        }
+    }
+
+    /// Scans as hcitool does: each device once.
+    func scan(
+        _ type: LEScanType = .active, duplicates: LEDuplicateFilter = .enabled, family: HCICommandFamily = .extended
+    ) throws {
+        guard family == .extended else {
+            return try send(
+                .leSetScanParameters(
+                    LEScanParameters(timing: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
+                .leSetScanEnable(true, duplicates: duplicates))
+        }
+        try send(
+            .leSetExtendedScanParameters(
+                LEExtendedScanParameters(le1M: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
+            .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
+    }
+
+    func stop(family: HCICommandFamily = .extended) throws {
+        try send(
+            family == .extended
+                ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
+                : .leSetScanEnable(false, duplicates: .disabled))
+    }
+
+    func close() {
+        let socket = socket.withLock { $0 }
+        loop.execute { socket?.close() }
+    }
+}
+
+/// Scans beside other programs and the kernel's own use of the scanner, as Tests/Conformance shows it to be.
+@Suite struct OtherProgramsTests {
+    /// Counts what a scan hands out.
+    final class Listener: Sendable {
+        private let state = Mutex((count: 0, last: KernelInstant?.none))
+        private let task = Mutex<Task<Void, any Error>?>(nil)
+
+        init(_ stream: BoundedStream<Advertisement>, _ story: Story) {
+            let task = story.begin { [weak self] in
+                for try await heard in stream {
+                    self?.state.withLock { $0 = ($0.count + 1, heard.time) }
+                }
+            }
+            self.task.withLock { $0 = task }
+        }
+
+        var count: Int { state.withLock { $0.count } }
+        func stop() { task.withLock { $0 }?.cancel() }
+
+        /// Whether something is heard in the next second.
+        func hears(_ story: Story) async throws -> Bool {
+            let before = count
+            try await story.radio.sleep(for: .seconds(1))
+            return count > before
+        }
+    }
+
+    private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementClient {
+        let client = ManagementClient(on: kernel, log: Logger(label: "other"))
+        try await client.send(.startDiscovery(.lowEnergy), to: 0)
+        return client
+    }
+
+    @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
+    func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily, _ options: ScanOptions) async throws {
+        try await Story.run([family.controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(options), story)
+            let other = try await Adapter.open(on: story.kernel)
+            for _ in 0..<3 {
+                let connection = try await other.connect(to: peripheral.address)
+                try await story.settle { story.kernel.scansForEverybody() }
+                #expect(try await listener.hears(story))
+                await connection.disconnect()
+                #expect(try await listener.hears(story))
+            }
+            #expect(story.kernel.isScanningActively() == options.le1M?.isActive)
+            listener.stop()
+        }
+    }
+
+    @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
+    func anothersAttemptThatIsGivenUpLeavesTheScanOn(_ family: HCIFamily, _ options: ScanOptions) async throws {
+        try await Story.run([family.controller]) { story in
+            let absent = BluetoothAddress(0x00BB_0000_0001, kind: .public)
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(options), story)
+            let other = try await Adapter.open(on: story.kernel)
+            let attempt = story.begin { try await other.connect(to: absent) }
+            try await story.radio.sleep(for: .seconds(1))
+            // While the other waits, and after it has given up.
+            #expect(try await listener.hears(story))
+            attempt.cancel()
+            _ = await failure { _ = try await attempt.value }
+            for _ in 0..<4 { #expect(try await listener.hears(story)) }
+            listener.stop()
+            try await story.settle { !story.kernel.isScanning() }
+        }
+    }
+
+    @Test(arguments: [everything, passively], [true, false])
+    func anothersConnectionComesAboutWhileWeScanAndAfterwards(_ options: ScanOptions, _ isOver: Bool) async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            peripheral.setHidden(true)
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            // Another machine's clients would do; these have a socket of their own as well.
+            let other = try await Adapter.open(on: story.kernel)
+            let attempt = story.begin { try await other.connect(to: peripheral.address) }
+            try await story.radio.sleep(for: .seconds(1))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(options), story)
+            #expect(try await listener.hears(story))
+            #expect(story.kernel.scansForEverybody())
+            if isOver {
+                listener.stop()
+                try await story.radio.sleep(for: .seconds(1))
+            }
+            peripheral.setHidden(false)
+            let connection = try await attempt.value
+            await connection.disconnect()
+            listener.stop()
+            try await story.settle { !story.kernel.isScanning() }
+        }
+    }
+
+    @Test(arguments: [true, false]) func anothersDiscoveryRunsToItsEndAndIsListenedTo(_ isFirst: Bool) async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let ended = Mutex(false)
+            let adapter = try await Adapter.open(on: story.kernel)
+            func discover() async throws -> ManagementClient {
+                let client = try await Self.discover(story.kernel)
+                _ = try await client.follow { notice in
+                    if case .discovering(_, .lowEnergy, isOn: false) = notice { ended.withLock { $0 = true } }
+                }
+                return client
+            }
+            let early = isFirst ? try await discover() : nil
+            let listener = Listener(try await adapter.scan(isFirst ? everything : passively), story)
+            let late = isFirst ? nil : try await discover()
+            try await story.radio.sleep(for: .seconds(9))
+            #expect(listener.count > 0)
+            #expect(!ended.withLock { $0 })
+            try await story.radio.sleep(for: .seconds(3))
+            #expect(ended.withLock { $0 })
+            #expect(story.kernel.scansForEverybody())
+            #expect(try await listener.hears(story))
+            listener.stop()
+            try await story.settle { !story.kernel.isScanning() }
+            for client in [early, late] { await client?.close(.cancelled(.init("discover"))) }
+        }
+    }
+
+    @Test func aDiscoveryOfOldKeepsNobodyFromConnecting() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            // The kernel keeps the types of the last discovery, and ends only one of these.
+            let client = try await Self.discover(story.kernel)
+            try await story.radio.sleep(for: .seconds(11))
+            let adapter = try await Adapter.open(on: story.kernel)
+            for try await _ in try await adapter.scan() { break }
+            try await story.radio.sleep(for: .seconds(1))
+            let other = try await Adapter.open(on: story.kernel)
+            let connection = try await other.connect(to: peripheral.address, options: .init(timeout: .seconds(10)))
+            await connection.disconnect()
+            await client.close(.cancelled(.init("discover")))
+        }
+    }
+
+    @Test func whatAnotherSwitchesOffComesBack() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(everything), story)
+            let other = try RawProgram(story)
+            for _ in 0..<3 {
+                try other.stop()
+                try await story.radio.sleep(for: .milliseconds(50))
+                #expect(!story.kernel.isScanning())
+                #expect(try await listener.hears(story))
+            }
+            try other.send(.reset)
+            #expect(try await listener.hears(story))
+            listener.stop()
+            other.close()
+        }
+    }
+
+    @Test func aScanOfAnotherThatGivesTooLittleBecomesOneForBoth() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let other = try RawProgram(story)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(passively), story)
+            // It switches ours off and on with its own wishes.
+            try other.stop()
+            try other.scan()
+            try await story.radio.sleep(for: .seconds(1))
+            #expect(story.kernel.scansForEverybody())
+            #expect(story.kernel.isScanningActively())
+            let before = other.reportCount
+            #expect(try await listener.hears(story))
+            #expect(other.reportCount > before)
+            let commands = other.commandCount
+            for _ in 0..<5 { #expect(try await listener.hears(story)) }
+            #expect(other.commandCount == commands)
+            listener.stop()
+            other.close()
+        }
+    }
+
+    @Test func aScanOfAnotherThatGivesAllIsLeftAlone() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let other = try RawProgram(story)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let first = Listener(
+                try await adapter.scan(
+                    ScanOptions(isActive: false, interval: .milliseconds(60), window: .milliseconds(30))), story)
+            try other.stop()
+            try other.scan(.active, duplicates: .disabled)
+            try await story.radio.sleep(for: .seconds(1))
+            let commands = other.commandCount
+            let second = Listener(
+                try await adapter.scan(ScanOptions(isActive: false, duplicates: .all, window: .milliseconds(10))), story
+            )
+            #expect(try await second.hears(story))
+            first.stop()
+            second.stop()
+            try await story.radio.sleep(for: .seconds(1))
+            #expect(other.commandCount == commands)
+            #expect(story.kernel.isScanning())
+            try other.stop()
+            other.close()
+        }
+    }
+
+    @Test(arguments: [true, false]) func aScanThatWasLeftBehindIsTakenOver(_ isActive: Bool) async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let killed = try RawProgram(story)
+            try killed.scan(isActive ? .active : .passive)
+            try await story.radio.sleep(for: .seconds(1))
+            killed.close()
+            let adapter = try await Adapter.open(on: story.kernel)
+            let listener = Listener(try await adapter.scan(everything), story)
+            for _ in 0..<3 { #expect(try await listener.hears(story)) }
+            listener.stop()
+            try await story.settle { !story.kernel.isScanning() }
+        }
+    }
+
+    @Test func twoProgramsOfOursComeToRestAndOutliveEachOther() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let watcher = try RawProgram(story)
+            let one = try await Adapter.open(on: story.kernel)
+            let other = try await Adapter.open(on: story.kernel)
+            let wishes = [
+                passively,
+                ScanOptions(duplicates: .all, interval: .milliseconds(100), window: .milliseconds(70)),
+                ScanOptions(isActive: false, duplicates: .all, interval: .milliseconds(20), window: .milliseconds(15)),
+            ]
+            for mine in wishes {
+                for theirs in wishes {
+                    let first = Listener(try await one.scan(mine), story)
+                    let second = Listener(try await other.scan(theirs), story)
+                    try await story.radio.sleep(for: .seconds(2))
+                    let commands = watcher.commandCount
+                    for listener in [first, second] { #expect(try await listener.hears(story)) }
+                    #expect(watcher.commandCount == commands)
+                    first.stop()
+                    try await story.radio.sleep(for: .seconds(1))
+                    #expect(try await second.hears(story))
+                    second.stop()
+                    try await story.settle { !story.kernel.isScanning() }
+                }
+            }
+            watcher.close()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import HCI
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// What can go wrong with a scan at any packet to or from the controller.
+enum ScanFault: String, CaseIterable, Sendable {
+    case cancel, unplug, powerOff, silence, otherSwitchesOff, otherSwitchesOn
+
+    /// What the scan may end with; nothing where it goes on.
+    var codes: Set<BluetoothError.Code> {
+        switch self {
+        case .cancel: [.cancelled]
+        case .unplug: [.noAdapter, .adapterOff]
+        case .powerOff: [.adapterOff]
+        case .silence: [.timedOut]
+        case .otherSwitchesOff, .otherSwitchesOn: []
+        }
+    }
+}
+
+/// Every fault at every packet of a scan's beginning, course and end: all ends, nothing stays on, and the next scan works.
+@Suite struct ScanFaultTests {
+    @Test(arguments: [HCIFamily.legacy, .extended], ScanFault.allCases)
+    func everyFaultAtEveryPacketEndsTyped(_ family: HCIFamily, _ fault: ScanFault) async throws {
+        for isActive in [true, false] {
+            let calm = try await Self.run(family, isActive: isActive, nil, at: nil)
+            #expect(calm.error == nil)
+            #expect(calm.packets >= 10)
+            for index in 0..<calm.packets {
+                guard let error = try await Self.run(family, isActive: isActive, fault, at: index).error else {
+                    continue
+                }
+                #expect(fault.codes.contains(error.code), "\(fault) at packet \(index): \(error)")
+            }
+        }
+    }
+
+    /// One scan from its beginning to its end, with a fault; says how many packets there were, and what it ended with.
+    private static func run(
+        _ family: HCIFamily, isActive: Bool, _ fault: ScanFault?, at index: Int?
+    ) async throws -> (packets: Int, error: BluetoothError?) {
+        let outcome = Mutex((packets: 0, error: BluetoothError?.none))
+        try await Story.run([family.controller]) { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
+            let kernel = FaultingKernel(story.kernel)
+            let other = try RawProgram(story)
+            let adapter = try await Adapter.open(on: kernel)
+            let task = Mutex<Task<Void, any Error>?>(nil)
+            kernel.arm(at: index, withController: true) {
+                switch fault {
+                case nil: break
+                case .cancel: task.withLock { $0 }?.cancel()
+                case .unplug: story.kernel.unplug(0)
+                case .powerOff: story.kernel.setPowered(false, adapter: 0)
+                case .silence: story.kernel.setSilent(true, adapter: 0)
+                case .otherSwitchesOff: try? other.stop(family: family.controller.family)
+                case .otherSwitchesOn: try? other.scan(family: family.controller.family)
+                }
+            }
+            let running = story.begin {
+                var heard = 0
+                let options = ScanOptions(isActive: isActive, duplicates: .all)
+                for try await _ in try await adapter.scan(options) {
+                    heard += 1
+                    if heard == 3 { break }
+                }
+            }
+            task.withLock { $0 = running }
+            if fault == .silence {
+                // A controller that hangs while a scan is on says nothing, so nothing ends; its user gives up.
+                try await story.radio.sleep(for: .seconds(20))
+                running.cancel()
+            }
+            var error = await failure { try await running.value }
+            if fault == .silence, error?.code == .cancelled { error = nil }
+            // The end of a scan takes its own time.
+            try await story.radio.sleep(for: .seconds(1))
+            let (packets, ended) = (kernel.count, error)
+            outcome.withLock { $0 = (packets, ended) }
+            kernel.arm(at: nil) {}
+            story.kernel.setSilent(false, adapter: 0)
+            await adapter.close()
+            // Another's scan is its own affair.
+            try? other.stop(family: family.controller.family)
+            try await story.radio.sleep(for: .seconds(1))
+            other.close()
+            try await again(story, family)
+        }
+        return outcome.withLock { $0 }
+    }
+
+    /// A machine on which all is well again scans, and leaves the scanner off.
+    private static func again(_ story: Story, _ family: HCIFamily) async throws {
+        if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug(family.controller) }
+        let index = try #require(try await Adapter.all(on: story.kernel).first?.index)
+        let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+        _ = try await adapter.first(timeout: .seconds(30)) { _ in true }
+        try await story.settle { !story.kernel.isScanning(adapter: index) }
+        await adapter.close()
+    }
+}

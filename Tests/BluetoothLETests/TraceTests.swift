@@ -1,0 +1,76 @@
+import Capture
+import Glibc
+import HCI
+import Logging
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// A file name of its own, removed with it.
+final class TemporaryFile: Sendable {
+    let path: String
+
+    init(_ name: String = "trace") {
+        path = "/tmp/bluetooth-\(name)-\(getpid())-\(UInt64.random(in: 0 ... .max)).btsnoop"
+    }
+
+    deinit {
+        unlink(path)
+    }
+
+    var bytes: [UInt8] {
+        guard let file = fopen(path, "rb") else { return [] }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer.prefix(count) }
+        return bytes
+    }
+
+    /// Kind, adapter and bytes of every packet of the file.
+    func packets() throws -> [(kind: CapturedPacketKind, adapter: UInt16, payload: [UInt8])] {
+        let bytes = bytes
+        var reader = try BTSnoopReader(bytes.span.bytes)
+        var packets: [(CapturedPacketKind, UInt16, [UInt8])] = []
+        while let record = try reader.next() {
+            packets.append((record.packet.kind, record.packet.adapter, [UInt8](record.packet.payload)))
+        }
+        return packets
+    }
+}
+
+@Suite struct TraceTests {
+    @Test(arguments: [PacketTrace.Source.monitor, .synthesised])
+    func aConnectionIsRecorded(source: PacketTrace.Source) async throws {
+        let file = TemporaryFile()
+        try await Story.run { story in
+            let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
+            _ = SimulatedPeripheral(on: story.radio, address: peer, gatt: try SimulatedGATTServer([]))
+            let trace = try await PacketTrace.open(file.path, source: source, on: story.kernel)
+            #expect(trace.source == source)
+            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+            let connection = try await adapter.connect(to: peer)
+            await connection.disconnect()
+            try await story.radio.sleep(for: .seconds(3))
+            await adapter.close()
+            await trace.close()
+        }
+        let packets = try file.packets()
+        #expect(packets.contains { $0.kind == .newIndex })
+        #expect(packets.contains { $0.kind == .controlCommand })
+        #expect(packets.contains { $0.kind == .controlEvent })
+        // LE Enhanced Connection Complete with the peer's address, the MTU both ways, Disconnection Complete.
+        let complete = try #require(
+            packets.firstIndex { $0.kind == .event && $0.payload.starts(with: hex("3E1F0A00")) })
+        #expect(packets[complete].payload[7..<14] == hex("01 563412E598C0")[...])
+        let request = try #require(packets.firstIndex { $0.kind == .aclSent && $0.payload.dropFirst(8).first == 2 })
+        let response = try #require(
+            packets.firstIndex { $0.kind == .aclReceived && $0.payload.dropFirst(8).first == 3 })
+        let end = try #require(packets.firstIndex { $0.kind == .event && $0.payload.first == 5 })
+        #expect(complete < request && request < response && response < end)
+        #expect(packets[end].payload.prefix(5) == hex("05 04 00")[...] + packets[complete].payload[4..<6])
+    }
+}

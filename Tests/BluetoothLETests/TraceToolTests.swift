@@ -1,0 +1,88 @@
+import Glibc
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// What a program of this machine prints, and how it ends.
+private func run(_ command: String) -> (output: String, status: Int32) {
+    guard let stream = popen("\(command) 2>/dev/null", "r") else { return ("", -1) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while case let count = fread(&buffer, 1, buffer.count, stream), count > 0 { bytes += buffer.prefix(count) }
+    return (String(decoding: bytes, as: UTF8.self), pclose(stream))
+}
+
+private let hasTools = run("command -v btmon && command -v tshark").status == 0
+
+/// Whether the readers of captures understand a trace. Tests/run installs them (bluez, tshark).
+@Suite(.enabled(if: hasTools, "btmon and tshark are not installed: bash Tests/install bluez tshark"))
+struct TraceToolTests {
+    private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
+
+    /// A trace of reading a value and being notified of another.
+    ///
+    /// - Parameter discovers: whether everything is discovered first. btmon 5.66 crashes on every Read By Type Request
+    ///   for characteristic declarations, its own captures included.
+    private func record(_ source: PacketTrace.Source, discovers: Bool) async throws -> TemporaryFile {
+        let file = TemporaryFile(source.rawValue)
+        try await Story.run { story in
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    0xFFF0,
+                    characteristics: [
+                        GATTCharacteristic(0xFFF1, properties: .read, value: .stored([0x68, 0x69])),
+                        GATTCharacteristic(0xFFF3, properties: .notify, value: .stored([0])),
+                    ])
+            ])
+            let read = try #require(server.handle(of: 0xFFF1, in: 0xFFF0))
+            let notified = try #require(server.handle(of: 0xFFF3, in: 0xFFF0))
+            _ = SimulatedPeripheral(on: story.radio, address: Self.peer, gatt: server)
+            let trace = try await PacketTrace.open(file.path, source: source, on: story.kernel)
+            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+            let connection = try await adapter.connect(to: Self.peer)
+            _ = discovers ? try await connection.discover() : try await connection.discoverServices()
+            _ = try await connection.read(read)
+            // The configuration follows the value.
+            try await connection.write([1, 0], to: AttributeHandle(rawValue: notified.rawValue + 1))
+            _ = await server.notify([1, 2], of: notified)
+            try await story.radio.sleep(for: .seconds(1))
+            await connection.disconnect()
+            try await story.radio.sleep(for: .seconds(3))
+            await adapter.close()
+            await trace.close()
+        }
+        return file
+    }
+
+    @Test(arguments: [PacketTrace.Source.monitor, .synthesised])
+    func btmonReadsIt(source: PacketTrace.Source) async throws {
+        let file = try await record(source, discovers: false)
+        let (output, status) = run("btmon -r \(file.path)")
+        #expect(status == 0)
+        for text in [
+            "LE Enhanced Connection Complete", "Peer address: C0:98:E5:12:34:56", "ATT: Exchange MTU Request",
+            "ATT: Read Request", "Value: 6869", "ATT: Handle Value Notification", "Disconnect Complete", "MGMT Command",
+        ] {
+            #expect(output.contains(text), "\(text)")
+        }
+    }
+
+    @Test(arguments: [PacketTrace.Source.monitor, .synthesised])
+    func tsharkReadsIt(source: PacketTrace.Source) async throws {
+        let file = try await record(source, discovers: true)
+        let fields = "-T fields -e btatt.opcode -e bthci_acl.src.bd_addr -e bthci_acl.dst.bd_addr -e btatt.value"
+        let (output, status) = run("tshark -r \(file.path) -Y btatt \(fields)")
+        #expect(status == 0)
+        let rows = output.split(separator: "\n").map {
+            $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        }
+        let peer = "c0:98:e5:12:34:56"
+        // A Read Request to the peer; from it a Read Response and a notification, with their values.
+        #expect(rows.contains { $0[0] == "0x0a" && $0[2] == peer })
+        #expect(rows.contains { $0[0] == "0x0b" && $0[1] == peer && $0[3] == "6869" })
+        #expect(rows.contains { $0[0] == "0x1b" && $0[1] == peer && $0[3] == "0102" })
+        let (bad, _) = run("tshark -r \(file.path) -Y _ws.malformed")
+        #expect(bad.isEmpty, "\(bad)")
+    }
+}

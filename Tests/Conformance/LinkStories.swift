@@ -1,0 +1,106 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import TestSupport
+import Testing
+
+extension Conformance {
+    /// What a raw HCI socket beside the kernel tells of a link, and has done to it.
+    @Suite struct LinkStories {
+        /// The central's end of a link, somebody with a raw socket, and the link's handle.
+        private func follow(
+            _ rig: Rig
+        ) async throws -> (central: ChannelEnd, user: HCIUser, handle: ConnectionHandle) {
+            let user = try await rig.openHCI(rig.central)
+            let (central, _) = try await rig.link()
+            let handle = try await rig.kernel.onLoop { try central.socket.connectionHandle() }
+            return (central, user, ConnectionHandle(rawValue: handle))
+        }
+
+        /// The first event about a link that `body` makes something of.
+        private func event<Value: Sendable>(
+            _ rig: Rig, _ user: HCIUser, _ body: @escaping @Sendable (HCIEvent) -> Value?
+        ) async -> Value? {
+            @Sendable func find(_ entries: [SocketRecorder.Entry]) -> Value? {
+                for case .packet(let packet) in entries {
+                    guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
+                    if let value = body(event) { return value }
+                }
+                return nil
+            }
+            let entries = await user.events.journal.wait(on: rig.kernel.loop) { find($0) != nil }
+            return entries.flatMap(find)
+        }
+
+        @Test func theSocketKnowsTheHandleThatTheControllerGave() async throws {
+            try await Rig.run { rig in
+                let (_, user, handle) = try await follow(rig)
+                let complete = await event(rig, user) { event -> ConnectionHandle? in
+                    switch event {
+                    case .leMeta(.connectionComplete(let complete)), .leMeta(.enhancedConnectionComplete(let complete)):
+                        complete.handle
+                    default: nil
+                    }
+                }
+                #expect(complete == handle)
+            }
+        }
+
+        @Test func theReasonOfAnEndIsToldBeforeTheEnd() async throws {
+            try await Rig.run { rig in
+                let (central, user, handle) = try await follow(rig)
+                _ = try await user.command(.disconnect(handle, reason: .remoteUserTerminatedConnection))
+                _ = await central.end()
+                // Without waiting: it is there when the link's socket has ended, though perhaps not received.
+                await rig.kernel.onLoop { user.events.handle(.readable) }
+                let reasons = user.events.packets.compactMap { packet -> ConnectionHandle? in
+                    guard case .disconnectionComplete(let end) = try? HCIEvent(decoding: packet.span.bytes) else {
+                        return nil
+                    }
+                    return end.handle
+                }
+                #expect(reasons == [handle])
+            }
+        }
+
+        @Test func theSignalOfALinkIsRead() async throws {
+            try await Rig.run { rig in
+                let (_, user, handle) = try await follow(rig)
+                let answer = try await user.succeed(.readRSSI(handle))
+                #expect(answer.count == 3)
+                #expect(answer.prefix(2) == [UInt8(handle.rawValue & 0xFF), UInt8(handle.rawValue >> 8)])
+            }
+        }
+
+        @Test func parametersAreChangedBesideTheKernel() async throws {
+            try await Rig.run { rig in
+                let (central, user, handle) = try await follow(rig)
+                let wanted = LEConnectionParameters(
+                    intervalMinimum: 40, intervalMaximum: 40, latency: 1, supervisionTimeout: 400)
+                _ = try await user.command(.leConnectionUpdate(handle, wanted, LEConnectionEventLength()))
+                let update = await event(rig, user) { event -> LEConnectionUpdateComplete? in
+                    guard case .leMeta(.connectionUpdateComplete(let update)) = event else { return nil }
+                    return update
+                }
+                #expect(update?.status.isSuccess == true)
+                #expect(update?.handle == handle)
+                #expect(update?.parameters.interval == 40)
+                // The kernel goes on with the link.
+                #expect(await central.send([1]) == .sent)
+            }
+        }
+
+        @Test func physAreChangedBesideTheKernel() async throws {
+            try await Rig.run { rig in
+                let (_, user, handle) = try await follow(rig)
+                _ = try await user.command(
+                    .leSetPHY(handle, LEPHYPreference(transmit: [.le1M, .le2M], receive: [.le1M, .le2M])))
+                let update = await event(rig, user) { event -> LEPHYUpdate? in
+                    guard case .leMeta(.phyUpdateComplete(let update)) = event else { return nil }
+                    return update
+                }
+                #expect(update?.handle == handle)
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import BluetoothLE
+import ExampleSupport
+import Testing
+
+@Suite struct AttributeSelectorTests {
+    @Test(
+        arguments: [
+            ("2A19", .uuid("2A19")), ("0x2A19", .handle(0x2A19)), ("0x1", .handle(1)),
+            ("CA010001-1234-5678-9ABC-DEF012345678", .uuid("CA010001-1234-5678-9ABC-DEF012345678")),
+            ("180F/2A19", .path(service: "180F", characteristic: "2A19", descriptor: nil)),
+            ("180F/2A19/2904", .path(service: "180F", characteristic: "2A19", descriptor: "2904")),
+            ("", nil), ("0x0", nil), ("0x10000", nil), ("0x", nil), ("2A1", nil), ("/", nil), ("180F/", nil),
+            ("180F/2A19/", nil), ("180F/2A19/2904/1", nil), ("x", nil),
+        ] as [(String, AttributeSelector?)])
+    func theNotationIsRead(text: String, selector: AttributeSelector?) {
+        #expect(AttributeSelector(text) == selector)
+    }
+
+    @Test func anAttributeIsChosenFromADatabase() throws {
+        let battery = RemoteCharacteristic(
+            uuid: "2A19", properties: [.read], declarationHandle: 2, valueHandle: 3, endHandle: 4,
+            descriptors: [RemoteDescriptor(uuid: "2904", handle: 4)])
+        let other = RemoteCharacteristic(
+            uuid: "2A19", properties: [.read], declarationHandle: 6, valueHandle: 7, endHandle: 7)
+        let services = [
+            RemoteService(uuid: "180F", handles: AttributeHandleRange(start: 1, end: 4), characteristics: [battery]),
+            RemoteService(uuid: "1815", handles: AttributeHandleRange(start: 5, end: 7), characteristics: [other]),
+        ]
+        func chosen(_ text: String) throws -> ChosenAttribute? { try AttributeSelector(text)?.resolve(in: services) }
+        #expect(try chosen("180F/2A19")?.attributeHandle == 3)
+        #expect(try chosen("1815/2A19")?.attributeHandle == 7)
+        #expect(try chosen("2904")?.attributeHandle == 4)
+        #expect(try chosen("180F/2A19/2904")?.attributeHandle == 4)
+        #expect(try chosen("0x0007")?.characteristic == other)
+        #expect(try chosen("0x0009")?.attributeHandle == 9)
+        #expect(throws: ProgramError.self) { try chosen("2A19") }
+        #expect(throws: ProgramError.self) { try chosen("2A1A") }
+        #expect(throws: ProgramError.self) { try chosen("1815/2904") }
+    }
+
+    @Test(
+        arguments: [
+            ([], nil, "(empty)"), ([0x41, 0x42], nil, "41 42  \"AB\""), ([0x41, 0], nil, "41 00  \"A\""),
+            ([0x1B, 0x5B], nil, "1B 5B"), ([0x61], "2A19", "61  97 %"), ([0x61, 0x62], "2A19", "61 62  \"ab\""),
+            ([1, 0x2C, 1], "2A37", "01 2C 01  300 beats/min"), ([1, 0x2C], "2A37", "01 2C"),
+            ([0, 0x6D, 1, 0, 0xFF], "2A1C", "00 6D 01 00 FF  36.5 °C"),
+            ([1, 0xCF, 3, 0, 0xFF], "2A1C", "01 CF 03 00 FF  97.5 °F"), ([0, 1, 0, 0, 0x7F], "2A1C", "00 01 00 00 7F"),
+            ([0x9C, 0xFF], "2A6E", "9C FF  -1.00 °C"), ([9], "2A38", "09"),
+            ([1, 0, 0xFF, 0xFF], "2A05", "01 00 FF FF  0x0001 to 0xFFFF"),
+            (Array(repeating: 0xFF, count: 30), nil, String(repeating: "FF ", count: 24) + "… (30 bytes)"),
+        ] as [([UInt8], BluetoothUUID?, String)])
+    func valuesAreShownWithTheirMeaning(value: [UInt8], uuid: BluetoothUUID?, text: String) {
+        #expect(ValueText.describe(value, of: uuid) == text)
+    }
+
+    @Test func aTreeIsDrawn() {
+        let tree = Tree("a", [Tree("b", [Tree("c")]), Tree("d", [Tree("e"), Tree("f")])])
+        let lines = tree.rows.map { $0.branches + $0.content }
+        #expect(lines == ["a", "├─ b", "│  └─ c", "└─ d", "   ├─ e", "   └─ f"])
+    }
+}

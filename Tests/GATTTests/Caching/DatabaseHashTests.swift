@@ -1,0 +1,116 @@
+import ATT
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+@testable import GATT
+
+/// Checksums against the vectors of RFC 4493 §4, FIPS 197 appendix C.1, and a database hash that other hosts agree on.
+@Suite struct DatabaseHashTests {
+    private static let key: UInt128 = 0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C
+    private static let message = hex(
+        """
+        6BC1BEE22E409F96E93D7E117393172AAE2D8A571E03AC9C9EB76FAC45AF8E51\
+        30C81C46A35CE411E5FBC1191A0A52EFF69F2445DF4F9B17AD2B417BE66C3710
+        """)
+
+    @Test func aesEncryptsAsTheStandardSays() {
+        let cipher = AES128(key: 0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F)
+        #expect(
+            cipher.encrypt(0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF) == 0x69C4_E0D8_6A7B_0430_D8CD_B780_70B4_C55A)
+        #expect(AES128(key: Self.key).encrypt(0) == 0x7DF7_6B0C_1AB8_99B3_3E42_F047_B91B_546F)
+    }
+
+    @Test(arguments: [
+        (0, 0xBB1D_6929_E959_3728_7FA3_7D12_9B75_6746 as UInt128), (16, 0x070A_16B4_6B4D_4144_F79B_DD9D_D04A_287C),
+        (40, 0xDFA6_6747_DE9A_E630_30CA_3261_1497_C827), (64, 0x51F0_BEBF_7E3B_9D92_FC49_7417_7936_3CFE),
+    ])
+    func cmacAgreesWithTheStandard(_ count: Int, _ code: UInt128) {
+        #expect(AESCMAC.code(of: Self.message.prefix(count), key: Self.key) == code)
+        #expect(AESCMAC.code(of: Self.message.prefix(count)) != code)
+    }
+
+    /// The database of the vector, as a program would write it down.
+    static let services: [GATTService] = [
+        GATTService(
+            0x1800,
+            characteristics: [
+                GATTCharacteristic(0x2A00, properties: [.read, .write], value: .stored([0x41])),
+                GATTCharacteristic(0x2A01, properties: [.read], value: .stored([0, 0])),
+            ]),
+        GATTService(
+            0x1801,
+            characteristics: [
+                GATTCharacteristic(0x2A05, properties: .indicate, value: .stored([])),
+                GATTCharacteristic(0x2B29, properties: [.read, .write]),
+                GATTCharacteristic(0x2B2A, properties: .read, value: .stored([])),
+            ]),
+        GATTService(0x1808, includedServices: [0x180F], characteristics: glucose),
+        GATTService(
+            0x180F, isPrimary: false,
+            characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([100]))]),
+    ]
+
+    private static let glucose = [
+        GATTCharacteristic(
+            0x2A18, properties: [.read, .indicate, .extendedProperties], value: .stored([]),
+            descriptors: [
+                GATTDescriptor(.clientCharacteristicConfiguration, permissions: [.read, .write]),
+                GATTDescriptor(.characteristicExtendedProperties, value: .stored([0, 0])),
+            ])
+    ]
+
+    @Test func theHashOfADatabaseIsWhatOthersMakeOfIt() throws {
+        let database = try AttributeDatabase(Self.services)
+        #expect(database.attributes.count == 0x16)
+        #expect(database.hash.description == "F1CA2D48ECF58BAC8A8830BBB9FBA990")
+        #expect(database.attribute(at: 0x000D)?.type == .databaseHash)
+        #expect(database.attribute(at: 0x000D)?.storedValue == database.hash.bytes)
+        #expect(DatabaseHash(database.hash.bytes) == database.hash)
+        #expect(DatabaseHash([1, 2, 3]) == nil)
+    }
+
+    @Test func valuesDoNotCountAndStructureDoes() throws {
+        var database = try AttributeDatabase(Self.services)
+        let before = database.hash
+        try database.setValue([0x42, 0x43], of: 0x0003)
+        #expect(database.hash == before)
+        let added = try #require(try database.append([GATTService(0xFFF0)]))
+        #expect(database.hash != before)
+        #expect(database.attribute(at: 0x000D)?.storedValue == database.hash.bytes)
+        database.remove(added)
+        #expect(database.hash == before)
+        #expect(database.attribute(at: 0x000D)?.storedValue == before.bytes)
+    }
+
+    @Test func handlesAreNotUsedAgain() throws {
+        var database = try AttributeDatabase([GATTService(0x1800)])
+        let service = GATTService(
+            0xFFF0, characteristics: [GATTCharacteristic(0xFFF1, properties: .read, value: .stored([1]))])
+        let first = try #require(try database.append([service]))
+        #expect(first == AttributeHandleRange(start: 2, end: 4))
+        database.remove(first)
+        #expect(database.attribute(at: 3) == nil)
+        #expect(database.valueHandle(of: 0xFFF1, in: 0xFFF0) == nil)
+        let second = try #require(try database.append([service]))
+        #expect(second == AttributeHandleRange(start: 5, end: 7))
+        #expect(database.valueHandle(of: 0xFFF1, in: 0xFFF0) == 7)
+        #expect(try database.append([]) == nil)
+    }
+
+    @Test func handlesThatAreGoneAreUsedWhenThereAreNoOthers() throws {
+        var database = try AttributeDatabase([GATTService(0x1800)])
+        let last = try #require(try database.append([GATTService(0xFFF0, handle: 0xFFFF)]))
+        #expect(throws: AttributeDatabaseError.outOfHandles) { try database.append([GATTService(0xFFF1)]) }
+        #expect(database.attributes.count == 2)
+        database.remove(last)
+        let again = try database.append([GATTService(0xFFF1)])
+        #expect(again == AttributeHandleRange(start: 2, end: 2))
+    }
+
+    @Test func aServiceAddedLaterIncludesAnEarlierOne() throws {
+        var database = try AttributeDatabase([GATTService(0x1800), GATTService(0x180F)])
+        try database.append([GATTService(0xFFF0, includedServices: [0x180F])])
+        #expect(database.attribute(at: 4)?.storedValue == hex("020002000F18"))
+    }
+}

@@ -1,0 +1,79 @@
+"""--trace: what tshark and btmon make of the file, with the privilege to see everything and without."""
+
+import os
+import subprocess
+
+import kernel
+from harness import FOLDER, NOBODY, Radio, check, executable, open_to_all, run, tell, the_end
+
+
+def tshark(path, wanted, *fields):
+    """The packets that a display filter lets through, each as a list of fields."""
+    names = [word for field in fields for word in ('-e', field)]
+    done = subprocess.run(['tshark', '-r', path, '-Y', wanted, '-T', 'fields', *names], capture_output=True, text=True)
+    check(done.returncode == 0, f'tshark: {done.stderr}')
+    return [line.split('\t') for line in done.stdout.splitlines()]
+
+
+def has_the_exchange(path, peer):
+    """A discovery and a UART over it: requests to the peer, answers and notifications from it."""
+    addresses = ('bthci_acl.src.bd_addr', 'bthci_acl.dst.bd_addr')
+    packets = tshark(path, 'btatt', 'btatt.opcode', 'btatt.value', *addresses)
+    for opcode, value, column in (('0x02', '', 3), ('0x03', '', 2), ('0x52', '0100', 3), ('0x1b', '0140', 2)):
+        check(any(packet[0] == opcode and packet[1] == value and packet[column] == peer for packet in packets),
+              f'no {opcode} {value} with {peer}: {packets}')
+    malformed = tshark(path, '_ws.malformed', 'frame.number')
+    check(not malformed, f'malformed: {malformed}')
+
+
+def exchange(path, address, *options, wrapper=()):
+    return run('linble', '-v', '-i', 'hci0', '--trace', path, *options, 'exchange', '0100', wrapper=wrapper, within=60)
+
+
+def everything(radio):
+    path = os.path.join(FOLDER, 'monitor.btsnoop')
+    peer = radio.address['LINBLE-Z1']
+    exchange(path, peer, '-n', 'LINBLE-Z1').says('recording all packets of all adapters')
+    has_the_exchange(path, peer.lower())
+    # What only the monitor has: the kernel's own commands.
+    check(tshark(path, 'bthci_cmd.opcode == 0x2043 || bthci_cmd.opcode == 0x200d', 'frame.number'), 'no connect')
+
+
+def own_packets(radio):
+    """Somebody without privilege can neither power on nor scan, but connects by address."""
+    kernel.up(0)
+    path = os.path.join(FOLDER, 'nobody', 'own.btsnoop')
+    peer = radio.address['LINBLE-Z1']
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.chmod(FOLDER, 0o755)
+    os.chmod(os.path.dirname(path), 0o777)
+    open_to_all(os.path.realpath(executable('linble')))
+    exchange(path, peer, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's own packets")
+    has_the_exchange(path, peer.lower())
+    check(not tshark(path, 'bthci_cmd.opcode == 0x2043', 'frame.number'), 'a command that nobody could see')
+
+
+def btmon_reads(path):
+    """As far as btmon 5.66 gets: it crashes on requests for characteristic declarations."""
+    out = subprocess.run(['stdbuf', '-oL', 'btmon', '-r', path], capture_output=True, text=True).stdout
+    for text in ('New Index', 'LE Enhanced Connection Complete', 'ATT: Exchange MTU Request'):
+        check(text in out, f'btmon shows no "{text}" of {path}:\n{out[-600:]}')
+
+
+def a_folder_that_is_not_there():
+    exchange('/nowhere/file.btsnoop', None, '-n', 'LINBLE-Z1').says('/nowhere/file.btsnoop cannot be written')
+
+
+def a_full_disk():
+    program = exchange('/dev/full', None, '-n', 'LINBLE-Z1').says('/dev/full cannot be written')
+    program.check(program.err.count('cannot be written') == 1, 'told more than once')
+
+
+with Radio('linble') as radio:
+    tell('with privilege everything is recorded', everything, radio)
+    tell('btmon reads it', btmon_reads, os.path.join(FOLDER, 'monitor.btsnoop'))
+    tell('without, our own packets are', own_packets, radio)
+    tell('btmon reads that', btmon_reads, os.path.join(FOLDER, 'nobody', 'own.btsnoop'))
+    tell('a file that cannot be made stops nothing', a_folder_that_is_not_there)
+    tell('nor does a full disk', a_full_disk)
+the_end()

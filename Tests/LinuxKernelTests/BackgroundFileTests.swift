@@ -1,0 +1,86 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Glibc
+import LinuxKernel
+import Synchronization
+import Testing
+
+@Suite struct BackgroundFileTests {
+    private static func temporaryPath() -> String {
+        "/tmp/bluetooth-file-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    }
+
+    private static func contents(_ path: String) -> [UInt8] {
+        guard let file = fopen(path, "rb") else { return [] }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer.prefix(count) }
+        return bytes
+    }
+
+    private static func close(_ file: BackgroundFile) async {
+        await withCheckedContinuation { continuation in file.close { continuation.resume() } }
+    }
+
+    @Test func whatIsAppendedIsInTheFileInOrder() async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        let file = try BackgroundFile(path) { Issue.record("\($0)") }
+        for number in 0..<10_000 {
+            let isTaken = file.append { writer throws(BufferFull) in try writer.write(UInt32(number)) }
+            #expect(isTaken)
+        }
+        await Self.close(file)
+        let bytes = Self.contents(path)
+        #expect(bytes.count == 40_000)
+        var reader = ByteReader(bytes.span.bytes)
+        var isInOrder = true
+        for number in 0..<10_000 where (try? reader.readUInt32()) != UInt32(number) { isInOrder = false }
+        #expect(isInOrder)
+        // A second call says so at once.
+        await Self.close(file)
+    }
+
+    @Test func onlyItsOwnerMayReadIt() async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        let file = try BackgroundFile(path) { Issue.record("\($0)") }
+        await Self.close(file)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o077 == 0)
+    }
+
+    @Test func whatDoesNotFitIsRefusedWhole() async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        let file = try BackgroundFile(path, capacity: 8) { Issue.record("\($0)") }
+        let isTaken = file.append { writer throws(BufferFull) in
+            try writer.write(1 as UInt32)
+            try writer.write([UInt8](repeating: 2, count: 5))
+        }
+        #expect(!isTaken)
+        await Self.close(file)
+        #expect(Self.contents(path).isEmpty)
+    }
+
+    @Test func aFullDiskIsToldOnceAndNobodyWaitsForIt() async throws {
+        let failures = Mutex<[KernelError]>([])
+        let file = try BackgroundFile("/dev/full") { error in failures.withLock { $0.append(error) } }
+        for _ in 0..<100 { file.append { writer throws(BufferFull) in try writer.write(1 as UInt32) } }
+        await Self.close(file)
+        #expect(file.append { writer throws(BufferFull) in try writer.write(1 as UInt32) })
+        #expect(failures.withLock { $0 } == [KernelError("write", .noSpace)])
+    }
+
+    @Test(arguments: [("/nowhere/file", "ENOENT"), ("/tmp", "EISDIR")])
+    func aFileThatCannotBeMadeIsToldAtOnce(path: String, reason: String) {
+        do {
+            _ = try BackgroundFile(path) { Issue.record("\($0)") }
+            Issue.record("\(path) was opened")
+        } catch {
+            #expect(error.description == "open: \(reason)")
+        }
+    }
+}

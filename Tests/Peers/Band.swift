@@ -1,0 +1,142 @@
+import BluetoothLE
+import Glibc
+import Testing
+
+/// A radio band with made-up devices, and the machine's real adapter on it.
+struct Band: Sendable {
+    /// A device of the band.
+    struct Device: Sendable {
+        let name: String
+        let address: BluetoothAddress
+    }
+
+    /// The adapter, powered.
+    let adapter: Adapter
+    /// Everything on the air.
+    let devices: [Device]
+    private let control: ControlSocket
+
+    private static let path = getenv("BLUETOOTH_PEERS").map { String(cString: $0) }
+    /// Whether there is a band at all.
+    static let isThere = path != nil
+
+    /// Tells a story on a calm band: everything advertises, nothing has a link, the first adapter is open and powered.
+    ///
+    /// When the story is over the adapter is closed, and this process must hold no more sockets than before.
+    static func run(
+        _ selector: AdapterSelector = .first, sourceLocation: SourceLocation = #_sourceLocation,
+        _ story: @Sendable (Band) async throws -> Void
+    ) async throws {
+        let control = try ControlSocket(try #require(path))
+        _ = try await control.ask("calm")
+        let devices = try await control.ask("list").split(separator: "; ").map(Device.init)
+        // What belongs to the process, such as the event loop, is there once an adapter has been opened.
+        await (try Adapter.open(selector, power: .powerOn)).close()
+        let before = openSockets()
+        let adapter = try await Adapter.open(selector, power: .powerOn)
+        let band = Band(adapter: adapter, devices: devices, control: control)
+        do {
+            try await story(band)
+        } catch {
+            await adapter.close()
+            throw error
+        }
+        await adapter.close()
+        try await band.wait(for: "no socket left open", limit: .seconds(5), sourceLocation: sourceLocation) {
+            openSockets() <= before
+        }
+    }
+
+    /// The address of a device by its name.
+    subscript(name: String) -> BluetoothAddress {
+        get throws { try #require(devices.first { $0.name == name }, "no device \(name) on the band").address }
+    }
+
+    /// Has the band do something, and hands back its answer; `Tests/Kernel/radio/radio --help` has the commands.
+    /// - Throws: ``BandError`` with the band's own words.
+    @discardableResult
+    func ask(_ line: String) async throws -> String {
+        try await control.ask(line)
+    }
+
+    /// Waits for something that the band or the kernel does in its own time; a failure when it does not.
+    func wait(
+        for what: String, limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
+        _ condition: () async throws -> Bool
+    ) async throws {
+        let deadline = ContinuousClock.now + limit
+        while !(try await condition()) {
+            guard ContinuousClock.now < deadline else {
+                throw BandError(description: "not within \(limit): \(what)")
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// Connects to a device by its name, with the usual options.
+    func connect(
+        to name: String, options: ConnectionOptions = ConnectionOptions(timeout: .seconds(60))
+    ) async throws -> Connection {
+        try await adapter.connect(to: self[name], options: options)
+    }
+
+    /// How many links the device has.
+    func links(of name: String) async throws -> Int {
+        try #require(Int(try await ask("links \(name)")))
+    }
+
+    /// What a chip of this kernel does: `links`, `scan` and `adv`; nil when it is not plugged in.
+    func chip(_ name: String = "hci0") async throws -> [String: Int]? {
+        for entry in try await ask("stat").split(separator: " ") where entry.hasPrefix("\(name):") {
+            let pairs = entry.dropFirst(name.count + 1).split(separator: ",").map { $0.split(separator: "=") }
+            return Dictionary(uniqueKeysWithValues: pairs.map { (String($0[0]), Int($0[1]) ?? -1) })
+        }
+        return nil
+    }
+
+    /// Everything the device has in its database, by the device's own account.
+    func database(of name: String) async throws -> [TrueAttribute] {
+        try await ask("database \(name)").split(separator: ";").map(TrueAttribute.init)
+    }
+}
+
+extension Band.Device {
+    /// Reads `NAME ADDRESS public|random`.
+    init(_ line: some StringProtocol) throws {
+        let words = line.split(separator: " ")
+        try #require(words.count == 3, "not a device: \(line)")
+        name = String(words[0])
+        address = try #require(BluetoothAddress(words[1], kind: words[2] == "public" ? .public : .random))
+    }
+}
+
+/// How many sockets this process has.
+func openSockets() -> Int {
+    guard let folder = opendir("/proc/self/fd") else { return 0 }
+    defer { closedir(folder) }
+    var count = 0
+    var target = [CChar](repeating: 0, count: 64)
+    while let entry = readdir(folder) {
+        let number = withUnsafePointer(to: &entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        let length = readlink("/proc/self/fd/\(number)", &target, target.count)
+        if length > 7, target.prefix(7).map({ UInt8(bitPattern: $0) }) == Array("socket:".utf8) { count += 1 }
+    }
+    return count
+}
+
+/// The error that `body` throws, which has to be one of this library; nil when it throws none.
+func failure(
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+) async -> BluetoothError? {
+    do {
+        try await body()
+        return nil
+    } catch let error as BluetoothError {
+        return error
+    } catch {
+        Issue.record("not an error of this library: \(error)", sourceLocation: sourceLocation)
+        return nil
+    }
+}

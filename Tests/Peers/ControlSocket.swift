@@ -1,0 +1,66 @@
+import Dispatch
+import Glibc
+
+/// Why the band did not do what it was asked.
+struct BandError: Error, CustomStringConvertible {
+    var description: String
+}
+
+/// The band's control socket: a line there, a line back.
+final class ControlSocket: Sendable {
+    private let descriptor: CInt
+    // Asking blocks: on a queue of its own it keeps nobody waiting but who asked.
+    private let queue = DispatchQueue(label: "band")
+
+    /// Connects to the socket at `path`.
+    init(_ path: String) throws {
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+            throw BandError(description: "\(path) is too long for the address of a socket")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else {
+            let reason = String(cString: strerror(errno))
+            close(descriptor)
+            throw BandError(description: "no band answers at \(path): \(reason)")
+        }
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sends a line; the rest of the answer when that begins with `ok`.
+    func ask(_ line: String) async throws -> String {
+        let answer: String? = await withCheckedContinuation { continuation in
+            queue.async { [self] in continuation.resume(returning: exchange(line)) }
+        }
+        guard let answer else { throw BandError(description: "\(line): the band does not answer") }
+        guard answer == "ok" || answer.hasPrefix("ok ") else { throw BandError(description: "\(line): \(answer)") }
+        return String(answer.dropFirst(3))
+    }
+
+    private func exchange(_ line: String) -> String? {
+        let request = Array("\(line)\n".utf8)
+        guard write(descriptor, request, request.count) == request.count else { return nil }
+        var answer: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while answer.last != UInt8(ascii: "\n") {
+            let count = read(descriptor, &block, block.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return nil }
+            answer += block[..<count]
+        }
+        return String(decoding: answer.dropLast(), as: UTF8.self)
+    }
+}

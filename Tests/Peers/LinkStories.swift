@@ -1,0 +1,111 @@
+import BluetoothLE
+import Testing
+
+extension Peers {
+    /// What is beneath the attributes: signal, parameters, PHYs; many links, and links that come back.
+    @Suite struct Linking {
+        @Test func theSignalAndThePowerAreRead() async throws {
+            try await Band.run { band in
+                try await band.ask("rssi LINBLE-ECHO -61")
+                let connection = try await band.connect(to: "LINBLE-ECHO")
+                let rssi = try await connection.rssi()
+                try await band.ask("rssi LINBLE-ECHO -50")
+                #expect(rssi == -61)
+                let power = try await connection.transmitPower()
+                #expect(power == 4)
+                await connection.disconnect()
+            }
+        }
+
+        @Test func theParametersAreKnownAndChanged() async throws {
+            try await Band.run { band in
+                let connection = try await band.connect(to: "LINBLE-ECHO")
+                let first = await connection.parameters
+                #expect(first != nil)
+                let changes = try await connection.linkChanges()
+                let parameters = try await connection.requestParameters(.lowPower)
+                #expect(parameters.latency == 2)
+                let known = await connection.parameters
+                #expect(known == parameters)
+                var iterator = changes.makeAsyncIterator()
+                let change = try await iterator.next()
+                #expect(change == .parameters(parameters))
+                await connection.disconnect()
+            }
+        }
+
+        @Test func physAndDataLengthAreSet() async throws {
+            try await Band.run { band in
+                let connection = try await band.connect(to: "LINBLE-ECHO")
+                _ = try await connection.phys()
+                let phys = try await connection.setPHYs(transmit: .le2M, receive: .le2M)
+                #expect(phys == LinkPHYs(transmit: .le2M, receive: .le2M))
+                let changes = try await connection.linkChanges()
+                try await connection.requestDataLength(200)
+                var iterator = changes.makeAsyncIterator()
+                guard case .dataLength(let length) = try await iterator.next() else {
+                    return #expect(Bool(false), "no data length was told")
+                }
+                #expect(length.transmitOctets == 200)
+                await connection.disconnect()
+            }
+        }
+
+        @Test func anAttemptThatWasCancelledKeepsNobodyFromTheNext() async throws {
+            try await Band.run { band in
+                for milliseconds in [5, 50, 150, 400, 1500] {
+                    let attempt = Task { try await band.connect(to: "LINBLE-ECHO") }
+                    try await Task.sleep(for: .milliseconds(milliseconds))
+                    attempt.cancel()
+                    if let made = try? await attempt.value { await made.disconnect() }
+                    let connection = try await band.connect(to: "LINBLE-ECHO")
+                    _ = try await connection.rssi()
+                    await connection.disconnect()
+                }
+            }
+        }
+
+        @Test func thoseThatNeverAnswerKeepNobodyWaiting() async throws {
+            try await Band.run { band in
+                let absent = (0..<20).map { number in
+                    Task {
+                        let peer = BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random)
+                        _ = try await band.adapter.connect(to: peer, options: ConnectionOptions(timeout: nil))
+                    }
+                }
+                try await Task.sleep(for: .seconds(1))
+                let connection = try await band.connect(to: "LINBLE-ECHO")
+                _ = try await connection.rssi()
+                await connection.disconnect()
+                for task in absent { task.cancel() }
+                for task in absent {
+                    let error = await failure { try await task.value }
+                    #expect(error?.code == .cancelled)
+                }
+            }
+        }
+
+        @Test func aMaintainedConnectionComesBackWithItsSubscriptions() async throws {
+            try await Band.run { band in
+                let maintained = band.adapter.maintainConnection(to: try band["LINBLE-ECHO"])
+                let notices = try await maintained.subscribe(
+                    to: "27ADC9CB-35EB-465A-9154-B8FF9076F3E8", in: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8",
+                    timeout: .seconds(60))
+                var iterator = notices.makeAsyncIterator()
+                for _ in 0..<2 {
+                    try await band.ask("notify LINBLE-ECHO 0102")
+                    let value = try await iterator.next()
+                    #expect(value == .value([1, 2]))
+                    try await band.ask("drop LINBLE-ECHO 0x13")
+                    guard case .interrupted(let reason) = try await iterator.next() else {
+                        return #expect(Bool(false), "the gap was not told")
+                    }
+                    #expect(reason.disconnectReason == .remote)
+                    let resumed = try await iterator.next()
+                    #expect(resumed == .resumed)
+                }
+                await maintained.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Dispatch
+import Glibc
+import Testing
+
+/// What a program of this package said and how it ended.
+struct Ended: Sendable {
+    var status: Int32
+    var output: String
+    var messages: String
+
+    var lines: [String] { output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init) }
+}
+
+/// Runs one of this package's programs as it was built beside the tests.
+///
+/// - Parameter signal: what it is sent once it has printed something: `INT`, `TERM`.
+func run(_ program: String, _ arguments: [String], input: String = "", signal: String? = nil) async throws -> Ended {
+    var template = Array("/tmp/programXXXXXX".utf8CString)
+    let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+    defer {
+        for name in ["in", "out", "err"] { unlink("\(folder)/\(name)") }
+        rmdir(folder)
+    }
+    let file = try #require(fopen("\(folder)/in", "w"))
+    fputs(input, file)
+    fclose(file)
+    let words = (["\(builtFolder)/\(program)"] + arguments).map { "'\($0)'" }.joined(separator: " ")
+    var line = "\(words) <\(folder)/in >\(folder)/out 2>\(folder)/err"
+    if let signal {
+        line += " & while kill -0 $! && [ ! -s \(folder)/out ]; do sleep 0.05; done; kill -\(signal) $!; wait $!"
+    }
+    let command = line
+    // Waiting blocks, so it is done by a thread that nobody else needs: a queue of its own has one, while the global
+    // queues share theirs with all tasks.
+    let status = await withCheckedContinuation { continuation in
+        DispatchQueue(label: program).async { continuation.resume(returning: system(command)) }
+    }
+    return Ended(
+        status: status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F),
+        output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
+}
+
+private let builtFolder: String = {
+    var path = [CChar](repeating: 0, count: 4096)
+    let length = readlink("/proc/self/exe", &path, path.count - 1)
+    let bytes = path.prefix(max(0, length)).map { UInt8(bitPattern: $0) }
+    return String(decoding: bytes[..<(bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
+}()
+
+/// The text of a file; empty if there is none.
+func contents(of path: String) -> String {
+    guard let file = fopen(path, "r") else { return "" }
+    defer { fclose(file) }
+    var all: [UInt8] = []
+    var block = [UInt8](repeating: 0, count: 4096)
+    while case let count = fread(&block, 1, block.count, file), count > 0 { all += block[..<count] }
+    return String(decoding: all, as: UTF8.self)
+}
+
+extension String {
+    /// With the times of day taken out.
+    var timeless: String {
+        replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/, with: "TIME")
+    }
+}

@@ -1,0 +1,94 @@
+import Testing
+
+/// `ble read`, `write` and `notify` on the simulated radio.
+@Suite(.serialized) struct ValueTests {
+    private let own = "CA010001-1234-5678-9ABC-DEF012345678"
+
+    @Test func attributesAreNamedInThreeWays() async throws {
+        let ended = try await run("ble", ["read", "--simulate", "2A19", "0x0003", "180F/2A19/2904"])
+        #expect(ended.status == 0)
+        #expect(ended.lines.count == 3)
+        #expect(ended.lines.first == "2A19 Battery Level 0x001B  61  97 %")
+        #expect(ended.lines.dropFirst().first?.hasSuffix("0x0003  \"Pulse-Z1\"") == true)
+    }
+
+    @Test(
+        arguments: [(["--hex"], "50756C73652D5A31\n"), (["--text"], "Pulse-Z1\n"), (["--raw"], "Pulse-Z1")]
+            as [([String], String)])
+    func theValueAloneCanBeHad(options: [String], output: String) async throws {
+        let ended = try await run("ble", ["read", "--simulate", "2A00"] + options)
+        #expect(ended.status == 0)
+        #expect(ended.output == output)
+    }
+
+    @Test(
+        arguments: [
+            // A refusal, several with the UUID, none with it, no notation, no device named, two named, none seen.
+            (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "paired"),
+            (["read", "--simulate", "2901"], 64, "by its handle"),
+            (["read", "--simulate", "2AFF"], 76, "no attribute 2AFF"),
+            (["read", "--simulate", "0xZZ"], 64, "0xZZ"),
+            (["read", "2A19"], 64, "-n NAME"),
+            (["read", "--simulate", "-n", "a", "-a", "C0:98:E5:12:34:58", "2A19"], 64, "either"),
+            (["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68, "nobody"),
+            (["read", "--simulate", "--text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "no text"),
+            (["write", "--simulate", "2A39", "02"], 76, "0x80"),
+            (["write", "--simulate", "2A39", "xyz"], 64, "xyz"),
+            (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
+            (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
+            (["notify", "--simulate", "2A38", "-t", "1"], 76, "cannot do that"),
+            (["notify", "--simulate", "180F/2A19/2904", "-t", "1"], 76, "no characteristic"),
+            (["notify", "--simulate", "2A19", "-t", "1", "--count", "1"], 75, "0 of 1"),
+        ] as [([String], Int32, String)])
+    func everyFailureHasItsStatusAndSaysWhy(arguments: [String], status: Int32, words: String) async throws {
+        let ended = try await run("ble", arguments)
+        #expect(ended.status == status)
+        #expect(words.isEmpty || ended.messages.contains(words), "\(ended.messages)")
+        #expect(status == 0 || ended.output == "")
+    }
+
+    @Test(
+        arguments: [
+            (["0102"], "2 bytes"), (["01 02 03"], "3 bytes"), (["text:é"], "2 bytes"), (["file:-"], "1 byte"),
+            (["--request", "00"], "1 byte"),
+        ] as [([String], String)])
+    func aValueIsWrittenInEveryForm(arguments: [String], said: String) async throws {
+        let ended = try await run("ble", ["write", "--simulate", own] + arguments, input: "x")
+        #expect(ended.status == 0)
+        #expect(ended.output == "wrote \(said) to \(own) 0x0026\n")
+    }
+
+    @Test func aCommandIsUsedWhereNothingElseIs() async throws {
+        let command = "CA010002-1234-5678-9ABC-DEF012345678"
+        let ended = try await run("ble", ["write", "--simulate", command, "07", "--json"])
+        #expect(ended.status == 0)
+        #expect(ended.output.contains(#""bytes":1,"way":"command"}"#))
+    }
+
+    @Test func valuesArePrintedAsTheyCome() async throws {
+        let ended = try await run("ble", ["notify", "--simulate", "2A37", "--count", "2"])
+        #expect(ended.status == 0)
+        #expect(
+            ended.output.timeless == """
+                TIME  2A37 Heart Rate Measurement 0x000F  00 48  72 beats/min
+                TIME  2A37 Heart Rate Measurement 0x000F  00 49  73 beats/min
+
+                """)
+    }
+
+    @Test func severalCharacteristicsAreFollowedAtOnce() async throws {
+        let ended = try await run("ble", ["notify", "--simulate", "2A37", "2A1C", "--count", "4", "--json"])
+        #expect(ended.status == 0)
+        #expect(ended.lines.count == 4)
+        #expect(ended.output.contains(#""uuid":"2A37""#))
+        #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C"}"#))
+    }
+
+    @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] as [(String, Int32, String)])
+    func aSignalEndsItCleanly(signal: String, status: Int32, word: String) async throws {
+        let ended = try await run("ble", ["notify", "--simulate", "2A37"], signal: signal)
+        #expect(ended.status == status)
+        #expect(ended.messages == "ble notify: \(word)\n")
+        #expect(!ended.lines.isEmpty)
+    }
+}
