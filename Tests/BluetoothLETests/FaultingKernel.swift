@@ -46,6 +46,9 @@ final class FaultingKernel: BluetoothKernel {
     var loop: EventLoop { base.loop }
     func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
     func environment() -> HostEnvironment { base.environment() }
+    func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+        base.watchRadioSwitches(handler)
+    }
 
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         try base.openManagement(handler)

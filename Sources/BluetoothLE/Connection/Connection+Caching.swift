@@ -96,13 +96,9 @@ extension Connection {
         let former = known.formerServices
         known.discovered(services, hash: hash)
         knownDatabase = known
-        let operation = BluetoothError.Operation("take values", peer: peer)
-        guard let bearer = try? bearer(for: operation) else { return }
+        guard let bearer = try? bearer(for: .init("take values", peer: peer)) else { return }
         bearer.serviceChanged = known.serviceChanged
-        for handle in known.gone(among: bearer.subscribers.handles, from: former) {
-            bearer.subscribers.finish(
-                .attributesChanged(.init("take values", peer: peer, attribute: handle)), of: handle)
-        }
+        for handle in known.gone(among: bearer.subscribers.handles, from: former) { endSubscriptions(to: handle) }
     }
 
     private func remember(_ database: CachedDatabase?) {

@@ -92,6 +92,13 @@ extension Connection {
         return descriptor.handle
     }
 
+    /// Ends the subscriptions to a characteristic that is something else by now.
+    func endSubscriptions(to handle: AttributeHandle) {
+        let operation = BluetoothError.Operation("take values", peer: peer, attribute: handle)
+        guard let bearer = try? bearer(for: operation) else { return }
+        bearer.subscribers.finish(.attributesChanged(operation), of: handle)
+    }
+
     private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle) {
         let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }

@@ -26,7 +26,8 @@ public final class MaintainedConnection: Sendable {
     public enum Notice: Hashable, Sendable {
         /// The peer sent a value.
         case value([UInt8])
-        /// The link has ended: values the peer may have had since then are not in the stream.
+        /// The link has ended, or the characteristic has moved: values the peer may have had since then are not in the
+        /// stream.
         case interrupted(BluetoothError)
         /// The subscription is live again.
         case resumed
@@ -70,8 +71,10 @@ public final class MaintainedConnection: Sendable {
     /// Subscribes to a characteristic for as long as somebody listens, over however many links.
     ///
     /// The subscription is live when the call returns, for which it waits for a link. After each new link the
-    /// characteristic is looked up anew, since a device may have other attributes by then. Leaving the loop ends the
-    /// subscription. The stream throws when the whole has ended, or when the device no longer has the characteristic.
+    /// characteristic is looked up anew, since a device may have other attributes by then, and also when the device
+    /// indicates such a change (Core Vol 3 Part G §7.1); what is remembered of a device is used where the device confirms
+    /// it. Leaving the loop ends the subscription. The stream throws when the whole has ended, or when the device no
+    /// longer has the characteristic.
     /// - Parameters:
     ///   - characteristic: the first with this UUID in `service`.
     ///   - service: the service it is in.

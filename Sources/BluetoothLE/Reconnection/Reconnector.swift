@@ -14,8 +14,14 @@ actor Reconnector: LoopActor {
     private struct Subscription {
         let wish: Wish
         let channel: StreamChannel<MaintainedConnection.Notice>
-        /// Hands on the values of the present link.
-        var pump: Task<Void, Never>?
+        var pump: Pump?
+    }
+
+    /// Hands on the values of the present link.
+    private struct Pump {
+        /// Whose values.
+        let handle: AttributeHandle
+        let task: Task<Void, Never>
     }
 
     nonisolated let loop: EventLoop
@@ -25,8 +31,6 @@ actor Reconnector: LoopActor {
     private let policy: ReconnectionPolicy
 
     private(set) var connection: Connection?
-    /// What the peer of the present link has, once it was asked.
-    private var services: [RemoteService]?
     /// What was told last; nil before the first attempt.
     private var latest: MaintainedConnection.Event?
     private var listeners: [UInt64: StreamChannel<MaintainedConnection.Event>] = [:]
@@ -89,7 +93,6 @@ actor Reconnector: LoopActor {
             throw .cancelled(operation)
         }
         self.connection = connection
-        services = nil
         let start = loop.now
         for id in subscriptions.keys.sorted() { await restore(id, on: connection) }
         tell(.connected(connection))
@@ -98,9 +101,20 @@ actor Reconnector: LoopActor {
         return start
     }
 
-    /// Waits for the end of the link.
+    /// Waits for the end of the link, and meanwhile follows the changes of the device's attributes.
     private func endOfLink() async -> BluetoothError {
         guard let connection else { return .cancelled(operation) }
+        var isFollowing = true
+        while isFollowing {
+            do throws(BluetoothError) {
+                for try await _ in await connection.serviceChanges() { await refresh(on: connection) }
+                isFollowing = false
+            } catch {
+                // The stream ends with the link, or when changes come faster than they can be looked at.
+                isFollowing = error.code == .overflow
+                if isFollowing { await refresh(on: connection) }
+            }
+        }
         let reason = await connection.closed()
         await connection.disconnect()
         self.connection = nil
@@ -138,7 +152,7 @@ actor Reconnector: LoopActor {
         for waiter in waiters { waiter.fail(reason) }
         waiters = []
         for subscription in subscriptions.values {
-            subscription.pump?.cancel()
+            subscription.pump?.task.cancel()
             subscription.channel.finish(reason)
         }
         subscriptions = [:]
@@ -188,7 +202,7 @@ actor Reconnector: LoopActor {
             capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
         let pump = try await makePump(wish, channel, on: connection, timeout: timeout)
         if let end {
-            pump.cancel()
+            pump.task.cancel()
             throw end
         }
         nextID += 1
@@ -200,18 +214,18 @@ actor Reconnector: LoopActor {
     }
 
     private func unsubscribe(_ id: UInt64) {
-        subscriptions.removeValue(forKey: id)?.pump?.cancel()
+        subscriptions.removeValue(forKey: id)?.pump?.task.cancel()
     }
 
     /// Makes a subscription live on a new link.
     private func restore(_ id: UInt64, on connection: Connection) async {
         guard let subscription = subscriptions[id] else { return }
         // What came over the last link comes first.
-        await subscription.pump?.value
+        await subscription.pump?.task.value
         do throws(BluetoothError) {
             let pump = try await makePump(
                 subscription.wish, subscription.channel, on: connection, timeout: options.timeout, isResumed: true)
-            if subscriptions[id] == nil { pump.cancel() } else { subscriptions[id]?.pump = pump }
+            if subscriptions[id] == nil { pump.task.cancel() } else { subscriptions[id]?.pump = pump }
         } catch {
             // The next link may fare better, unless the device has changed.
             guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else { return }
@@ -219,27 +233,38 @@ actor Reconnector: LoopActor {
         }
     }
 
+    /// Makes the subscriptions live again that a change of the device's attributes has ended.
+    private func refresh(on connection: Connection) async {
+        guard !subscriptions.isEmpty,
+            let services = try? await connection.discover(timeout: options.timeout)
+        else { return }
+        for id in subscriptions.keys.sorted() {
+            guard let subscription = subscriptions[id] else { continue }
+            if let pump = subscription.pump {
+                let found = services.service(subscription.wish.service)?.characteristic(
+                    subscription.wish.characteristic)
+                guard found?.valueHandle != pump.handle else { continue }
+                await connection.endSubscriptions(to: pump.handle)
+            }
+            await restore(id, on: connection)
+        }
+    }
+
     /// Subscribes on a link, and hands its values on until it ends: one task for all of them.
     private func makePump(
         _ wish: Wish, _ channel: StreamChannel<MaintainedConnection.Notice>, on connection: Connection,
         timeout: Duration?, isResumed: Bool = false
-    ) async throws(BluetoothError) -> Task<Void, Never> {
-        let known: [RemoteService]
-        if let services, connection === self.connection {
-            known = services
-        } else {
-            known = try await connection.discover(timeout: timeout)
-            if connection === self.connection { services = known }
-        }
-        let service = known.first { $0.uuid == wish.service }
-        guard let characteristic = service?.characteristics.first(where: { $0.uuid == wish.characteristic }) else {
+    ) async throws(BluetoothError) -> Pump {
+        // Answered from memory after the first time.
+        let services = try await connection.discover(timeout: timeout)
+        guard let characteristic = services.service(wish.service)?.characteristic(wish.characteristic) else {
             throw BluetoothError(
                 .notFound, .init("subscribe", peer: peer),
                 "The device has no characteristic \(wish.characteristic) in a service \(wish.service).")
         }
         let values = try await connection.subscribe(to: characteristic, kind: wish.kind, timeout: timeout)
         if isResumed { channel.send(.resumed) }
-        return Task(executorPreference: loop) {
+        let task = Task(executorPreference: loop) {
             do throws(BluetoothError) {
                 for try await value in values {
                     guard channel.send(.value(value)) else { return }
@@ -252,5 +277,6 @@ actor Reconnector: LoopActor {
                 }
             }
         }
+        return Pump(handle: characteristic.valueHandle, task: task)
     }
 }

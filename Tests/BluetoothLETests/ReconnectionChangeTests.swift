@@ -1,0 +1,185 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// Devices that are kept connected and change: their attributes, their links, the machine beneath them.
+@Suite struct ReconnectionChangeTests {
+    private static let level: BluetoothUUID = 0x2A19
+    private static let battery: BluetoothUUID = 0x180F
+
+    /// What a stream hands out next; an end of it is no notice.
+    private func next(
+        _ iterator: inout BoundedStream<MaintainedConnection.Notice>.Iterator
+    ) async throws -> MaintainedConnection.Notice? {
+        try await iterator.next()
+    }
+
+    @Test func aCharacteristicThatMovesIsSubscribedToWhereItIs() async throws {
+        try await CachingTests.run { scene in
+            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            var iterator = notices.makeAsyncIterator()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            let before = try #require(scene.server.handle(of: Self.level, in: Self.battery))
+            await scene.server.notify([8], of: before)
+            #expect(try await next(&iterator) == .value([8]))
+
+            let connection = try await maintained.connected()
+            let range = try #require(try await connection.discover().service(Self.battery)?.handles)
+            try scene.server.change(removing: range, adding: [CachingTests.other, CachingTests.battery])
+            guard case .interrupted(let reason) = try await next(&iterator) else {
+                Issue.record("the gap was not told")
+                return
+            }
+            #expect(reason.code == .attributesChanged)
+            #expect(try await next(&iterator) == .resumed)
+            let after = try #require(scene.server.handle(of: Self.level, in: Self.battery))
+            #expect(after != before)
+            await scene.server.notify([7], of: after)
+            #expect(try await next(&iterator) == .value([7]))
+            // All of it on the same link.
+            let isUp = await connection.isConnected
+            #expect(isUp)
+            await maintained.close()
+        }
+    }
+
+    @Test func aCharacteristicThatStaysIsLeftAlone() async throws {
+        try await CachingTests.run { scene in
+            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            var iterator = notices.makeAsyncIterator()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            try scene.server.change(adding: [CachingTests.other])
+            try await scene.story.radio.sleep(for: .seconds(5))
+            let handle = try #require(scene.server.handle(of: Self.level, in: Self.battery))
+            await scene.server.notify([6], of: handle)
+            #expect(try await next(&iterator) == .value([6]))
+            await maintained.close()
+        }
+    }
+
+    @Test func aCharacteristicThatGoesEndsItsStream() async throws {
+        try await CachingTests.run { scene in
+            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            var iterator = notices.makeAsyncIterator()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            let connection = try await maintained.connected()
+            let range = try #require(try await connection.discover().service(Self.battery)?.handles)
+            try scene.server.change(removing: range)
+            guard case .interrupted = try await next(&iterator) else {
+                Issue.record("the gap was not told")
+                return
+            }
+            let end = await failure { _ = try await iterator.next() }
+            #expect(end?.code == .notFound)
+            await maintained.close()
+        }
+    }
+
+    @Test func theNextLinkAsksForTheHashAndSubscribes() async throws {
+        try await CachingTests.run { scene in
+            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            var iterator = notices.makeAsyncIterator()
+            try await scene.story.radio.sleep(for: .seconds(1))
+            let count = try await scene.count {
+                scene.peripheral.disconnect()
+                guard case .interrupted = try await next(&iterator) else {
+                    Issue.record("the gap was not told")
+                    return
+                }
+                #expect(try await next(&iterator) == .resumed)
+            }
+            // MTU, hash, configuration, client features, Service Changed: each a request and a response.
+            #expect(count == 10)
+            await maintained.close()
+        }
+    }
+
+    /// At every packet of connecting, discovering, subscribing and the first value.
+    @Test(arguments: [Fault.cutLink, .disconnectByPeer, .unplug, .powerOff, .block])
+    func whateverHappensTheSubscriptionComesBack(_ fault: Fault) async throws {
+        let packets = try await run(nil, at: nil)
+        #expect(packets >= 8)
+        for index in 0..<packets { _ = try await run(fault, at: index) }
+    }
+
+    /// Runs until a value has come after the fault; says how many packets that took.
+    private func run(_ fault: Fault?, at index: Int?) async throws -> Int {
+        let count = Mutex(0)
+        try await Story.run { story in
+            let server = try SimulatedGATTServer(CachingTests.genericAttribute(.everything) + [CachingTests.battery])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let kernel = FaultingKernel(story.kernel)
+            let remains = Remains()
+            do {
+                let adapter = try await Adapter.open(power: .keepOn, on: kernel)
+                remains.keep(adapter)
+                let address = adapter.information.publicAddress
+                kernel.arm(at: index) {
+                    switch fault {
+                    case .cutLink: peripheral.breakLinks()
+                    case .disconnectByPeer: peripheral.disconnect()
+                    case .powerOff: story.kernel.setPowered(false, adapter: 0)
+                    case .unplug, .block:
+                        let isBlock = fault == .block
+                        if isBlock {
+                            story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+                        } else {
+                            story.kernel.unplug(0)
+                        }
+                        _ = story.begin {
+                            try await story.radio.sleep(for: .seconds(3))
+                            if isBlock {
+                                story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
+                            } else {
+                                story.kernel.plug(SimulatedController(address: address))
+                            }
+                        }
+                    default: break
+                    }
+                }
+                let maintained = adapter.maintainConnection(to: peripheral.address)
+                remains.keep(maintained)
+                let value = try await Self.firstValue(of: maintained, server, story)
+                #expect(value == [5], "\(String(describing: fault)) at \(String(describing: index))")
+                count.withLock { $0 = kernel.count }
+                kernel.arm(at: nil) {}
+                await maintained.close()
+                await adapter.close()
+            }
+            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            #expect(remains.isEmpty, "\(String(describing: fault)) at \(String(describing: index)) leaks")
+        }
+        return count.withLock { $0 }
+    }
+
+    /// Subscribes, once more if a first attempt meets the fault, and has the device notify until a value comes.
+    private static func firstValue(
+        of maintained: MaintainedConnection, _ server: SimulatedGATTServer, _ story: Story
+    ) async throws -> [UInt8]? {
+        let handle = try #require(server.handle(of: level, in: battery))
+        var attempts = 0
+        while true {
+            do throws(BluetoothError) {
+                let notices = try await maintained.subscribe(to: level, in: battery, timeout: .seconds(120))
+                let sender = story.begin {
+                    while true {
+                        await server.notify([5], of: handle)
+                        try await story.radio.sleep(for: .seconds(1))
+                    }
+                }
+                defer { sender.cancel() }
+                for try await case .value(let value) in notices { return value }
+                return nil
+            } catch {
+                attempts += 1
+                guard attempts < 3 else { throw error }
+            }
+        }
+    }
+}
