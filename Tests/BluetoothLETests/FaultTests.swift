@@ -20,6 +20,26 @@ enum Fault: String, CaseIterable, Sendable {
     }
 }
 
+extension Fault {
+    /// Lets it happen to a connection of the machine's to a peripheral, with a task at work on it.
+    func happen(
+        to connection: Connection?, of peripheral: SimulatedPeripheral, during task: Task<Void, any Error>?,
+        _ story: Story
+    ) {
+        switch self {
+        case .cutLink: peripheral.breakLinks()
+        case .disconnectByPeer: peripheral.disconnect()
+        case .cancel: task?.cancel()
+        case .unplug: story.kernel.unplug(0)
+        case .powerOff: story.kernel.setPowered(false, adapter: 0)
+        case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+        case .disconnect:
+            guard let connection else { break }
+            story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
+        }
+    }
+}
+
 /// What is under way when it does.
 enum Work: String, CaseIterable, Sendable {
     case connect, discover, read, write, commands, notifications, indications, channel, link
@@ -114,18 +134,7 @@ enum Work: String, CaseIterable, Sendable {
         }
         let task = Mutex<Task<Void, any Error>?>(nil)
         kernel.arm(at: index, withController: work.isAboutTheController) {
-            switch fault {
-            case nil: break
-            case .cutLink: peripheral.breakLinks()
-            case .disconnectByPeer: peripheral.disconnect()
-            case .cancel: task.withLock { $0 }?.cancel()
-            case .unplug: story.kernel.unplug(0)
-            case .powerOff: story.kernel.setPowered(false, adapter: 0)
-            case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
-            case .disconnect:
-                guard let connection = existing.withLock({ $0 }) else { break }
-                story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
-            }
+            fault?.happen(to: existing.withLock { $0 }, of: peripheral, during: task.withLock { $0 }, story)
         }
         let connection = existing.withLock { $0 }
         let running = story.begin {

@@ -6,7 +6,7 @@ import Testing
 @testable import BluetoothLE
 
 /// A peripheral that is a client of the central that connects to it: bytes out, bytes in.
-private final class PeerClient: SimulatedLinkHandler {
+final class PeerClient: SimulatedLinkHandler {
     private struct State {
         var link: SimulatedLink?
         var inbound: [[UInt8]] = []
@@ -63,7 +63,7 @@ private final class PeerClient: SimulatedLinkHandler {
 /// 0010 service FFF0   0011 0012 FFF1 stored, notify, indicate, 0013 CCCD   0014 0015 FFF2 dynamic
 /// ```
 @Suite struct LocalServerTests {
-    private static let service = GATTService(
+    static let service = GATTService(
         0xFFF0,
         characteristics: [
             GATTCharacteristic(0xFFF1, properties: [.read, .write, .notify, .indicate], value: .stored([7])),

@@ -121,26 +121,15 @@ import Testing
                 remains.keep(adapter)
                 let address = adapter.information.publicAddress
                 kernel.arm(at: index) {
-                    switch fault {
-                    case .cutLink: peripheral.breakLinks()
-                    case .disconnectByPeer: peripheral.disconnect()
-                    case .powerOff: story.kernel.setPowered(false, adapter: 0)
-                    case .unplug, .block:
-                        let isBlock = fault == .block
-                        if isBlock {
-                            story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+                    fault?.happen(to: nil, of: peripheral, during: nil, story)
+                    guard fault == .unplug || fault == .block else { return }
+                    _ = story.begin {
+                        try await story.radio.sleep(for: .seconds(3))
+                        if fault == .block {
+                            story.kernel.setRadioSwitch(adapter: 0)
                         } else {
-                            story.kernel.unplug(0)
+                            story.kernel.plug(SimulatedController(address: address))
                         }
-                        _ = story.begin {
-                            try await story.radio.sleep(for: .seconds(3))
-                            if isBlock {
-                                story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
-                            } else {
-                                story.kernel.plug(SimulatedController(address: address))
-                            }
-                        }
-                    default: break
                     }
                 }
                 let maintained = adapter.maintainConnection(to: peripheral.address)

@@ -240,7 +240,10 @@ struct HandlerWork: Sendable {
         } catch let code as ATTErrorCode {
             return .failure(code)
         } catch {
-            log.warning("a handler failed: \(error)", metadata: ["peer": "\(peer)"])
+            // One that was cancelled, since nobody waits for it any more, has not failed.
+            log.log(
+                level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)",
+                metadata: ["peer": "\(peer)"])
             return .failure(.unlikelyError)
         }
     }

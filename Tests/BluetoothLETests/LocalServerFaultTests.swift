@@ -1,0 +1,97 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// Every fault at every packet while a device is our client: it subscribes, reads what a handler has to answer, and is
+/// indicated.
+@Suite struct LocalServerFaultTests {
+    private struct Outcome: Sendable {
+        var packets = 0
+        var error: BluetoothError?
+        var handled = 0
+    }
+
+    @Test func undisturbedItSucceeds() async throws {
+        let outcome = try await Self.run(nil, at: nil)
+        #expect(outcome.error == nil)
+        #expect(outcome.handled == 1)
+        #expect(outcome.packets >= 10)
+    }
+
+    @Test(arguments: Fault.allCases) func everyFaultAtEveryPacketEndsTyped(_ fault: Fault) async throws {
+        let packets = try await Self.run(nil, at: nil).packets
+        for index in 0..<packets {
+            let outcome = try await Self.run(fault, at: index)
+            guard let error = outcome.error else { continue }
+            #expect(fault.codes.contains(error.code), "\(fault) at packet \(index): \(error)")
+        }
+    }
+
+    private static func run(_ fault: Fault?, at index: Int?) async throws -> Outcome {
+        let outcome = Mutex(Outcome())
+        try await Story.run { story in
+            let client = PeerClient()
+            let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
+            let kernel = FaultingKernel(story.kernel)
+            let remains = Remains()
+            do {
+                let adapter = try await Adapter.open(on: kernel)
+                remains.keep(adapter)
+                try await adapter.publish(
+                    [LocalServerTests.service],
+                    handlers: AttributeHandlers(read: { _ in
+                        try await story.radio.sleep(for: .seconds(1))
+                        outcome.withLock { $0.handled += 1 }
+                        return [1, 2, 3]
+                    }))
+                let connection = try await adapter.connect(
+                    to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+                remains.keep(connection)
+                let task = Mutex<Task<Void, any Error>?>(nil)
+                kernel.arm(at: index) {
+                    fault?.happen(to: connection, of: peripheral, during: task.withLock { $0 }, story)
+                }
+                let driver = story.begin { await drive(client) }
+                let running = story.begin { try await serve(connection, story) }
+                task.withLock { $0 = running }
+                let error = await failure { try await running.value }
+                outcome.withLock { ($0.packets, $0.error) = (kernel.count, error) }
+                kernel.arm(at: nil) {}
+                driver.cancel()
+                await connection.disconnect()
+            }
+            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            #expect(remains.isEmpty, "\(String(describing: fault)) at \(String(describing: index)) leaks")
+        }
+        return outcome.withLock { $0 }
+    }
+
+    /// What the device does: subscribes, reads, and confirms what it is indicated.
+    private static func drive(_ client: PeerClient) async {
+        client.send("1213000200")
+        var hasRead = false
+        while !Task.isCancelled {
+            let packet = await client.next()
+            if packet == "13", !hasRead {
+                hasRead = true
+                client.send("0A1500")
+            }
+            if packet.hasPrefix("1D") { client.send("1E") }
+        }
+    }
+
+    /// What our program does: waits for the subscription and indicates.
+    private static func serve(_ connection: Connection, _ story: Story) async throws {
+        for try await subscription in await connection.peerSubscriptions()
+        where subscription.configuration.contains(.indication) {
+            for number in 1...3 as ClosedRange<UInt8> {
+                try await connection.indicate([number], of: subscription.characteristic)
+            }
+            // When the handler has answered as well.
+            try? await story.radio.sleep(for: .seconds(2))
+            return try await connection.indicate([4], of: subscription.characteristic)
+        }
+    }
+}
