@@ -60,13 +60,23 @@ struct HCIUser: Sendable {
         return Array(answer.dropFirst())
     }
 
-    /// Which commands the kernel scans with on this controller.
-    func scanFamily() async throws -> HCICommandFamily {
+    /// The commands that the controller says it has.
+    private func support() async throws -> HCICommandSupport {
         var support = HCICommandSupport()
         for (octet, bits) in try await succeed(.readLocalSupportedCommands).enumerated() {
             for bit in 0..<8 where bits >> bit & 1 == 1 { support.insert(.init(octet: octet, bit: bit)) }
         }
-        return support.scanFamily
+        return support
+    }
+
+    /// Whether the controller has a command, by its own account.
+    func has(_ command: HCICommandSupport.Bit) async throws -> Bool {
+        try await support().contains(command)
+    }
+
+    /// Which commands the kernel scans with on this controller.
+    func scanFamily() async throws -> HCICommandFamily {
+        try await support().scanFamily
     }
 
     /// Scans, actively and with every report.

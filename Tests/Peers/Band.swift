@@ -19,6 +19,8 @@ struct Band: Sendable {
     private static let path = getenv("BLUETOOTH_PEERS").map { String(cString: $0) }
     /// Whether there is a band at all.
     static let isThere = path != nil
+    /// Whether our own chip is one of Bluetooth 4.2.
+    static let isLegacy = getenv("BLUETOOTH_PEERS_PROFILE").map { String(cString: $0) } == "legacy"
 
     /// Tells a story on a calm band: everything advertises, nothing has a link, the first adapter is open and powered.
     ///

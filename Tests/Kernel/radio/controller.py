@@ -129,6 +129,8 @@ class Chip(Controller):
                     self._send_hci_command_status(E.COMMAND_DISALLOWED_ERROR, code)
                 return
             self.family = family
+        if code in PHY_COMMANDS - self.supported_commands:
+            return self._send_hci_command_status(E.UNKNOWN_HCI_COMMAND_ERROR, code)
         if self.dual_mode and code == 0x0401:  # Inquiry: nobody there
             self._send_hci_command_status(E.SUCCESS, code)
             self.raw_event(0x01, b'\x00')
