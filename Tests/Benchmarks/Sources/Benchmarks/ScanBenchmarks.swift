@@ -28,6 +28,7 @@ private final class InjectingKernel: BluetoothKernel {
             let number = next.exchange(-1, ordering: .relaxed)
             guard number >= 0 else { return base.receive(body) }
             let start = number * length
+            let packets = packets
             body(packets.span.bytes.extracting(start..<start + length))
             return .packet
         }
@@ -55,6 +56,10 @@ private final class InjectingKernel: BluetoothKernel {
 
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         try base.openManagement(handler)
+    }
+
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openMonitor(handler)
     }
 
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
