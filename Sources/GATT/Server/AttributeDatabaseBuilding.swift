@@ -117,7 +117,7 @@ private struct AttributeDatabaseBuilder {
 
     private mutating func append(_ characteristic: GATTCharacteristic) throws(AttributeDatabaseError) {
         var properties = characteristic.properties
-        if !characteristic.extendedProperties.isEmpty { properties.insert(.extendedProperties) }
+        if !extendedProperties(of: characteristic).isEmpty { properties.insert(.extendedProperties) }
         let declaration = try place(at: characteristic.handle, type: .characteristic, content: .stored([]))
         let value = try place(
             type: characteristic.uuid, permissions: characteristic.permissions,
@@ -168,7 +168,7 @@ private struct AttributeDatabaseBuilder {
             descriptors.append(
                 GATTDescriptor(
                     .characteristicExtendedProperties,
-                    value: .stored(encoded(characteristic.extendedProperties.rawValue)), valueLengths: 2...2))
+                    value: .stored(encoded(extendedProperties(of: characteristic).rawValue)), valueLengths: 2...2))
         }
         if !properties.isDisjoint(with: [.notify, .indicate]) {
             descriptors.append(GATTDescriptor(.clientCharacteristicConfiguration, permissions: [.read, .write]))
@@ -180,6 +180,16 @@ private struct AttributeDatabaseBuilder {
                     valueLengths: 2...2))
         }
         return descriptors.filter { automatic in !characteristic.descriptors.contains { $0.uuid == automatic.uuid } }
+    }
+
+    /// The extended properties, with the one that a description which clients may change asks for
+    /// (Core Vol 3 Part G §3.3.3.2).
+    private func extendedProperties(of characteristic: GATTCharacteristic) -> CharacteristicExtendedProperties {
+        let isDescriptionWritable = characteristic.descriptors.contains {
+            $0.uuid == .characteristicUserDescription && $0.permissions.contains(.write)
+        }
+        return isDescriptionWritable
+            ? characteristic.extendedProperties.union(.writableAuxiliaries) : characteristic.extendedProperties
     }
 
     /// Whether a characteristic can have only one descriptor `uuid` (Core Vol 3 Part G §3.3.3).

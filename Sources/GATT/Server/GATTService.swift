@@ -49,7 +49,8 @@ public struct GATTCharacteristic: Hashable, Sendable {
     public var uuid: BluetoothUUID
     /// How clients are told they may use it. The bit for extended properties is set where needed.
     public var properties: CharacteristicProperties
-    /// Properties that have no room in ``properties``; when there are any, their descriptor is added.
+    /// Properties that have no room in ``properties``; when there are any, their descriptor is added. That a user
+    /// description among ``descriptors`` may be written is added to them.
     public var extendedProperties: CharacteristicExtendedProperties
     /// What the server lets clients do with the value.
     public var permissions: AttributePermissions
