@@ -11,7 +11,7 @@ enum Benchmarks {
           --check       end with status 1 when a goal is missed
           --quick       measure for a tenth of the time
           --core N      the core to run on (0)
-          --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection, idle
+          --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection, server, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
@@ -77,6 +77,10 @@ enum Benchmarks {
             add(try await connections.reads())
             add(try await connections.streams())
             add(try await connections.discovery())
+        }
+        if wants("server") {
+            add(try serverBenchmarks(harness))
+            add(try await notifyingBenchmarks(harness, ceilings))
         }
         if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report

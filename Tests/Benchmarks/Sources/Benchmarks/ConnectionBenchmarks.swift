@@ -146,7 +146,7 @@ struct ConnectionBenchmarks {
             floor: ceilings.oneWayFloor(harness, times: 14),
             on: kernel.loop
         ) { count, _ in
-            for _ in 0..<count { consume(try await client.discover().count) }
+            for _ in 0..<count { consume(try await client.discover(cached: false).count) }
         }
         await client.disconnect()
         return Report.Section(

@@ -1,0 +1,101 @@
+import ATT
+import BluetoothLE
+import BluetoothPrimitives
+import CBenchmarkSupport
+import GATT
+import LinuxKernel
+
+/// What a request costs the server, in memory: bytes in, bytes out, without a socket.
+func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
+    var measurements: [Measurement] = []
+    for serviceCount in [10, 909] {
+        var database = try AttributeDatabase.server(serviceCount: serviceCount)
+        let name = "\(number(Double(database.attributes.count))) attributes"
+        let handles = database.attributes.filter { $0.type == valueType }.map(\.handle.rawValue)
+        let reads = requests(to: handles) { [0x0A, $0, $1] }
+        let writes = requests(to: handles) { [0x12, $0, $1] + [UInt8](repeating: 0xAA, count: 20) }
+        // A discovery's last step: what has the type is at the end.
+        let last = handles.last ?? 1
+        let search = requests(to: [last]) { [0x08, $0, $1, 0xFF, 0xFF, 0x55, 0x55] }
+        var server = GATTServer(limits: GATTServer.Limits(receiveMTU: 247))
+        server.mtu = 247
+        var writer = ByteWriter(capacity: 517)
+        for (request, all) in [("Read Request", reads), ("Write Request, 20 bytes", writes), ("Read By Type", search)] {
+            let length = all.count / sampleCount
+            measurements.append(
+                harness.measure("\(request), \(name)", goal: .nanoseconds(2000)) { count in
+                    var sum = 0
+                    for index in 0..<count {
+                        let start = index % sampleCount * length
+                        _ = server.receive(
+                            all.span.bytes.extracting(start..<start + length), database: &database, into: &writer)
+                        sum &+= writer.count
+                    }
+                    consume(sum)
+                })
+        }
+    }
+    return Report.Section(title: "Server: one request answered in memory, ATT_MTU 247", measurements: measurements)
+}
+
+/// What a value costs that all clients have subscribed to, from the program to each consumer.
+func notifyingBenchmarks(_ harness: Harness, _ ceilings: Ceilings) async throws -> Report.Section {
+    let kernel = try LinuxKernel()
+    let value = [UInt8](repeating: 0x55, count: 20)
+    var measurements: [Measurement] = []
+    for clientCount in [1, 32] {
+        let database = try AttributeDatabase.benchmark
+        var links: [Link] = []
+        for _ in 0..<clientCount { links.append(try await Link.make(on: kernel, database)) }
+        let all = links
+        guard let characteristic = try await all[0].client.discover().first?.characteristics.first else {
+            throw CallFailed(call: "discover", number: 0)
+        }
+        let measurement = try await withTaskExecutorPreference(kernel.loop) {
+            var streams: [BoundedStream<[UInt8]>] = []
+            for link in all { streams.append(try await link.client.subscribe(to: characteristic)) }
+            var iterators = streams.map { $0.makeAsyncIterator() }
+            return try await harness.measure(
+                "notification of 20 bytes, \(clientCount) clients", goal: .timesFloor(3),
+                floor: ceilings.oneWayFloor(harness), isolation: nil
+            ) { count in
+                for _ in 0..<max(1, count / clientCount) {
+                    for link in all { try await link.peer.notify(value, of: characteristic.valueHandle) }
+                    for index in iterators.indices { consume(try await iterators[index].next()?.count ?? 0) }
+                }
+            }
+        }
+        measurements.append(measurement)
+        for link in all { await link.client.disconnect() }
+    }
+    return Report.Section(title: "Server: notifications, each awaited at both ends", measurements: measurements)
+}
+
+private let sampleCount = 16
+private let valueType: BluetoothUUID = 0x5555
+
+/// One request after the other, to handles spread over the whole database.
+private func requests(to handles: [UInt16], _ body: (UInt8, UInt8) -> [UInt8]) -> [UInt8] {
+    (0..<sampleCount).flatMap { index -> [UInt8] in
+        let handle = handles[index * (handles.count - 1) / (sampleCount - 1)]
+        return body(UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8))
+    }
+}
+
+extension AttributeDatabase {
+    /// Services of seven characteristics with a configuration each: 22 attributes a service.
+    fileprivate static func server(serviceCount: Int) throws -> AttributeDatabase {
+        try AttributeDatabase(
+            (0..<serviceCount).map { index in
+                GATTService(
+                    BluetoothUUID(UInt16(0x6000 + index))
+                ) {
+                    for _ in 0..<7 {
+                        GATTCharacteristic(
+                            valueType, properties: [.read, .write, .notify],
+                            value: .stored([UInt8](repeating: 0x55, count: 20)))
+                    }
+                }
+            })
+    }
+}
