@@ -40,14 +40,24 @@ public struct AdvertisingPayloads: Hashable, Sendable {
 
     /// Places `fields` in order: each into the advertising payload as long as it fits, else as `options` allow.
     ///
-    /// What cannot be placed, or is given twice but may be there once, becomes ``leftOver``. Services and solicitations are placed one width at a time.
+    /// `scanResponse` goes into the scan response alone, before anything else does. What cannot be placed, or is given
+    /// twice but may be there once, becomes ``leftOver``. Services and solicitations are placed one width at a time.
     public init(
-        _ fields: [ADField], capacity: Int = AdvertisementDataBuilder.legacyCapacity,
+        _ fields: [ADField], scanResponse answer: [ADField] = [],
+        capacity: Int = AdvertisementDataBuilder.legacyCapacity,
         scanResponseCapacity: Int = AdvertisementDataBuilder.legacyCapacity, options: Options = .all
     ) {
         var advertising = AdvertisementDataBuilder(capacity: capacity)
-        var scanResponse = AdvertisementDataBuilder(
-            capacity: options.contains(.usesScanResponse) ? scanResponseCapacity : 0)
+        var answering = AdvertisementDataBuilder(capacity: scanResponseCapacity)
+        for field in answer {
+            do throws(AdvertisementDataError) {
+                try answering.add(field)
+            } catch {
+                leftOver.append(LeftOver(field: field, reason: error))
+            }
+        }
+        let usesScanResponse = options.contains(.usesScanResponse)
+        var scanResponse = usesScanResponse ? answering : AdvertisementDataBuilder(capacity: 0)
         for field in fields.flatMap(\.byWidth) {
             do throws(AdvertisementDataError) {
                 try advertising.add(field)
@@ -60,7 +70,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
             }
         }
         self.advertising = advertising.bytes
-        self.scanResponse = scanResponse.bytes
+        self.scanResponse = usesScanResponse ? scanResponse.bytes : answering.bytes
     }
 
     /// Both payloads as received by others.

@@ -57,10 +57,11 @@ extension SimulatedKernel {
         withAdapter(index) { $0.controller.isSilent = isSilent }
     }
 
-    /// Stops or resumes what an adapter's controller sends over its links: full socket buffers at will.
-    public func setSending(_ isSending: Bool, adapter index: UInt16) {
+    /// Stops or resumes what an adapter's controller sends over its links, or over the one to `peer`: full socket buffers
+    /// at will.
+    public func setSending(_ isSending: Bool, adapter index: UInt16, to peer: BluetoothAddress? = nil) {
         withAdapter(index) { adapter in
-            for end in adapter.world.links(of: adapter.controller) {
+            for end in adapter.world.links(of: adapter.controller) where peer == nil || end.peerAddress == peer {
                 end.side.isSending = isSending
                 end.link.scheduleConnectionEvent()
             }

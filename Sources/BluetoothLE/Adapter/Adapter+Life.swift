@@ -157,6 +157,11 @@ extension Adapter {
             completeLinkEnds(reason)
         }
         standing.set(state)
+        if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {
+            advertisingLeaves(reason, isAbsent: state == .absent)
+        } else {
+            advertisingComesBack()
+        }
         if state.isReady {
             let waiters = life.readyWaiters
             life.readyWaiters = []

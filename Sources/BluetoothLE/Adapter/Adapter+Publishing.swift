@@ -9,7 +9,7 @@ public final class PublishedServices: Sendable {
     /// Where they are.
     public let handles: AttributeHandleRange
     private let server: LocalServer
-    private let adapter: Adapter
+    let adapter: Adapter
 
     init(_ handles: AttributeHandleRange, _ server: LocalServer, _ adapter: Adapter) {
         self.handles = handles
@@ -30,7 +30,7 @@ public final class PublishedServices: Sendable {
     }
 
     /// Changes a stored value. Devices that have subscribed are not told by that; see
-    /// ``Connection/notify(_:of:timeout:)``.
+    /// ``notify(_:of:timeout:)``.
     /// - Throws: `.invalidArgument` when no value is stored there, or the value has a length that it cannot have.
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
         let operation = BluetoothError.Operation("set a value", attribute: handle)

@@ -29,6 +29,10 @@ public actor Adapter: LoopActor {
     private(set) var end: BluetoothError?
     /// What ends with the adapter, besides what the controller does.
     var ends = EndHandlers()
+    /// What ends with the adapter of accepting links, while they are accepted; see Adapter+Incoming.
+    var acceptance: (state: IncomingConnectionsState, end: UInt64)?
+    /// What is advertised; see Adapter+Advertising.
+    var advertising = AdvertisingTable()
     /// What the devices connected to find here; see Adapter+Publishing.
     let localServer: LocalServer
     /// Where their databases are remembered.
@@ -90,8 +94,10 @@ public actor Adapter: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    /// Ends the adapter's scans and sockets, and its streams. The controller stays as it is; connections stay up.
-    public func close() {
+    /// Ends what the adapter advertises, its scans and sockets, and its streams. The controller stays as it is;
+    /// connections stay up.
+    public func close() async {
+        await stopAllAdvertising()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
 
@@ -101,6 +107,7 @@ public actor Adapter: LoopActor {
         end = reason
         log.debug("\(reason)")
         endLife(reason)
+        endAllAdvertising(reason)
         controller.assumeIsolated { $0.close(reason) }
         monitor.assumeIsolated { $0.close(reason) }
         ends.tell(reason)

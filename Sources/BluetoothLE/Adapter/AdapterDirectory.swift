@@ -81,28 +81,8 @@ struct AdapterDirectory {
     }
 
     /// Powers an adapter on or off.
-    ///
-    /// The kernel answers `busy` while it is still at work on an earlier change, so it is asked again for two seconds.
     func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        for _ in 0..<20 {
-            do throws(BluetoothError) {
-                _ = try await management.send(.setPowered(isOn), to: index)
-                return
-            } catch {
-                guard error.code == .busy else { throw error }
-                try await pause(.milliseconds(100))
-            }
-        }
-        _ = try await management.send(.setPowered(isOn), to: index)
-    }
-
-    /// Lets time pass on the kernel's clock.
-    private func pause(_ duration: Duration) async throws(BluetoothError) {
-        let call = PendingCall<Void>()
-        let timer = kernel.loop.makeTimer { call.succeed(()) }
-        timer.set(after: duration)
-        try await call.value(.init("power on"), timeout: nil, on: kernel.loop)
-        timer.cancel()
+        try await management.sendWhenIdle(.setPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(

@@ -12,5 +12,6 @@ extension Controller {
         guard reopen(information.index, ownAddressType: information.ownAddressType) else { return }
         scanning.forgetController()
         if !audience.isEmpty { takeScanSteps() }
+        if links.connecting > 0 { followLinks() }
     }
 }

@@ -30,9 +30,15 @@ final class LinkAttachment: Sendable {
 extension Controller {
     // MARK: Links of ours
 
-    /// To be called before a connection is made, so that its events are not missed; ``connectingEnded()`` follows.
+    /// To be called before connections are made or accepted, so that their events are not missed; ``connectingEnded()``
+    /// follows.
     func connectingBegins() {
         links.connecting += 1
+        followLinks()
+    }
+
+    /// Has the events of links told from now on.
+    func followLinks() {
         // Without it the link is as good, but less is known of it.
         do throws(BluetoothError) {
             try open(.init("follow links", adapter: name))

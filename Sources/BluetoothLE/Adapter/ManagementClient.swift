@@ -87,6 +87,27 @@ actor ManagementClient: LoopActor {
         return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
     }
 
+    /// Sends a command as ``send(_:to:timeout:)`` does, again and again for two seconds while the kernel answers that it is
+    /// at work on an earlier change.
+    @discardableResult
+    func sendWhenIdle(
+        _ command: ManagementCommand, to index: UInt16
+    ) async throws(BluetoothError) -> ManagementReply {
+        for _ in 0..<20 {
+            do throws(BluetoothError) {
+                return try await send(command, to: index)
+            } catch {
+                guard error.cause == .management(.busy) else { throw error }
+            }
+            let pause = PendingCall<Void>()
+            let timer = loop.makeTimer { pause.succeed(()) }
+            timer.set(after: .milliseconds(100))
+            try await pause.value(Self.operation(command, index), timeout: nil, on: loop)
+            timer.cancel()
+        }
+        return try await send(command, to: index)
+    }
+
     /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
     func post(
         _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping @Sendable () -> Bool = { false },
@@ -266,6 +287,11 @@ actor ManagementClient: LoopActor {
             case .newSettings(let settings): return Received(notice: .settings(packet.index, settings))
             case .discovering(let types, let isOn):
                 return Received(notice: .discovering(packet.index, types, isOn: isOn))
+            case .advertisingRemoved(let instance):
+                return Received(notice: .advertisingRemoved(packet.index, instance))
+            case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
+                return Received(notice: .connectedByPeer(packet.index))
+            case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
             default: break
             }
         } catch {
@@ -325,6 +351,12 @@ enum AdapterNotice: Sendable {
     case settings(UInt16, ManagementSettings)
     /// It began or ended a discovery.
     case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
+    /// Somebody else removed an advertising instance, or the kernel did.
+    case advertisingRemoved(UInt16, UInt8)
+    /// A device has made a link to it.
+    case connectedByPeer(UInt16)
+    /// A link of it has ended.
+    case disconnected(UInt16)
     /// The management interface itself has ended.
     case lost(BluetoothError)
 }

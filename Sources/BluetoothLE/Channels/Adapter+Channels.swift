@@ -48,7 +48,7 @@ extension Adapter {
         }
         let id = ends.add { [weak state] reason in state?.end(reason) }
         return ChannelListener(state, psm: number) { [self, loop] in
-            loop.execute { self.assumeIsolated { $0.ends.remove(id) } }
+            loop.execute { self.assumeIsolated { _ = $0.ends.remove(id) } }
         }
     }
 }
@@ -65,8 +65,10 @@ struct EndHandlers {
         return nextID
     }
 
-    mutating func remove(_ id: UInt64) {
-        handlers[id] = nil
+    /// Takes a handler out; says whether it was there.
+    @discardableResult
+    mutating func remove(_ id: UInt64) -> Bool {
+        handlers.removeValue(forKey: id) != nil
     }
 
     /// Tells everybody, once.

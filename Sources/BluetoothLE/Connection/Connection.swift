@@ -4,6 +4,14 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
+/// Which side of a link this is (Core Vol 3 Part C §2.2.2).
+public enum ConnectionRole: Hashable, Sendable {
+    /// This side made the link, to a device that advertised.
+    case central
+    /// The device made the link, to what this machine advertised.
+    case peripheral
+}
+
 /// A link to a device with its attribute bearer.
 ///
 /// Every call ends with a value or a ``BluetoothError``: the peer's answer, the time limit, the task's cancellation, or
@@ -15,6 +23,8 @@ public actor Connection: LoopActor {
     public nonisolated let loop: EventLoop
     /// The device at the other end.
     public nonisolated let peer: BluetoothAddress
+    /// This side's role on the link; either side may be GATT client and server, whatever its role.
+    public nonisolated let role: ConnectionRole
 
     let log: Logger
     /// What the peer finds here when it is a client as well.
@@ -52,14 +62,20 @@ public actor Connection: LoopActor {
     var remembering: Task<Void, Never>?
     /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
     var peerRequests: PeerRequests?
+    /// Who keeps the connection, and wants to know when it has ended.
+    private var onEnd: (@Sendable (Connection) -> Void)?
+    /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
+    var isBehind = false
     private var end: BluetoothError?
     private var endWaiters: [PendingCall<BluetoothError>] = []
 
     init(
-        to peer: BluetoothAddress, server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
-        on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
+        to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
+        cache: ConnectionCache? = nil, receiveMTU: UInt16, on loop: EventLoop, log: Logger,
+        trace: AdapterTrace? = nil
     ) {
         self.peer = peer
+        self.role = role
         localServer = server
         self.cache = cache
         self.receiveMTU = receiveMTU
@@ -71,7 +87,8 @@ public actor Connection: LoopActor {
     init(
         to peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16, on loop: EventLoop, log: Logger
     ) {
-        self.init(to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
+        self.init(
+            to: peer, role: .peripheral, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
     }
 
     // MARK: Opening
@@ -115,7 +132,23 @@ public actor Connection: LoopActor {
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
     func adopt(_ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket) throws(KernelError) {
         socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
-        establish(isCentral: false)
+        establish()
+    }
+
+    /// Takes over the attribute channel of a link that the peer has made; says who takes its events.
+    ///
+    /// - Parameter onEnd: called on the loop when the link has ended.
+    func accept(
+        _ socket: any L2CAPSocket, by adapter: Adapter, of kernel: any BluetoothKernel,
+        onEnd: @escaping @Sendable (Connection) -> Void
+    ) -> SocketHandler {
+        self.adapter = adapter
+        self.onEnd = onEnd
+        route = (adapter.information.address, kernel)
+        self.socket = socket
+        establish()
+        attach()
+        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
     }
 
     /// Begins to follow the link.
@@ -132,9 +165,9 @@ public actor Connection: LoopActor {
         attachment = adapter.controller.assumeIsolated { $0.attach(handle) }
     }
 
-    private func establish(isCentral: Bool) {
+    private func establish() {
         guard let socket else { return }
-        linkTrace = trace?.link(over: socket, isCentral: isCentral)
+        linkTrace = trace?.link(over: socket, isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
         establishedBearer = makeBearer(
             socket, trace: linkTrace?.attributeChannel,
@@ -164,7 +197,7 @@ public actor Connection: LoopActor {
         }
         switch event {
         case .writable:
-            establish(isCentral: true)
+            establish()
             attach()
             opening?.succeed(())
             opening = nil
@@ -200,6 +233,8 @@ public actor Connection: LoopActor {
         linkTrace = nil
         for waiter in endWaiters { waiter.succeed(reason) }
         endWaiters = []
+        onEnd?(self)
+        onEnd = nil
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 

@@ -11,6 +11,8 @@ final class LocalServer: Sendable {
     /// A connection that does not live on because of us.
     private struct Listener {
         weak var connection: Connection?
+        /// How many there were before.
+        let number: UInt64
     }
 
     private struct Handler {
@@ -24,6 +26,7 @@ final class LocalServer: Sendable {
         var isProtected: Bool
         var handlers: [Handler] = []
         var listeners: [ObjectIdentifier: Listener] = [:]
+        var nextListener: UInt64 = 0
     }
 
     private let state: Mutex<State>
@@ -47,7 +50,11 @@ final class LocalServer: Sendable {
     // MARK: Changes
 
     func add(_ connection: Connection) {
-        state.withLock { $0.listeners[ObjectIdentifier(connection)] = Listener(connection: connection) }
+        state.withLock { state in
+            state.listeners[ObjectIdentifier(connection)] = Listener(
+                connection: connection, number: state.nextListener)
+            state.nextListener += 1
+        }
     }
 
     func remove(_ connection: Connection) {
@@ -69,7 +76,7 @@ final class LocalServer: Sendable {
             }
         }
         let range = try result.get()
-        return (range, range == nil ? [] : listeners)
+        return (range, range == nil ? [] : connections)
     }
 
     /// Removes services; returns the connections to be told, none when the services are gone already.
@@ -81,10 +88,14 @@ final class LocalServer: Sendable {
             state.isProtected = state.database.isProtected
             return true
         }
-        return isRemoved ? listeners : []
+        return isRemoved ? connections : []
     }
 
-    private var listeners: [Connection] { state.withLock { $0.listeners.values.compactMap(\.connection) } }
+    /// The connections there are, in the order they came about.
+    var connections: [Connection] {
+        let listeners = state.withLock { $0.listeners.values.map { ($0.number, $0.connection) } }
+        return listeners.sorted { $0.0 < $1.0 }.compactMap(\.1)
+    }
 
     /// Where changes are indicated.
     var serviceChanged: AttributeHandle? {

@@ -1,0 +1,107 @@
+import Advertising
+import BluetoothKernel
+import Synchronization
+
+/// How an advertisement stands.
+public enum AdvertisingState: Hashable, Sendable {
+    /// The kernel has it, and sends it as far as links leave room.
+    case advertising
+    /// It is not sent for now, and why; it goes on by itself.
+    case waiting(BluetoothError)
+    /// It has ended for good, and why: `.cancelled` when this program stopped it.
+    case ended(BluetoothError)
+}
+
+/// Something that this program advertises; see ``Adapter/advertise(_:options:)``.
+///
+/// It lasts until ``stop()``, or until the last reference to this goes, or until it ends by itself, which ``states``
+/// tells. Swift may release a variable after its last use, so a program that only waits keeps it by waiting for its end,
+/// or uses ``Adapter/withAdvertising(_:options:_:)``.
+///
+/// The kernel keeps what it was told to advertise when a program ends without having taken it back.
+public final class AdvertisingSet: Sendable {
+    private let id: UInt64
+    private let adapter: Adapter
+    private let record: AdvertisingRecord
+
+    init(_ id: UInt64, _ record: AdvertisingRecord, _ adapter: Adapter) {
+        self.id = id
+        self.record = record
+        self.adapter = adapter
+    }
+
+    deinit {
+        adapter.loop.execute { [adapter, id] in adapter.assumeIsolated { $0.beginToStopAdvertising(id) } }
+    }
+
+    /// What is sent, without the flags and the transmit power that the kernel adds, and what was left out.
+    public var payloads: AdvertisingPayloads { record.facts.withLock { $0.payloads } }
+
+    /// The power the controller sends with, in dBm; nil where one cannot be asked for.
+    public var transmitPower: Int? { record.facts.withLock { $0.transmitPower } }
+
+    /// The kernel's number for it, as other tools show it; nil while it is not there.
+    public var instance: UInt8? { record.facts.withLock { $0.instance } }
+
+    /// How it stands now.
+    public var state: AdvertisingState { record.standing.value }
+
+    /// How it stands: now, and whenever that changes, until it has ended.
+    ///
+    /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
+    /// between. It finishes after ``AdvertisingState/ended(_:)``.
+    public var states: BoundedStream<AdvertisingState> { record.standing.stream(keeping: self) }
+
+    /// Waits for the end and tells why it ended; a cancelled task is told so instead.
+    public func ended() async -> BluetoothError {
+        do throws(BluetoothError) {
+            for try await state in states {
+                if case .ended(let reason) = state { return reason }
+            }
+            return .cancelled(record.operation)
+        } catch {
+            return error
+        }
+    }
+
+    /// Says something else from now on; what was said before goes on when this throws.
+    /// - Throws: `.invalidArgument` when there is no room for it, `.cancelled` after the end, and what
+    ///   ``Adapter/advertise(_:options:)`` throws.
+    public func update(_ content: AdvertisementContent) async throws(BluetoothError) {
+        try await adapter.updateAdvertising(id, content, record)
+    }
+
+    /// Takes it back; it is no longer sent when the call returns. Once is enough.
+    public func stop() async {
+        await adapter.stopAdvertising(id)
+    }
+}
+
+/// What is told of an advertisement, whoever asks.
+final class AdvertisingRecord: Sendable {
+    struct Facts {
+        var payloads = AdvertisingPayloads([])
+        var transmitPower: Int?
+        var instance: UInt8?
+    }
+
+    let facts = Mutex(Facts())
+    let standing: LatestValue<AdvertisingState>
+    let operation: BluetoothError.Operation
+
+    init(_ operation: BluetoothError.Operation, on loop: EventLoop) {
+        self.operation = operation
+        let notYet = BluetoothError(.busy, operation, "It has not begun yet.", isRetryable: true)
+        standing = LatestValue(.waiting(notYet), operation, on: loop)
+    }
+
+    /// It has ended; only the first reason counts.
+    func end(_ reason: BluetoothError) {
+        standing.set(.ended(reason))
+        standing.finish()
+    }
+
+    var hasEnded: Bool {
+        if case .ended = standing.value { true } else { false }
+    }
+}

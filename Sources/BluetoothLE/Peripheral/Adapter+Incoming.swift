@@ -1,0 +1,75 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+extension Adapter {
+    /// Takes the links that other devices make to what this machine advertises, and serves what is published on them.
+    ///
+    /// Each is a ``Connection`` like those made from here, with the role of the peripheral: the device finds what
+    /// ``publish(_:handlers:)`` publishes, and what the device itself offers can be discovered, read and subscribed to.
+    /// Something has to be advertised for anybody to come: ``advertise(_:options:)``. Needs no privilege.
+    ///
+    /// The kernel lets any number of programs listen, and gives each link to the one that began last. So programs that
+    /// serve attributes take turns, not shares: a second one, such as BlueZ's daemon when it is started later, gets all
+    /// the links from then on.
+    /// - Throws: `.busy` when this adapter's links are being taken already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`.
+    public func incomingConnections(
+        _ options: IncomingConnectionOptions = IncomingConnectionOptions()
+    ) throws(BluetoothError) -> IncomingConnections {
+        try checkUsable()
+        let operation = operation("accept connections")
+        if let last = acceptance, !last.state.isListening { stopsAccepting(last.state) }
+        guard acceptance == nil else {
+            throw BluetoothError(
+                .busy, operation, "This program accepts the connections of this adapter already.",
+                remedy: "Use one loop, or end the other first.")
+        }
+        let state = IncomingConnectionsState(options, operation, on: loop)
+        do {
+            try state.open(
+                on: information.address, of: kernel, options.socket,
+                accept: { [weak self, weak state] socket in
+                    guard let self, let state else {
+                        socket.close()
+                        return { _ in }
+                    }
+                    return assumeIsolated { $0.take(socket, for: state, options) }
+                },
+                onEnd: { [weak self, weak state] in
+                    guard let self, let state else { return }
+                    assumeIsolated { $0.stopsAccepting(state) }
+                })
+        } catch {
+            throw .listening(operation, error, kernel.environment())
+        }
+        // What the controller tells of links is heard from before they come.
+        controller.assumeIsolated { $0.connectingBegins() }
+        acceptance = (state, ends.add { [weak state] reason in state?.end(reason) })
+        return IncomingConnections(state, of: self)
+    }
+
+    private func stopsAccepting(_ state: IncomingConnectionsState) {
+        guard let acceptance, acceptance.state === state else { return }
+        ends.remove(acceptance.end)
+        self.acceptance = nil
+        controller.assumeIsolated { $0.connectingEnded() }
+    }
+
+    private func take(
+        _ socket: any L2CAPSocket, for state: IncomingConnectionsState, _ options: IncomingConnectionOptions
+    ) -> SocketHandler {
+        let peer = socket.peer
+        let connection = Connection(
+            to: peer, role: .peripheral, server: localServer,
+            cache: attributeCache.map {
+                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
+            },
+            receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
+            trace: AdapterTrace(trace, adapter: information.index))
+        let handler = connection.assumeIsolated { connection in
+            connection.accept(socket, by: self, of: kernel) { [weak state] in state?.remove($0) }
+        }
+        // One that has ended by now was told of before it was kept.
+        if connection.assumeIsolated({ $0.isConnected }) { state.add(connection) }
+        return handler
+    }
+}

@@ -1,0 +1,123 @@
+import ATT
+import BluetoothKernel
+import GATT
+
+/// What became of a value that was sent to a device.
+public struct ValueDelivery: Sendable {
+    /// The link to the device.
+    public let connection: Connection
+    /// Whether the kernel has the notification, or the device has confirmed the indication; otherwise why not.
+    public let result: Result<Void, BluetoothError>
+}
+
+extension PublishedServices {
+    /// Notifies every device that has subscribed, and says what became of it for each (Core Vol 3 Part G §4.10.1).
+    ///
+    /// Returns when the kernel has all the notifications, which it takes at once unless a link is slower than the values
+    /// come. So a loop of calls runs at the pace of the links and loses nothing. A device whose link takes nothing for as
+    /// long as `timeout` misses the value (`.timedOut`), and all that follow (`.busy`, without any waiting) until its link
+    /// takes something again: it holds up nobody, and nothing piles up for it.
+    /// - Parameters:
+    ///   - value: what to send; of one that is longer than a link's ATT_MTU − 3 bytes the beginning is sent.
+    ///   - characteristic: the handle of the value, one of these services'.
+    ///   - timeout: the most time to wait for the slowest link.
+    /// - Returns: one for each device that has subscribed, in the order they connected.
+    /// - Throws: `.invalidArgument` when the handle is not among these services'.
+    @discardableResult
+    public func notify(
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration = .seconds(5)
+    ) async throws(BluetoothError) -> [ValueDelivery] {
+        try check(characteristic, "notify")
+        return await adapter.broadcast(value, of: characteristic, as: .notification, timeout: timeout)
+    }
+
+    /// Indicates a value to every device that has subscribed, and says who has confirmed (Core Vol 3 Part G §4.11.1).
+    ///
+    /// All are asked at the same time. One that does not confirm within 30 s loses its link, as the Attribute Protocol
+    /// demands; with a shorter `timeout` it is reported as `.timedOut` before.
+    /// - Parameters:
+    ///   - value: what to send; of one that is longer than a link's ATT_MTU − 3 bytes the beginning is sent.
+    ///   - characteristic: the handle of the value, one of these services'.
+    ///   - timeout: the most time to wait for the slowest device.
+    /// - Returns: one for each device that has subscribed, in the order they connected.
+    /// - Throws: `.invalidArgument` when the handle is not among these services'.
+    @discardableResult
+    public func indicate(
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [ValueDelivery] {
+        try check(characteristic, "indicate")
+        return await adapter.broadcast(value, of: characteristic, as: .indication, timeout: timeout)
+    }
+
+    private func check(_ characteristic: AttributeHandle, _ name: String) throws(BluetoothError) {
+        guard handles.contains(characteristic) else {
+            throw .invalidArgument(
+                .init(name, attribute: characteristic),
+                "\(characteristic) is not among these services, which have \(handles).")
+        }
+    }
+}
+
+extension Adapter {
+    fileprivate func broadcast(
+        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
+        timeout: Duration?
+    ) async -> [ValueDelivery] {
+        // All are on their way before anybody is waited for.
+        let sent = localServer.connections.compactMap { connection in
+            connection.assumeIsolated { $0.beginSending(value, of: characteristic, as: kind) }
+                .map { (connection: connection, call: $0) }
+        }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        var deliveries: [ValueDelivery] = []
+        deliveries.reserveCapacity(sent.count)
+        for (connection, call) in sent {
+            // One that is done needs no timer.
+            let remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
+            let operation = BluetoothError.Operation(
+                kind == .notification ? "notify" : "indicate", peer: connection.peer, attribute: characteristic)
+            do throws(BluetoothError) {
+                try await call.value(operation, timeout: remaining, on: loop)
+                deliveries.append(ValueDelivery(connection: connection, result: .success(())))
+            } catch {
+                if error.code == .timedOut { await connection.fallsBehind() }
+                deliveries.append(ValueDelivery(connection: connection, result: .failure(error)))
+            }
+        }
+        return deliveries
+    }
+}
+
+extension Connection {
+    /// Begins to send a value to the peer; nil when it has not subscribed.
+    fileprivate func beginSending(
+        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
+    ) -> PendingCall<Void>? {
+        let operation = BluetoothError.Operation(
+            kind == .notification ? "notify" : "indicate", peer: peer, attribute: characteristic)
+        guard let bearer = try? bearer(for: operation),
+            bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
+        else { return nil }
+        guard kind == .notification else {
+            let indication = IndicationCall(value, of: characteristic, operation, on: bearer)
+            bearer.submit(indication)
+            return indication.call
+        }
+        let message = NotificationCall(value, of: characteristic, operation, on: bearer)
+        if isBehind, bearer.isWaitingForRoom {
+            message.call.fail(
+                BluetoothError(
+                    .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
+                    isRetryable: true))
+            return message.call
+        }
+        isBehind = false
+        bearer.submit(message)
+        return message.call
+    }
+
+    /// The link did not take a value in time.
+    fileprivate func fallsBehind() {
+        isBehind = (try? bearer(for: .init("notify", peer: peer)))?.isWaitingForRoom ?? false
+    }
+}

@@ -1,0 +1,235 @@
+import HCI
+import Management
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// Advertising, as others hear it.
+@Suite struct AdvertisingTests {
+    @Test(arguments: [HCICommandFamily.extended, .legacy])
+    func whatIsAdvertisedIsHeardUntilItIsStopped(_ family: HCICommandFamily) async throws {
+        try await PeripheralStory.run(SimulatedController(family: family)) { story in
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            #expect(set.state == .advertising)
+            #expect(set.instance == 1)
+            let heard = try #require(await story.isHeard())
+            #expect(heard.data.localName == "served")
+            #expect(heard.data.services == [0xFFF0])
+            #expect(heard.data.flags?.contains(.leGeneralDiscoverable) == true)
+            #expect(heard.isConnectable)
+            await set.stop()
+            #expect(await story.instances() == [])
+            guard case .ended(let reason) = set.state else {
+                Issue.record("\(set.state)")
+                return
+            }
+            #expect(reason.code == .cancelled)
+            #expect(await set.ended() == reason)
+            #expect(await story.isHeard() == nil)
+            await set.stop()
+            #expect(await failure { try await set.update(PeripheralStory.content) }?.code == .cancelled)
+        }
+    }
+
+    @Test func whatDoesNotFitGoesIntoTheScanResponseAndIsToldOtherwise() async throws {
+        try await PeripheralStory.run { story in
+            let services: [BluetoothUUID] = ["27ADC9CA-35EB-465A-9154-B8FF9076F3E8"]
+            let set = try await story.peripheral.advertise(
+                AdvertisementContent(localName: "a name of 24 characters!", services: services, appearance: .keyboard))
+            #expect(set.payloads.advertising.count == 18 + 4)
+            #expect(set.payloads.scanResponse.count == 26)
+            let heard = try #require(await story.isHeard { $0.data.localName != nil })
+            #expect(heard.data.services == services)
+            #expect(heard.data.localName == "a name of 24 characters!")
+            await set.stop()
+
+            // Twice 18 bytes and a company's data: the second list has its place in the scan response, the data none.
+            var content = AdvertisementContent(
+                services: services,
+                manufacturerData: [ManufacturerData(company: .apple, data: [UInt8](repeating: 1, count: 26))])
+            content.fields.append(.solicitedServices(services))
+            content.fields.swapAt(1, 2)
+            let error = await failure { _ = try await story.peripheral.advertise(content) }
+            #expect(error?.code == .invalidArgument)
+            #expect(error?.message.contains("Manufacturer") == true, "\(error?.message ?? "")")
+            #expect(await story.instances() == [])
+            content.overflow = .leaveOut
+            let part = try await story.peripheral.advertise(content)
+            #expect(part.payloads.leftOver.map(\.field.type) == [.manufacturerSpecificData])
+            withExtendedLifetime(part) {}
+        }
+    }
+
+    @Test func releasingTheTokenStops() async throws {
+        try await PeripheralStory.run { story in
+            var set: AdvertisingSet? = try await story.peripheral.advertise(PeripheralStory.content)
+            #expect(set?.instance == 1)
+            #expect(await story.instances() == [1])
+            set = nil
+            try await story.story.settle { await story.instances() == [] }
+        }
+    }
+
+    @Test func itLastsAsLongAsTheClosure() async throws {
+        struct Stop: Error {}
+        try await PeripheralStory.run { story in
+            let heard = try await story.peripheral.withAdvertising(PeripheralStory.content) { _ in
+                await story.isHeard() != nil
+            }
+            #expect(heard)
+            #expect(await story.instances() == [])
+            await #expect(throws: Stop.self) {
+                try await story.peripheral.withAdvertising(PeripheralStory.content) { _ in throw Stop() }
+            }
+            #expect(await story.instances() == [])
+            let waiting = story.story.begin {
+                try await story.peripheral.withAdvertising(PeripheralStory.content) { set in await set.ended() }
+            }
+            try await story.story.settle { await story.instances() == [1] }
+            waiting.cancel()
+            #expect(try await waiting.value.code == .cancelled)
+            #expect(await story.instances() == [])
+        }
+    }
+
+    @Test func severalAreOnAtATimeUntilThereAreNoMore() async throws {
+        try await PeripheralStory.run { story in
+            var sets: [AdvertisingSet] = []
+            for number in 0..<3 {
+                let content = AdvertisementContent(localName: "set \(number)")
+                sets.append(
+                    try await story.peripheral.advertise(content, options: AdvertisingOptions(kind: .nonConnectable)))
+            }
+            #expect(sets.map(\.instance) == [1, 2, 3])
+            for number in 0..<3 {
+                let heard = try #require(await story.isHeard { $0.data.localName == "set \(number)" })
+                #expect(!heard.isConnectable)
+            }
+            let error = await failure { _ = try await story.peripheral.advertise(PeripheralStory.content) }
+            #expect(error?.code == .busy)
+            #expect(error?.message.contains("3 of them by this program") == true)
+            await sets[1].stop()
+            let next = try await story.peripheral.advertise(PeripheralStory.content)
+            #expect(next.instance == 2)
+            withExtendedLifetime((sets, next)) {}
+        }
+    }
+
+    @Test func theInstancesOfOthersAreLeftAloneUnlessAsked() async throws {
+        try await PeripheralStory.run { story in
+            // A program that was killed left this.
+            try await story.peripheral.management.send(
+                .addAdvertising(AdvertisingInstance(instance: 1, flags: .connectable)), to: 0)
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            #expect(set.instance == 2)
+            #expect(await story.instances() == [1, 2])
+            #expect(try await story.peripheral.removeForeignAdvertising() == 1)
+            #expect(await story.instances() == [2])
+            #expect(set.state == .advertising)
+            await set.stop()
+            #expect(await story.instances() == [])
+        }
+    }
+
+    @Test func contentIsChangedOnTheAir() async throws {
+        try await PeripheralStory.run { story in
+            let set = try await story.peripheral.advertise(AdvertisementContent(localName: "before"))
+            #expect(await story.isHeard { $0.data.localName == "before" } != nil)
+            try await set.update(AdvertisementContent(localName: "after"))
+            #expect(await story.isHeard { $0.data.localName == "after" } != nil)
+            let tooMuch = AdvertisementContent(
+                manufacturerData: [ManufacturerData(company: .apple, data: [UInt8](repeating: 0, count: 30))])
+            #expect(await failure { try await set.update(tooMuch) }?.code == .invalidArgument)
+            #expect(set.state == .advertising)
+            #expect(await story.isHeard { $0.data.localName == "after" } != nil)
+            #expect(set.instance == 1)
+        }
+    }
+
+    @Test(arguments: [
+        (AdvertisingOptions.Kind.connectable, AdvertisingOptions.Format.legacy, true, true),
+        (.scannable, .legacy, false, true), (.nonConnectable, .legacy, false, false),
+        (.connectable, .extended(.le1M), true, false), (.scannable, .extended(.le2M), false, true),
+        (.nonConnectable, .extended(.le2M), false, false),
+    ])
+    func eachKindIsWhatItSays(
+        _ kind: AdvertisingOptions.Kind, _ format: AdvertisingOptions.Format, _ isConnectable: Bool, _ isScannable: Bool
+    ) async throws {
+        try await PeripheralStory.run { story in
+            var content = AdvertisementContent(localName: "kind")
+            if kind == .scannable { content.discoverability = .none }
+            if kind == .scannable || (kind == .connectable && format == .legacy) {
+                content.scanResponse = [.appearance(.keyboard)]
+            }
+            let set = try await story.peripheral.advertise(
+                content, options: AdvertisingOptions(kind: kind, format: format))
+            let heard = try #require(
+                await story.isHeard {
+                    $0.data.localName == "kind" && (!isScannable || $0.data.appearance != nil)
+                })
+            #expect(heard.isConnectable == isConnectable)
+            #expect(heard.data.appearance == (isScannable ? .keyboard : nil))
+            await set.stop()
+        }
+    }
+
+    @Test func extendedOnesHaveRoomForMore() async throws {
+        try await PeripheralStory.run { story in
+            let data = [UInt8](repeating: 9, count: 240)
+            let content = AdvertisementContent(manufacturerData: [ManufacturerData(company: .apple, data: data)])
+            let set = try await story.peripheral.advertise(
+                content, options: AdvertisingOptions(kind: .nonConnectable, format: .extended(.le2M)))
+            let heard = try #require(await story.isHeard())
+            #expect(heard.data.manufacturerData(for: .apple) == data)
+            withExtendedLifetime(set) {}
+        }
+    }
+
+    @Test func whatCannotBeIsRefused() async throws {
+        try await PeripheralStory.run(SimulatedController(family: .legacy)) { story in
+            let extended = AdvertisingOptions(format: .extended(.le1M))
+            let power = AdvertisingOptions(transmitPower: 4)
+            let tooMuchPower = AdvertisingOptions(transmitPower: 200)
+            let tooFast = AdvertisingOptions(interval: .milliseconds(10) ... .milliseconds(20))
+            let tooSlow = AdvertisingOptions(interval: .seconds(1) ... .seconds(11))
+            let deaf = AdvertisingOptions(kind: .nonConnectable)
+            let answering = AdvertisementContent(fields: [], scanResponse: [.appearance(.keyboard)])
+            let flags = AdvertisementContent(fields: [.flags(.brEDRNotSupported)])
+            let cases: [(AdvertisementContent, AdvertisingOptions, BluetoothError.Code)] = [
+                (PeripheralStory.content, extended, .unsupported), (PeripheralStory.content, power, .unsupported),
+                (PeripheralStory.content, tooMuchPower, .invalidArgument),
+                (PeripheralStory.content, tooFast, .invalidArgument),
+                (PeripheralStory.content, tooSlow, .invalidArgument),
+                (answering, deaf, .invalidArgument), (flags, AdvertisingOptions(), .invalidArgument),
+            ]
+            for (content, options, code) in cases {
+                let error = await failure { _ = try await story.peripheral.advertise(content, options: options) }
+                #expect(error?.code == code, "\(String(describing: error))")
+            }
+            #expect(await story.instances() == [])
+        }
+    }
+
+    @Test func itNeedsAPrivilegeAndSaysSo() async throws {
+        try await Story.run { story in
+            story.kernel.hasNetAdmin = false
+            let adapter = try await Adapter.open(on: story.kernel)
+            let error = await failure { _ = try await adapter.advertise(PeripheralStory.content) }
+            #expect(error?.code == .notPermitted)
+            #expect(error?.remedy?.contains("setcap") == true)
+        }
+    }
+
+    @Test func theAddressAndThePowerAreTold() async throws {
+        try await PeripheralStory.run { story in
+            let set = try await story.peripheral.advertise(
+                AdvertisementContent(localName: "loud", includesTransmitPower: true),
+                options: AdvertisingOptions(transmitPower: 7))
+            #expect(set.transmitPower == 7)
+            let heard = try #require(await story.isHeard())
+            #expect(heard.data.txPowerLevel == 7)
+            withExtendedLifetime(set) {}
+        }
+    }
+}

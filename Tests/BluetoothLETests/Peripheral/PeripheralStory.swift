@@ -1,0 +1,81 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// A machine that advertises and serves, and others in reach of it.
+///
+/// ```
+/// 0010 service FFF0   0011 0012 FFF1 stored, read, write, notify, indicate, 0013 CCCD
+///                     0014 0015 FFF2 dynamic, read, write
+/// ```
+struct PeripheralStory: Sendable {
+    let story: Story
+    /// The machine that advertises; it is the story's own.
+    let peripheral: Adapter
+    let others: [SimulatedKernel]
+    let centrals: [Adapter]
+
+    var kernel: SimulatedKernel { story.kernel }
+    var central: Adapter { centrals[0] }
+    var address: BluetoothAddress { peripheral.information.address }
+
+    static let content = AdvertisementContent(localName: "served", services: [0xFFF0])
+    static let service = GATTService(
+        0xFFF0,
+        characteristics: [
+            GATTCharacteristic(0xFFF1, properties: [.read, .write, .notify, .indicate], value: .stored([7])),
+            GATTCharacteristic(0xFFF2, properties: [.read, .write]),
+        ])
+    static let value: AttributeHandle = 0x12
+
+    static func run(
+        _ controller: SimulatedController = SimulatedController(), centrals count: Int = 1,
+        _ body: @escaping @Sendable (PeripheralStory) async throws -> Void
+    ) async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = try await Adapter.open(on: story.kernel)
+            var others: [SimulatedKernel] = []
+            var centrals: [Adapter] = []
+            for _ in 0..<count {
+                let kernel = story.radio.makeKernel()
+                others.append(kernel)
+                centrals.append(try await Adapter.open(on: kernel))
+            }
+            try await body(
+                PeripheralStory(story: story, peripheral: peripheral, others: others, centrals: centrals))
+            await peripheral.close()
+            for central in centrals { await central.close() }
+        }
+    }
+
+    /// The kernel's advertising instances; nil when it does not tell.
+    func instances(of adapter: Adapter? = nil) async -> [UInt8]? {
+        let adapter = adapter ?? peripheral
+        let reply = try? await adapter.management.send(.readAdvertisingFeatures, to: adapter.information.index)
+        guard case .advertisingFeatures(let features)? = reply else { return nil }
+        return features.instances
+    }
+
+    /// Whether a central hears the machine within two seconds.
+    func isHeard(
+        _ options: ScanOptions = ScanOptions(), where condition: @Sendable (Advertisement) -> Bool = { _ in true }
+    ) async -> Advertisement? {
+        let address = address
+        return try? await central.first(timeout: .seconds(2), options: options) {
+            $0.address == address && condition($0)
+        }
+    }
+
+    /// Connects to the machine.
+    func connect(_ number: Int = 0, timeout: Duration = .seconds(10)) async throws -> Connection {
+        try await centrals[number].connect(to: address, options: ConnectionOptions(timeout: timeout))
+    }
+}
+
+extension Connection {
+    /// A characteristic of the peer's that has to be there.
+    func found(_ uuid: BluetoothUUID, in service: BluetoothUUID) async throws -> RemoteCharacteristic {
+        try #require(try await discover().characteristic(uuid, in: service))
+    }
+}
