@@ -90,7 +90,8 @@ public actor Adapter: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    /// Ends the adapter's scans and sockets, and its streams. The controller stays as it is; connections stay up.
+    /// Ends the adapter's scans and sockets, its streams, what it maintains, and attempts to connect, which throw
+    /// `.cancelled`. The controller stays as it is; connections stay up.
     public func close() {
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
