@@ -86,8 +86,9 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["BluetoothKernel", "BluetoothPrimitives"], path: "Tests/TestSupport",
-            swiftSettings: settings),
+            name: "TestSupport",
+            dependencies: ["BluetoothKernel", "BluetoothPrimitives", "Management", "SimulatedKernel"],
+            path: "Tests/TestSupport", swiftSettings: settings),
         tests(of: "BluetoothPrimitives"),
         tests(of: "ATT"),
         tests(of: "GATT"),
@@ -102,6 +103,13 @@ let package = Package(
         tests(of: "BluetoothSecurity", with: ["BluetoothLE"]),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         tests(of: "ExampleSupport"),
+        .testTarget(
+            name: "GuideTests",
+            dependencies: [
+                "BluetoothLE", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel", "SimulatedLINBLE",
+                "TestSupport",
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["ble", "linble"], path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: settings),

@@ -1,5 +1,4 @@
 import Logging
-import Management
 import SimulatedKernel
 import Synchronization
 import TestSupport
@@ -126,59 +125,4 @@ extension Connection {
 /// Bytes of which each tells where it is.
 func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
     (start..<start + count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8) ^ ($0 >> 16)) }
-}
-
-/// A peripheral's program that sends back what comes in on connection-oriented channels, at the pace of the other side.
-final class EchoHandler: SimulatedLinkHandler {
-    private let waiting = Mutex<[([UInt8], L2CAPChannel)]>([])
-
-    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
-        guard case .dynamic = channel else { return }
-        let bytes = [UInt8](packet)
-        waiting.withLock { $0.append((bytes, channel)) }
-        writable(link)
-    }
-
-    func writable(_ link: SimulatedLink) {
-        while let (packet, channel) = waiting.withLock({ $0.first }) {
-            guard link.send(packet, on: channel) != .wouldBlock else { return link.notifyWhenWritable() }
-            waiting.withLock { _ = $0.removeFirst() }
-        }
-    }
-}
-
-/// Somebody who says yes to every pairing.
-final class PairingUser: Sendable {
-    private struct State {
-        var socket: (any PacketSocket)?
-        var count = 0
-    }
-
-    private let state = Mutex(State())
-
-    init(_ kernel: any BluetoothKernel) async throws {
-        try await kernel.onLoop {
-            let socket = try kernel.openManagement { [weak self] event in
-                if event == .readable { self?.receive() }
-            }
-            state.withLock { $0.socket = socket }
-        }
-    }
-
-    /// How often it was asked.
-    var count: Int { state.withLock { $0.count } }
-
-    private func receive() {
-        let socket = state.withLock { $0.socket }
-        var answer: [UInt8]?
-        _ = socket?.receive { packet in
-            guard let packet = try? ManagementPacket(decoding: packet),
-                case .userConfirmationRequest(let peer, _, _)? = try? ManagementEvent(decoding: packet)
-            else { return }
-            answer = try? ManagementCommand.userConfirmationReply(peer).packet(for: packet.index)
-        }
-        guard let answer else { return }
-        state.withLock { $0.count += 1 }
-        _ = socket?.send(answer)
-    }
 }

@@ -201,6 +201,24 @@ import Testing
         }
     }
 
+    @Test func closingTheAdapterEndsAttemptsAndNoLinks() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let hidden = SimulatedPeripheral(on: story.radio)
+            hidden.setHidden(true)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let attempt = story.begin {
+                try await adapter.connect(to: hidden.address, options: ConnectionOptions(timeout: nil))
+            }
+            try await story.radio.sleep(for: .seconds(1))
+            await adapter.close()
+            #expect(await failure { _ = try await attempt.value }?.code == .cancelled)
+            #expect(await connection.isConnected)
+            await connection.disconnect()
+        }
+    }
+
     @Test func aPeerThatSaysNothingEndsTheAttemptInTime() async throws {
         try await Story.run { story in
             let peripheral = SimulatedPeripheral(on: story.radio)

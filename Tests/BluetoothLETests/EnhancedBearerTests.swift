@@ -1,5 +1,6 @@
 import Management
 import SimulatedKernel
+import TestSupport
 import Synchronization
 import Testing
 

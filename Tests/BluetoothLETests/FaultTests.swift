@@ -1,4 +1,5 @@
 import SimulatedKernel
+import TestSupport
 import Synchronization
 import Testing
 

@@ -174,6 +174,29 @@ import Testing
         }
     }
 
+    @Test(arguments: ["connected", "connecting", "waiting"])
+    func closingTheAdapterEndsEverything(_ standing: String) async throws {
+        try await run { story, adapter, peripheral, _ in
+            if standing == "connecting" { peripheral.setHidden(true) }
+            if standing == "waiting" { peripheral.setRefusal(.connectionFailedToBeEstablished) }
+            let maintained = adapter.maintainConnection(
+                to: peripheral.address, policy: ReconnectionPolicy(initialDelay: .seconds(60)))
+            let waiting = story.begin { try await maintained.connected(timeout: nil) }
+            try await story.radio.sleep(for: .seconds(5))
+            #expect(await (maintained.connection != nil) == (standing == "connected"))
+            var events = await maintained.events().makeAsyncIterator()
+            _ = try await events.next()
+            await adapter.close()
+            #expect(await failure { _ = try await events.next() }?.code == .cancelled)
+            #expect(await failure { _ = try await maintained.connected() }?.code == .cancelled)
+            if standing != "connected" {
+                #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
+            }
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            #expect(await adapter.controller.connects.count == 0)
+        }
+    }
+
     @Test func delaysGrowWithinTheirBoundsWhateverThePolicySays() {
         let policies = [
             ReconnectionPolicy(), ReconnectionPolicy(initialDelay: .seconds(-5), multiplier: -1, jitter: 9),

@@ -94,8 +94,8 @@ public actor Adapter: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    /// Ends what the adapter advertises, its scans and sockets, and its streams. The controller stays as it is;
-    /// connections stay up.
+    /// Ends what the adapter advertises, its scans and sockets, its streams, what it maintains, and attempts to connect,
+    /// which throw `.cancelled`. The controller stays as it is; connections stay up.
     public func close() async {
         await stopAllAdvertising()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))

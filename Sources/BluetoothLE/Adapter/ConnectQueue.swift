@@ -111,6 +111,9 @@ struct ConnectQueue {
         for caller in waiting { caller.call.fail(reason) }
         waiting = []
     }
+
+    /// Those that are being connected.
+    var connections: [Connection] { underWay.compactMap(\.connection) }
 }
 
 extension Controller {

@@ -228,6 +228,8 @@ actor Controller: LoopActor {
         answerTimer?.cancel()
         links.end(reason)
         connects.end(reason)
+        // Of an adapter that is off or gone the kernel tells them itself.
+        if isForGood { for connection in connects.connections { connection.assumeIsolated { $0.giveUp(reason) } } }
         connectTimer = nil
         (discoveryTimer, holdTimer) = (nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.

@@ -26,10 +26,10 @@ public actor ConnectionOrientedChannel: LoopActor {
     public private(set) var peerMaximumTransmissionUnit = 0
 
     private let log: Logger
-    private var socket: (any L2CAPSocket)?
+    private(set) var socket: (any L2CAPSocket)?
     private var opening: PendingCall<Void>?
     private var isEstablished = false
-    private var end: BluetoothError?
+    private(set) var end: BluetoothError?
     /// Whether the end is one that a reader may take for the end of what the peer had to say.
     private var isRegularEnd = false
     private var endWaiters: [PendingCall<BluetoothError>] = []
@@ -42,8 +42,8 @@ public actor ConnectionOrientedChannel: LoopActor {
     private var isReading = true
 
     /// What waits to be written, first first.
-    private var writers = RingBuffer<ChannelWrite>()
-    private var isSocketFull = false
+    var writers = RingBuffer<ChannelWrite>()
+    var isSocketFull = false
 
     init(to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger) {
         self.peer = peer
@@ -267,135 +267,9 @@ extension ConnectionOrientedChannel: AsyncSequence {
     }
 }
 
-// MARK: - Writing
-
-extension ConnectionOrientedChannel {
-    /// Writes bytes, cut into SDUs of the peer's MTU, and returns when the kernel has the last of them.
-    ///
-    /// Waits while the peer gives no credits. Calls of several tasks do not mix: each one's bytes stay together. A call
-    /// that ends by time-out or cancellation leaves off between two SDUs; the error's message says how many bytes the
-    /// kernel had taken, which are sent. No bytes are no SDU: nothing is sent for them.
-    /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`, `.overflow` when 1024 calls wait already.
-    public func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
-        try await submit(ChannelWrite(bytes, operation("write")), timeout: timeout)
-    }
-
-    /// Sends one SDU, which the peer reads as it is.
-    ///
-    /// Waits while the peer gives no credits.
-    /// - Throws: `.invalidArgument` for more bytes than ``peerMaximumTransmissionUnit``, or for none, since the kernel
-    ///   does not send an empty SDU; besides what ``write(_:timeout:)`` throws.
-    public func send(_ sdu: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
-        let operation = operation("send")
-        if let end { throw end.during(operation) }
-        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
-        guard sdu.count <= peerMaximumTransmissionUnit else {
-            throw .invalidArgument(
-                operation, "The peer takes SDUs of at most \(peerMaximumTransmissionUnit) bytes, not \(sdu.count).")
-        }
-        try await submit(ChannelWrite(sdu, operation), timeout: timeout)
-    }
-
-    /// Waits until the peer has given credits for all that was written before, so that closing the channel does not drop
-    /// any of it.
-    ///
-    /// That the peer's program has read it is not known by this; only the program itself can say so.
-    /// - Throws: as ``write(_:timeout:)``.
-    public func flush(timeout: Duration? = nil) async throws(BluetoothError) {
-        let flush = ChannelWrite([], operation("flush"))
-        flush.awaitsRoom = true
-        try await submit(flush, timeout: timeout)
-    }
-
-    private func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError) {
-        if let end { throw end.during(write.operation) }
-        if Task.isCancelled { throw .cancelled(write.operation) }
-        guard writers.count < 1024 else {
-            throw BluetoothError(
-                .overflow, write.operation, "\(writers.count) calls are waiting on this channel already.",
-                remedy: "Wait for some of them before making more.", isRetryable: true)
-        }
-        writers.append(write)
-        writeOut()
-        do {
-            try await write.call.value(write.operation, timeout: timeout, on: loop)
-        } catch {
-            throw write.explained(error)
-        }
-    }
-
-    /// Hands over SDUs until nothing is left or the socket is full.
-    private func writeOut() {
-        while !isSocketFull, let socket, let write = writers.first {
-            guard !write.call.isResolved else {
-                _ = writers.popFirst()
-                continue
-            }
-            if write.awaitsRoom {
-                write.awaitsRoom = false
-                return waitForRoom()
-            }
-            guard !write.isDone else {
-                _ = writers.popFirst()
-                write.call.succeed(())
-                continue
-            }
-            switch write.sendNext(limit: peerMaximumTransmissionUnit, to: socket) {
-            case .sent: break
-            case .wouldBlock: return waitForRoom()
-            case .failed(let error):
-                // The end is told as an event, with what has arrived before; an SDU that is refused is this call's.
-                guard error.number == .messageTooLong else { return }
-                _ = writers.popFirst()
-                write.fail(.invalidArgument(write.operation, "The kernel refused an SDU: \(error)."))
-            }
-        }
-    }
-
-    private func waitForRoom() {
-        isSocketFull = true
-        socket?.notifyWhenWritable()
-    }
-}
-
-/// Bytes that are being written, with the caller that waits.
-private final class ChannelWrite {
-    let call = PendingCall<Void>()
-    let operation: BluetoothError.Operation
-    /// Whether the socket has to take packets again before this counts as done.
-    var awaitsRoom = false
-    private let bytes: [UInt8]
-    private var sent = 0
-
-    init(_ bytes: [UInt8], _ operation: BluetoothError.Operation) {
-        self.bytes = bytes
-        self.operation = operation
-    }
-
-    var isDone: Bool { sent == bytes.count }
-
-    func sendNext(limit: Int, to socket: any L2CAPSocket) -> SendOutcome {
-        let count = min(max(1, limit), bytes.count - sent)
-        let bytes = bytes
-        let outcome = socket.send(bytes.span.bytes.extracting(sent..<sent + count))
-        if outcome == .sent { sent += count }
-        return outcome
-    }
-
-    func fail(_ reason: BluetoothError) { call.fail(reason.during(operation)) }
-
-    /// The error, with how far it got.
-    func explained(_ error: BluetoothError) -> BluetoothError {
-        guard !bytes.isEmpty else { return error }
-        var error = error
-        error.message += " The kernel had taken \(sent) of \(bytes.count) bytes."
-        return error
-    }
-}
-
 extension BluetoothError {
     /// The same end, as it comes to a call.
-    fileprivate func during(_ operation: Operation) -> BluetoothError {
+    func during(_ operation: Operation) -> BluetoothError {
         var error = self
         error.operation = operation
         return error

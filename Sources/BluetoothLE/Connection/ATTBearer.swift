@@ -8,12 +8,12 @@ import Logging
 ///
 /// It lives on the actor of its connection, which feeds it the socket's events.
 final class ATTBearer {
-    private let socket: any L2CAPSocket
+    let socket: any L2CAPSocket
     private let loop: EventLoop
-    private let log: Logger
+    let log: Logger
     let peer: BluetoothAddress
     private let trace: ChannelTrace?
-    private var engine = TransactionEngine()
+    var engine = TransactionEngine()
     private var writer = ByteWriter(growingTo: 517)
     private let requestTimer: LoopTimer
     private let indicationTimer: LoopTimer
@@ -47,15 +47,15 @@ final class ATTBearer {
     private var home: ATTBearer { mainBearer ?? self }
     private var ownSubscribers = SubscriberTable()
     /// The fixed channel's bearer, for an enhanced one.
-    private weak var mainBearer: ATTBearer?
-    private var isEnhanced = false
-    private var server: GATTServer
-    private let localServer: LocalServer
+    weak var mainBearer: ATTBearer?
+    var isEnhanced = false
+    var server: GATTServer
+    let localServer: LocalServer
     /// Who is told what the peer's client did that the program has to know or to answer.
     var onPeerRequest: ((GATTServerEvent) -> Void)?
-    private var answer = ByteWriter(growingTo: 517)
+    var answer = ByteWriter(growingTo: 517)
     /// What the peer's client has agreed on with our server; in force once our response is on its way.
-    private var agreedMTU: Int?
+    var agreedMTU: Int?
 
     /// A bearer over a connected socket; `onTimeOut` is called on the loop when an answer is 30 s late, `onEnd` once the
     /// bearer has closed, whoever closed it.
@@ -303,107 +303,6 @@ extension ATTBearer {
                 .protocolViolation, .init("exchange attributes", peer: peer),
                 "The peer answered a request that was not made (\(opcode)); the link is closed.",
                 disconnectReason: .protocolViolation))
-    }
-
-    /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.
-    private func receiveFromClient(_ bytes: RawSpan, _ opcode: ATTOpcode) {
-        if isEnhanced, opcode == .exchangeMTURequest {
-            // An enhanced bearer's MTU is its channel's (Core Vol 3 Part F §3.4.2.1): Request Not Supported.
-            _ = engine.respond([0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue])
-            return
-        }
-        if localServer.isProtected, let security = try? socket.security() {
-            server.security = BearerSecurity(security)
-        }
-        finishAnswer(serve { server.receive(bytes, database: &$0, into: &answer) })
-    }
-
-    /// Lets the server do something, with what is known of the client, which is the same on all bearers of the link.
-    private func serve(_ body: (inout AttributeDatabase) -> [GATTServerEvent]) -> [GATTServerEvent] {
-        if let mainBearer { client = mainBearer.client }
-        defer { mainBearer?.client = client }
-        return localServer.withDatabase { body(&$0) }
-    }
-
-    /// Sends what the server has written, and tells what it has said.
-    private func finishAnswer(_ events: [GATTServerEvent]) {
-        if answer.count > 0, !engine.respond(answer.bytes) {
-            log.debug("dropped an answer out of turn", metadata: ["peer": "\(peer)"])
-        }
-        for event in events {
-            switch event {
-            case .mtuExchanged(let mtu): agreedMTU = mtu
-            case .requestOutOfTurn(let opcode):
-                log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"])
-            case .indicationConfirmed: break
-            default: onPeerRequest?(event)
-            }
-        }
-    }
-}
-
-// MARK: - Answering the peer's client
-
-extension ATTBearer {
-    /// What is known of the peer as a client.
-    var client: GATTClientState {
-        get { server.client }
-        set { server.client = newValue }
-    }
-
-    /// Answers a read that waits for the program.
-    func answer(_ request: GATTReadRequest, _ result: Result<[UInt8], ATTErrorCode>) {
-        finishAnswer(
-            serve { database in
-                switch result {
-                case .success(let value):
-                    server.answer(request, value: value, database: &database, into: &answer)
-                case .failure(let code): server.refuse(request, with: code, database: &database, into: &answer)
-                }
-            })
-        flush()
-    }
-
-    /// Answers a write that waits for the program.
-    func answer(_ request: GATTWriteRequest, _ result: Result<Void, ATTErrorCode>) {
-        finishAnswer(
-            serve { database in
-                if case .failure(let code) = result {
-                    server.refuse(request, with: code, into: &answer)
-                    return []
-                }
-                return server.accept(request, database: &database, into: &answer)
-            })
-        flush()
-    }
-
-    /// Writes a notification or an indication of one of our own values, if the peer's client may be sent it.
-    func encode(
-        _ kind: ClientCharacteristicConfiguration, of characteristic: AttributeHandle, _ value: [UInt8],
-        into writer: inout ByteWriter
-    ) throws(GATTServerError) {
-        let result = localServer.withDatabase { database -> Result<Void, GATTServerError> in
-            do throws(GATTServerError) {
-                if kind == .notification {
-                    try server.encodeNotification(
-                        of: characteristic, value: value.span.bytes, database: database, into: &writer)
-                } else {
-                    try server.encodeIndication(
-                        of: characteristic, value: value.span.bytes, database: database, into: &writer)
-                }
-                return .success(())
-            } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
-    }
-
-    /// Takes note that our own attributes have changed in `range`, and tells the peer's client if it wants to know.
-    func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
-        localServer.withDatabase { server.databaseChanged($0) }
-        guard let serviceChanged, client.configurations[serviceChanged]?.contains(.indication) == true else { return }
-        submit(ServiceChangedIndication(range, at: serviceChanged, on: self))
     }
 }
 

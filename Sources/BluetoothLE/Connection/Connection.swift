@@ -125,8 +125,13 @@ public actor Connection: LoopActor {
 
     /// Gives up an attempt that has not been answered, so that another gets its turn.
     func giveWay() {
+        giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
+    }
+
+    /// Gives up an attempt that has not been answered; a link that is up stays.
+    func giveUp(_ reason: BluetoothError) {
         guard opening != nil else { return }
-        finish(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
+        finish(reason.about(.init("connect", peer: peer)))
     }
 
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.

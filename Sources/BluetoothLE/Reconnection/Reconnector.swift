@@ -38,6 +38,8 @@ actor Reconnector: LoopActor {
     private var subscriptions: [UInt64: Subscription] = [:]
     private var nextID: UInt64 = 0
     private var end: BluetoothError?
+    /// The wait for the next attempt.
+    private var delay: PendingCall<Void>?
 
     init(
         to peer: BluetoothAddress, by adapter: Adapter, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
@@ -55,6 +57,8 @@ actor Reconnector: LoopActor {
 
     /// Connects again and again until the task is cancelled or the policy gives up.
     func run() async {
+        let id = followAdapter()
+        defer { leaveAdapter(id) }
         var failures = 0
         var attempt = 0
         while end == nil, !Task.isCancelled {
@@ -70,7 +74,7 @@ actor Reconnector: LoopActor {
                 reason = error
                 failures += 1
             }
-            if Task.isCancelled { break }
+            if Task.isCancelled || end != nil { break }
             guard policy.isWorthAnother(reason, failures: failures) else { return finish(reason) }
             do throws(BluetoothError) {
                 try await pause(reason, failures)
@@ -132,8 +136,11 @@ actor Reconnector: LoopActor {
         let delay = policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
         guard delay > .zero else { return }
         if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
+        let call = PendingCall<Void>()
+        self.delay = call
+        defer { self.delay = nil }
         do throws(BluetoothError) {
-            try await PendingCall<Void>().value(operation, timeout: delay, on: loop)
+            try await call.value(operation, timeout: delay, on: loop)
         } catch {
             guard error.code == .timedOut else { throw error }
         }
@@ -151,11 +158,28 @@ actor Reconnector: LoopActor {
         listeners = [:]
         for waiter in waiters { waiter.fail(reason) }
         waiters = []
+        delay?.fail(reason)
         for subscription in subscriptions.values {
             subscription.pump?.task.cancel()
             subscription.channel.finish(reason)
         }
         subscriptions = [:]
+    }
+
+    private func followAdapter() -> UInt64 {
+        adapter.assumeIsolated { adapter in
+            adapter.ends.add { [weak self] reason in self?.assumeIsolated { $0.adapterClosed(reason) } }
+        }
+    }
+
+    private func leaveAdapter(_ id: UInt64) {
+        adapter.assumeIsolated { $0.ends.remove(id) }
+    }
+
+    /// The adapter is of no more use to this program; attempts to connect end by themselves.
+    private func adapterClosed(_ reason: BluetoothError) {
+        finish(reason.about(operation))
+        connection?.assumeIsolated { $0.disconnect() }
     }
 
     /// Ends it all; ``run()`` has been told so.

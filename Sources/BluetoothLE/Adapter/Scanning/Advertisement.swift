@@ -68,6 +68,16 @@ public struct Advertisement: Hashable, Sendable {
     }
 }
 
+extension Advertisement: CustomStringConvertible {
+    /// Who says what, and how strongly it was received: `C0:98:E5:12:34:56 (random), RSSI -58 dBm: …`.
+    public var description: String {
+        let sender = address?.description ?? "anonymous"
+        let signal = rssi.map { ", RSSI \($0) dBm" } ?? ""
+        let content = data.description
+        return content.isEmpty ? sender + signal : "\(sender)\(signal): \(content)"
+    }
+}
+
 extension Advertisement {
     init(_ joined: JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
         self.init(

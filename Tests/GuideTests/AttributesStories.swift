@@ -1,0 +1,169 @@
+import BluetoothLE
+import SimulatedKernel
+import Testing
+
+/// Docs/Guide/Central/Attributes.md
+@Suite struct AttributesStories {
+    /// What a snippet prints on a connection to the sensor.
+    private static func lines(
+        of snippet: @escaping @Sendable (Connection) async throws -> Void,
+        _ check: @escaping @Sendable ([String], World) async throws -> Void
+    ) async throws {
+        try await World.withConnection { world, _, connection in
+            try await snippet(connection)
+            try await check(world.lines, world)
+        }
+    }
+
+    // MARK: Discovering
+
+    @Test func discover() async throws {
+        try await Self.lines(of: AttributesPage.discover) { lines, _ in
+            let properties: CharacteristicProperties = [.read, .notify]
+            #expect(lines == ["\(properties) \([BluetoothUUID.clientCharacteristicConfiguration])"])
+        }
+    }
+
+    @Test func severalOfAKind() async throws {
+        try await Self.lines(of: AttributesPage.discover2) { lines, world in
+            let service: BluetoothUUID = 0x1812
+            #expect(lines.count == 2)
+            #expect(lines.allSatisfy { $0.hasSuffix(" \(service)") })
+            #expect(Set(lines).count == 2)
+            #expect(lines.first == "\(world.sensor.handle(of: 0x2A4D, in: 0x1812)) \(service)")
+        }
+    }
+
+    @Test func includedServices() async throws {
+        try await Self.lines(of: AttributesPage.discover3) { lines, _ in
+            let (rate, battery): (BluetoothUUID, BluetoothUUID) = (0x180D, 0x180F)
+            #expect(lines == ["\(rate) includes \(battery) 1"])
+        }
+    }
+
+    @Test func stepByStep() async throws {
+        try await Self.lines(of: AttributesPage.discover4) { lines, _ in #expect(lines == ["1 1"]) }
+    }
+
+    // MARK: Reading
+
+    @Test func read() async throws {
+        try await Self.lines(of: AttributesPage.read) { lines, _ in #expect(lines == [Sensor.name]) }
+    }
+
+    @Test func byUUID() async throws {
+        try await Self.lines(of: AttributesPage.read2) { lines, _ in
+            #expect(lines == ["\(AttributeHandle(3)) \(Array(Sensor.name.utf8))"])
+        }
+    }
+
+    @Test func severalValues() async throws {
+        try await Self.lines(of: AttributesPage.read3) { lines, _ in
+            let (level, location): (BluetoothUUID, BluetoothUUID) = (0x2A19, 0x2A38)
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("\(level): [97]") == true)
+            #expect(lines.first?.contains("\(location): [2]") == true)
+        }
+    }
+
+    @Test func severalOfKnownLength() async throws {
+        try await Self.lines(of: AttributesPage.read4) { lines, _ in #expect(lines == ["[[65, 3], [1]]"]) }
+    }
+
+    // MARK: Writing
+
+    @Test func write() async throws {
+        try await Self.lines(of: AttributesPage.write) { _, world in
+            #expect(world.sensor.writes.map(\.value) == [[1]])
+            #expect(world.sensor.writes.map(\.handle) == [world.sensor.handle(of: 0x2A39, in: 0x180D)])
+        }
+    }
+
+    @Test func withoutAnAnswer() async throws {
+        try await Self.lines(of: AttributesPage.write2) { _, world in
+            try await world.settle { world.sensor.server.value(of: 0x0012)?.count == 512 }
+        }
+    }
+
+    @Test func allAtOnce() async throws {
+        try await Self.lines(of: AttributesPage.write3) { _, world in
+            let server = world.sensor.server
+            #expect(server.value(of: world.sensor.handle(of: 0xFFF1, in: 0xFFF0)) == [10])
+            #expect(server.value(of: world.sensor.handle(of: 0xFFF2, in: 0xFFF0)) == [1, 2, 3, 4, 0xFF, 6])
+        }
+    }
+
+    // MARK: Subscribing
+
+    @Test func subscribe() async throws {
+        try await World.withConnection { world, _, connection in
+            let rate = world.sensor.handle(of: 0x2A37, in: 0x180D)
+            let reading = world.begin { try await AttributesPage.subscribe(connection) }
+            for value: [UInt8] in [[1, 72], [1, 73], [0, 74]] {
+                try await world.sensor.notify(value, of: 0x2A37, in: 0x180D, world)
+            }
+            try await reading.value
+            #expect(world.lines == ["[1, 72]", "[1, 73]", "[0, 74]"])
+            // The last one to leave has the subscription taken back.
+            try await world.settle { world.sensor.server.subscribers(of: rate).isEmpty }
+        }
+    }
+
+    @Test func whatHasArrivedComesBeforeTheEndOfTheLink() async throws {
+        try await World.withConnection { world, _, connection in
+            let reading = world.begin { try await AttributesPage.subscribe(connection) }
+            try await world.sensor.notify([1, 72], of: 0x2A37, in: 0x180D, world)
+            try await world.radio.sleep(for: .seconds(1))
+            world.sensor.peripheral.disconnect()
+            #expect(await code { try await reading.value } == .disconnected)
+            #expect(world.lines == ["[1, 72]"])
+        }
+    }
+
+    @Test func cancellingEndsTheSubscription() async throws {
+        try await World.withConnection { world, _, connection in
+            let rate = world.sensor.handle(of: 0x2A37, in: 0x180D)
+            let reading = world.begin { try await AttributesPage.subscribe(connection) }
+            try await world.settle { !world.sensor.server.subscribers(of: rate).isEmpty }
+            #expect(await reading.ended() == .cancelled)
+            try await world.settle { world.sensor.server.subscribers(of: rate).isEmpty }
+        }
+    }
+
+    // MARK: Descriptors
+
+    @Test func descriptors() async throws {
+        try await Self.lines(of: AttributesPage.descriptors) { lines, _ in
+            #expect(lines.count == 1)
+            #expect(lines.first?.hasPrefix("36.5 ") == true)
+            #expect(lines.first?.contains("Celsius") == true, "\(lines)")
+        }
+    }
+
+    // MARK: What ends a call
+
+    @Test func aPeerThatDoesNotAnswer() async throws {
+        try await World.withConnection { world, _, connection in
+            world.sensor.peripheral.setMute(true)
+            let limited = await world.duration {
+                #expect(await code { try await AttributesPage.read(connection) } == .timedOut)
+            }
+            #expect(limited == .seconds(5))
+            #expect(await connection.isConnected)
+            let other = world.begin { try await AttributesPage.write(connection) }
+            let end = await connection.closed()
+            #expect(end.code == .timedOut || end.code == .disconnected)
+            #expect(await code { try await other.value } == .disconnected)
+        }
+    }
+
+    @Test func aRefusal() async throws {
+        try await World.withConnection { _, _, connection in
+            let error = await #expect(throws: BluetoothError.self) {
+                _ = try await connection.read(AttributeHandle(0x7FFF))
+            }
+            #expect(error?.code == .attributeProtocol)
+            #expect(error?.cause == .attribute(.invalidHandle))
+        }
+    }
+}

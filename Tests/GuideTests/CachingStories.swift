@@ -1,0 +1,85 @@
+import BluetoothLE
+import SimulatedKernel
+import Testing
+
+/// Docs/Guide/Central/Caching.md
+@Suite struct CachingStories {
+    /// A device whose whole database is in its hash.
+    private static func device(on radio: SimulatedRadio) throws -> (SimulatedPeripheral, SimulatedGATTServer) {
+        let server = try SimulatedGATTServer([
+            GATTService(
+                .genericAttribute,
+                characteristics: [
+                    GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([])),
+                    GATTCharacteristic(.clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8),
+                    GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
+                ]),
+            GATTService(
+                0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([97]))]),
+        ])
+        return (SimulatedPeripheral(on: radio, gatt: server), server)
+    }
+
+    /// How many packets go over the air while the snippet runs, and because of it.
+    private static func packets(_ world: World, of connection: Connection) async throws -> Int {
+        // What follows the connection.
+        try await world.radio.sleep(for: .seconds(1))
+        let before = world.radio.statistics.packetsDelivered
+        try await CachingPage.knownDevices(connection)
+        let after = world.radio.statistics.packetsDelivered
+        try await world.radio.sleep(for: .seconds(1))
+        return after - before
+    }
+
+    @Test func aKnownDeviceIsAskedOneThing() async throws {
+        try await World.withAdapter { world, adapter in
+            let (peripheral, _) = try Self.device(on: world.radio)
+            var connection = try await adapter.connect(to: peripheral.address)
+            let first = try await Self.packets(world, of: connection)
+            let again = try await Self.packets(world, of: connection)
+            await connection.disconnect()
+            try await world.radio.sleep(for: .seconds(3))
+            connection = try await adapter.connect(to: peripheral.address)
+            let next = try await Self.packets(world, of: connection)
+            #expect(first > 2)
+            #expect(again == 0)
+            #expect(next == 2)
+            let level: BluetoothUUID = 0x2A19
+            #expect(world.lines == [String](repeating: "\([level])", count: 3))
+            await connection.disconnect()
+        }
+    }
+
+    @Test func whereItIsKept() async throws {
+        try await World.withAdapter { world, adapter in
+            try await CachingPage.whereItIsKept(adapter)
+            // Nothing is remembered any more.
+            let (peripheral, _) = try Self.device(on: world.radio)
+            for _ in 0..<2 {
+                let connection = try await adapter.connect(to: peripheral.address)
+                #expect(try await Self.packets(world, of: connection) > 2)
+                await connection.disconnect()
+                try await world.radio.sleep(for: .seconds(3))
+            }
+        }
+    }
+
+    @Test func whenTheDeviceChanges() async throws {
+        try await World.withAdapter { world, adapter in
+            let (peripheral, server) = try Self.device(on: world.radio)
+            let connection = try await adapter.connect(to: peripheral.address)
+            _ = try await connection.discover()
+            let following = world.begin { try await CachingPage.whenTheDeviceChanges(connection) }
+            try await world.radio.sleep(for: .seconds(1))
+            let added = try server.change(
+                adding: [
+                    GATTService(
+                        0xFFF0, characteristics: [GATTCharacteristic(0xFFF1, properties: .read, value: .stored([1]))])
+                ])
+            try await world.settle(printed: 2)
+            #expect(world.lines == ["changed: \(try #require(added))", "3 services now"])
+            peripheral.disconnect()
+            #expect(await code { try await following.value } == .disconnected)
+        }
+    }
+}

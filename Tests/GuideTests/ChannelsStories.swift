@@ -1,0 +1,113 @@
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Docs/Guide/Central/Channels.md
+@Suite struct ChannelsStories {
+    @Test func openingOne() async throws {
+        try await World.withConnection { world, _, connection in
+            try await ChannelsPage.openingOne(connection)
+            #expect(world.lines == ["5 bytes"])
+        }
+    }
+
+    @Test func aServiceThatIsNotThere() async throws {
+        try await World.withConnection { world, _, connection in
+            world.sensor.peripheral.setService(0x0085, receiveMTU: nil)
+            #expect(await code { try await ChannelsPage.openingOne(connection) } == .connectionFailed)
+        }
+    }
+
+    @Test func withoutAttributes() async throws {
+        try await World.withConnection { world, adapter, connection in
+            let reading = world.begin { try await ChannelsPage.openingOne2(adapter, connection) }
+            try await world.radio.sleep(for: .seconds(1))
+            for link in world.sensor.peripheral.links { link.send([1, 2, 3], on: .dynamic(psm: 0x0085)) }
+            try await world.settle(printed: 1)
+            #expect(world.lines == ["3 bytes"])
+            // The peer closes it, and the loop ends.
+            world.sensor.peripheral.closeChannels(0x0085)
+            try await reading.value
+        }
+    }
+
+    @Test func aLinkThatIsLostIsNoEnd() async throws {
+        try await World.withConnection { world, adapter, connection in
+            let reading = world.begin { try await ChannelsPage.openingOne2(adapter, connection) }
+            try await world.radio.sleep(for: .seconds(1))
+            world.sensor.peripheral.breakLinks()
+            #expect(await code { try await reading.value } == .disconnected)
+        }
+    }
+
+    @Test func writing() async throws {
+        try await World.withConnection { world, _, connection in
+            _ = try await connection.requestParameters(.lowLatency)
+            let packets = world.radio.statistics.packetsDelivered
+            try await ChannelsPage.writing(connection)
+            // In SDUs of the 512 bytes that the device takes.
+            #expect(world.radio.statistics.packetsDelivered - packets >= 2048)
+        }
+    }
+
+    @Test func aPeerThatDoesNotRead() async throws {
+        try await World.withConnection { world, _, connection in
+            world.sensor.peripheral.setGrantingCredits(false)
+            let time = await world.duration {
+                #expect(await code { try await ChannelsPage.writing(connection) } == .timedOut)
+            }
+            #expect(time >= .seconds(120) && time < .seconds(121))
+            #expect(await connection.isConnected)
+        }
+    }
+
+    @Test func offeringAService() async throws {
+        try await World.withAdapter { world, adapter in
+            let (other, here) = try await Self.neighbour(world, adapter)
+            let serving = world.begin { try await ChannelsPage.offeringAService(adapter) }
+            try await world.radio.sleep(for: .seconds(1))
+            let channels = [
+                try await other.openChannel(to: here, psm: 0x0085), try await other.openChannel(to: here, psm: 0x0085),
+            ]
+            for (number, channel) in channels.enumerated() { try await channel.write([1, UInt8(number)]) }
+            for (number, channel) in channels.enumerated() {
+                let back = try await channel.read()
+                #expect(back == [1, UInt8(number)])
+            }
+            // The end of one is not the end of the other.
+            await channels[0].close()
+            try await channels[1].write([3])
+            let back = try await channels[1].read()
+            #expect(back == [3])
+            // That of the service is.
+            #expect(await serving.ended() == .cancelled)
+            let last = try await channels[1].read()
+            #expect(last == nil)
+            #expect(await code { _ = try await other.openChannel(to: here, psm: 0x0085) } == .connectionFailed)
+            await other.close()
+        }
+    }
+
+    @Test func moreBearers() async throws {
+        try await World.withConnection { world, _, connection in
+            let user = try await PairingUser(world.kernel)
+            try await ChannelsPage.attributesOverMoreBearers(connection)
+            #expect(world.lines == ["3 more, 4 in all"])
+            let security = try await connection.security()
+            #expect(security.level >= .medium)
+            withExtendedLifetime(user) {}
+        }
+    }
+
+    /// Another machine in reach, and where it finds this one, which advertises.
+    private static func neighbour(
+        _ world: World, _ adapter: Adapter
+    ) async throws -> (Adapter, BluetoothAddress) {
+        let other = try await Adapter.open(on: world.radio.makeKernel())
+        try await adapter.management.send(
+            .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
+        return (other, adapter.information.address)
+    }
+}

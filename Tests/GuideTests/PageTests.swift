@@ -1,0 +1,75 @@
+import LinuxKernel
+import Testing
+
+/// That the compiled snippets are those of the pages, and that each has a story.
+@Suite struct PageTests {
+    private static let file = "Tests/GuideTests/Snippets.swift"
+
+    @Test func theCompiledSnippetsAreThoseOfThePages() throws {
+        let source = try Pages.source()
+        if SystemFiles.environment("GUIDE_WRITE") != nil {
+            try SystemFiles.replace("\(Pages.root)/\(Self.file)", with: Array(source.utf8))
+        }
+        let compiled = try Pages.text(of: Self.file)
+        let (old, new) = (compiled.split(separator: "\n"), source.split(separator: "\n"))
+        let same = zip(old, new).prefix { $0 == $1 }.count
+        let isCurrent = compiled == source
+        #expect(
+            isCurrent,
+            "\(Self.file) is not what the pages say, which is \(new.dropFirst(same).first ?? "shorter"): \(Pages.remedy)"
+        )
+    }
+
+    @Test func everyPageOfTheGuideIsListed() throws {
+        let central = try Pages.text(of: "Docs/Guide/Central.md")
+        let linked = central.matches(of: /\]\(([A-Za-z\/]+\.md)\)/).map { "Docs/Guide/\($0.1)" }
+        #expect(linked.count > 5)
+        #expect(Set(linked).isSubset(of: Pages.paths))
+    }
+
+    @Test func everySnippetHasAStory() throws {
+        let stories = try [
+            "Adapters", "Attributes", "Caching", "Channels", "Connecting", "LocalServer", "Other", "Scanning",
+        ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
+        for path in Pages.paths {
+            let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))
+            #expect(!snippets.isEmpty, "\(path) has no snippets")
+            for snippet in snippets {
+                let call = "\(Pages.space(of: path)).\(Pages.name(of: snippet))"
+                // The whole name: what follows is no part of it.
+                let isRun = stories.ranges(of: call).contains {
+                    stories[$0.upperBound...].first.map { "()".contains($0) } == true
+                }
+                #expect(isRun, "no story runs \(call)")
+            }
+        }
+    }
+
+    // MARK: What is taken for a snippet
+
+    @Test func aSnippetIsNamedAfterItsHeadingAndTakesWhatItDoesNotMake() {
+        let page = """
+            # A page
+            ## To a device's end
+            ```swift
+            import BluetoothLE
+
+            let found = adapter.address  // the connection
+            print("connection", found)
+            ```
+            ```
+            not Swift
+            ```
+            ```swift
+            let adapter = try await Adapter.open()
+            ```
+            ```swift
+            .package(url: "…", from: "1.0.0")
+            ```
+            """
+        let snippets = Pages.snippets(of: "Docs/Guide/Some.md", text: page)
+        #expect(snippets.map(Pages.name) == ["toADeviceSEnd", "toADeviceSEnd2"])
+        #expect(snippets.map { Pages.parameters(of: $0).map(\.name) } == [["adapter"], []])
+        #expect(Pages.space(of: "Docs/Guide/Some.md") == "SomePage")
+    }
+}

@@ -1,0 +1,152 @@
+import LinuxKernel
+
+/// A piece of code on a page of the guide.
+struct Snippet: Hashable, Sendable {
+    /// The page's file, such as `Docs/Guide/Central/Scanning.md`.
+    var page: String
+    /// The heading it stands below.
+    var heading: String
+    /// Its number among those below the same heading, from 1.
+    var number: Int
+    /// Its lines as they are on the page.
+    var lines: [String]
+}
+
+/// The pages with code, and what the compiler is given of them.
+///
+/// A snippet is the body of an `async throws` function. What it takes from around it has one of the names that the guide
+/// explains (``contexts``) and becomes a parameter of the function; a name that it declares itself is its own.
+enum Pages {
+    /// Every page whose snippets are compiled and run.
+    static let paths = [
+        "README.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
+        "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
+        "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
+        "Docs/Guide/Central/Scanning.md",
+    ]
+
+    /// The names that a snippet may use without making them, as `Docs/Guide/Central.md` says.
+    static let contexts = [
+        (name: "adapter", type: "Adapter"), (name: "address", type: "BluetoothAddress"),
+        (name: "connection", type: "Connection"),
+    ]
+
+    /// What those who change a page run.
+    static let remedy = "GUIDE_WRITE=1 swift test --filter GuideTests"
+
+    static let root = String(#filePath.dropLast("/Tests/GuideTests/Pages.swift".count))
+
+    static func text(of path: String) throws -> String {
+        guard let bytes = try SystemFiles.read("\(root)/\(path)", limit: 1 << 20) else {
+            throw MissingPage(path: path)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    struct MissingPage: Error {
+        var path: String
+    }
+
+    // MARK: Extracting
+
+    /// The snippets of a page, in order.
+    static func snippets(of page: String, text: String) -> [Snippet] {
+        var snippets: [Snippet] = []
+        var heading = ""
+        var fence: String?
+        var lines: [String] = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) {
+            if let kind = fence {
+                guard line == "```" else {
+                    lines.append(line)
+                    continue
+                }
+                fence = nil
+                guard kind == "swift", !isManifest(lines) else { continue }
+                let number = 1 + snippets.count { $0.heading == heading }
+                snippets.append(Snippet(page: page, heading: heading, number: number, lines: lines))
+            } else if line.hasPrefix("```") {
+                fence = String(line.dropFirst(3))
+                lines = []
+            } else if line.hasPrefix("#") {
+                heading = String(line.drop { $0 == "#" || $0 == " " })
+            }
+        }
+        return snippets
+    }
+
+    /// A line for somebody's Package.swift, where no test can compile it.
+    private static func isManifest(_ lines: [String]) -> Bool {
+        lines.allSatisfy { $0.hasPrefix(".package(") }
+    }
+
+    // MARK: Writing
+
+    /// The functions of all pages.
+    static func source() throws -> String {
+        let pages = try paths.map { ($0, snippets(of: $0, text: try text(of: $0))) }
+        let modules = Set(pages.flatMap(\.1).flatMap(\.lines).filter { $0.hasPrefix("import ") })
+        var source = """
+            // The snippets of the guide, for the compiler. Made from the pages:
+            //     \(remedy)
+            // swift-format-ignore-file
+
+
+            """
+        source += (modules.union(["import BluetoothLE"])).sorted().joined(separator: "\n") + "\n"
+        for (page, snippets) in pages where !snippets.isEmpty {
+            source += "\n/// \(page)\nenum \(space(of: page)) {\n"
+            source += snippets.map(function).joined(separator: "\n")
+            source += "}\n"
+        }
+        return source
+    }
+
+    /// The type that has a page's functions, such as `ScanningPage`.
+    static func space(of page: String) -> String {
+        let file = page.split(separator: "/").last ?? ""
+        return (file == "README.md" ? "Readme" : String(file.dropLast(".md".count))) + "Page"
+    }
+
+    /// The name of a snippet's function: its heading's words, and a number where there are several.
+    static func name(of snippet: Snippet) -> String {
+        let words = snippet.heading.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+        let rest = words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }
+        let name = ((words.first?.lowercased() ?? "") + rest.joined())
+        return snippet.number == 1 ? name : "\(name)\(snippet.number)"
+    }
+
+    /// What a snippet takes from around it.
+    static func parameters(of snippet: Snippet) -> [(name: String, type: String)] {
+        contexts.filter { context in
+            let makings = ["let \(context.name) =", "(let \(context.name))", "{ \(context.name) in"]
+            let isMade = snippet.lines.contains { line in makings.contains { line.contains($0) } }
+            return !isMade && snippet.lines.contains { mentions(context.name, in: $0) }
+        }
+    }
+
+    private static func function(_ snippet: Snippet) -> String {
+        let body = snippet.lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty)
+        let list = parameters(of: snippet).map { "_ \($0.name): \($0.type)" }.joined(separator: ", ")
+        let lines = body.map { $0.isEmpty ? "" : "        \($0)" }
+        return """
+                /// \(snippet.heading)
+                static func \(name(of: snippet))(\(list)) async throws {
+            \(lines.joined(separator: "\n"))
+                }
+
+            """
+    }
+
+    /// Whether a line of code uses a name, other than as a member or a label.
+    private static func mentions(_ name: String, in line: String) -> Bool {
+        let code = line.replacing(/"[^"\\]*"/, with: "").replacing(/\/\/.*/, with: "")
+        return code.ranges(of: name).contains { range in
+            let before = code[..<range.lowerBound].last
+            let after = code[range.upperBound...]
+            let isPart = { (character: Character) in character.isLetter || character.isNumber || character == "_" }
+            return before.map { !isPart($0) && $0 != "." } ?? true
+                && !(after.first.map(isPart) ?? false) && !after.hasPrefix(":")
+        }
+    }
+}

@@ -1,0 +1,517 @@
+// The snippets of the guide, for the compiler. Made from the pages:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothLE
+import LINBLE
+import SimulatedKernel
+import SimulatedLINBLE
+import Testing
+
+/// README.md
+enum ReadmePage {
+    /// swift-bluetooth-le
+    static func swiftBluetoothLe() async throws {
+        let adapter = try await Adapter.open(.first, power: .powerOn)
+        let found = try await adapter.first(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+
+        let connection = try await adapter.connect(to: found)
+        for service in try await connection.discover() {
+            print(service.uuid, service.characteristics.map(\.uuid))
+        }
+    }
+
+    /// A UART
+    static func aUART(_ adapter: Adapter) async throws {
+        let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: adapter)
+        try await uart.send([0x01, 0x00])
+        if let answer = try await uart.read(timeout: .seconds(2)) { print(answer) }
+    }
+
+    /// A test without hardware
+    static func aTestWithoutHardware() async throws {
+        let radio = SimulatedRadio()                     // virtual time: half an hour passes at once
+        let kernel = radio.makeKernel()
+        let linble = SimulatedLINBLE(on: radio)
+        try await radio.run {
+            // Your program, on `kernel` instead of the machine's own.
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: adapter)
+            try await uart.send([0x01, 0x00])
+            try await radio.sleep(for: .seconds(1800))
+            await uart.disconnect()
+        }
+        #expect(linble.statistics.bytesFromHosts == 2)
+    }
+}
+
+/// Docs/Guide/Capture.md
+enum CapturePage {
+    /// Recording packets
+    static func recordingPackets() async throws {
+        let trace = try await PacketTrace.open("session.btsnoop")
+        let adapter = try await Adapter.open(trace: trace)
+        // … scan, connect, read …
+        await adapter.close()
+        await trace.close()  // the file is complete when this returns
+    }
+}
+
+/// Docs/Guide/Central.md
+enum CentralPage {
+    /// The snippets
+    static func theSnippets() async throws {
+        let adapter = try await Adapter.open(power: .powerOn)
+        let connection = try await adapter.connect { $0.data.localName == "Pulse-Z1" }
+        let address = connection.peer
+        print(adapter.information.name, "is connected to", address)
+    }
+}
+
+/// Docs/Guide/Central/Adapters.md
+enum AdaptersPage {
+    /// Choosing one
+    static func choosingOne() async throws {
+        let adapter = try await Adapter.open(power: .powerOn)
+        print(adapter.information.name, adapter.information.address)
+    }
+
+    /// Choosing one
+    static func choosingOne2() async throws {
+        let adapter = try await Adapter.open(power: .powerOn, waitingFor: .seconds(30))
+        print(adapter.information.name, "is there")
+    }
+
+    /// Following one
+    static func followingOne(_ adapter: Adapter) async throws {
+        for try await state in adapter.states {
+            print(state)  // on, off, blocked by rfkill (soft), absent …
+            if state == .absent { break }
+        }
+    }
+
+    /// Following one
+    static func followingOne2(_ adapter: Adapter) async throws {
+        try await adapter.ready(timeout: .seconds(10))
+        print(adapter.state)  // on
+    }
+
+    /// When it goes
+    static func whenItGoes(_ adapter: Adapter) async throws {
+        var options = ScanOptions()
+        options.whenAdapterLeaves = .resume
+        for try await advertisement in try await adapter.scan(options) {
+            print(advertisement)
+        }
+    }
+
+    /// When it goes
+    static func whenItGoes2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let options = ConnectionOptions(timeout: .seconds(60), waitsForAdapter: true)
+        let connection = try await adapter.connect(to: address, options: options)
+        print("connected to", connection.peer)
+        await connection.disconnect()
+    }
+
+    /// All of them
+    static func allOfThem() async throws {
+        for try await change in try await Adapter.changes() {
+            print(change)  // hci0 (00:AA:01:00:00:01) added: off
+        }
+    }
+
+    /// All of them
+    static func allOfThem2() async throws {
+        for information in try await Adapter.all() where information.isLowEnergySupported {
+            let adapter = try await Adapter.open(.index(information.index), power: .powerOn)
+            let nearest = try await adapter.first(timeout: .seconds(5), options: ScanOptions(filter: .rssi(atLeast: -60)))
+            print(information.name, "hears", nearest)
+            await adapter.close()
+        }
+    }
+}
+
+/// Docs/Guide/Central/Attributes.md
+enum AttributesPage {
+    /// Discover
+    static func discover(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        if let level = services.characteristic(0x2A19, in: 0x180F) {
+            print(level.properties, level.descriptors.map(\.uuid))
+        }
+    }
+
+    /// Discover
+    static func discover2(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        for report in services.characteristics(0x2A4D) {
+            print(report.valueHandle, services.service(containing: report.valueHandle)?.uuid ?? "nowhere")
+        }
+    }
+
+    /// Discover
+    static func discover3(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        for service in services {
+            for included in service.includedServices {
+                print(service.uuid, "includes", included.uuid, services.service(included)?.characteristics.count ?? 0)
+            }
+        }
+    }
+
+    /// Discover
+    static func discover4(_ connection: Connection) async throws {
+        if let service = try await connection.discoverServices(0x180D).first {
+            let included = try await connection.discoverIncludedServices(of: service)
+            let measurements = try await connection.discoverCharacteristics(0x2A37, of: service)
+            print(included.count, measurements.count)
+        }
+    }
+
+    /// Read
+    static func read(_ connection: Connection) async throws {
+        let name = try await connection.read(AttributeHandle(0x0003), timeout: .seconds(5))
+        print(String(decoding: name, as: UTF8.self))
+    }
+
+    /// Read
+    static func read2(_ connection: Connection) async throws {
+        for found in try await connection.readValues(of: .deviceName) {
+            print(found.handle, found.value)
+        }
+    }
+
+    /// Read
+    static func read3(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        let readable = services.flatMap(\.characteristics).filter { $0.properties.contains(.read) }
+        let values = try await connection.read(readable)
+        print(zip(readable, values).map { "\($0.uuid): \($1)" })
+    }
+
+    /// Read
+    static func read4(_ connection: Connection) async throws {
+        let (appearance, level) = (AttributeHandle(0x0005), AttributeHandle(0x0012))
+        let values = try await connection.read([appearance, level], lengths: [2, 1])
+        print(values)
+    }
+
+    /// Write
+    static func write(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        if let control = services.characteristic(0x2A39, in: 0x180D) {
+            try await connection.write([1], to: control)
+        }
+    }
+
+    /// Write
+    static func write2(_ connection: Connection) async throws {
+        let target = AttributeHandle(0x0012)
+        let longest = await connection.maximumCommandLength  // 244 at an ATT_MTU of 247
+        try await connection.writeCommand([UInt8](repeating: 0, count: longest), to: target)
+    }
+
+    /// Write
+    static func write3(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        if let low = services.characteristic(0xFFF1, in: 0xFFF0), let high = services.characteristic(0xFFF2, in: 0xFFF0),
+            try await connection.extendedProperties(of: low).contains(.reliableWrite)
+        {
+            try await connection.writeReliably([
+                AttributeWrite([10], to: low), AttributeWrite([0xFF], to: high, offset: 4),
+            ])
+        }
+    }
+
+    /// Subscribe
+    static func subscribe(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        if let measurement = services.characteristic(0x2A37, in: 0x180D) {
+            for try await value in try await connection.subscribe(to: measurement) {
+                print(value)
+                if value.first == 0 { break }
+            }
+        }
+    }
+
+    /// Descriptors
+    static func descriptors(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        if let temperature = services.characteristic(0x2A6E, in: 0x181A),
+            let descriptor = temperature.descriptor(.characteristicPresentationFormat),
+            case .presentationFormat(let format) = try await connection.readValue(of: descriptor)
+        {
+            let value = try await connection.read(temperature)
+            print(format.number(value) ?? .nan, format.unitName ?? "")
+        }
+    }
+}
+
+/// Docs/Guide/Central/Caching.md
+enum CachingPage {
+    /// Known devices
+    static func knownDevices(_ connection: Connection) async throws {
+        let services = try await connection.discover()
+        print(services.service(0x180F)?.characteristics.map(\.uuid) ?? [])
+    }
+
+    /// Where it is kept
+    static func whereItIsKept(_ adapter: Adapter) async throws {
+        await adapter.setAttributeCache(try FileAttributeCache())                      // ~/.cache/swift-bluetooth-le/attributes
+        await adapter.setAttributeCache(try FileAttributeCache(directory: "/var/lib/sensors"))
+        await adapter.setAttributeCache(nil)                                           // nothing
+    }
+
+    /// When the device changes
+    static func whenTheDeviceChanges(_ connection: Connection) async throws {
+        for try await handles in await connection.serviceChanges() {
+            print("changed:", handles)
+            let services = try await connection.discover()
+            print(services.count, "services now")
+        }
+    }
+}
+
+/// Docs/Guide/Central/Channels.md
+enum ChannelsPage {
+    /// Opening one
+    static func openingOne(_ connection: Connection) async throws {
+        let channel = try await connection.openChannel(psm: 0x0085)
+        try await channel.write(Array("hello".utf8))
+        if let answer = try await channel.read() { print(answer.count, "bytes") }
+        await channel.close()
+    }
+
+    /// Opening one
+    static func openingOne2(_ adapter: Adapter, _ connection: Connection) async throws {
+        let channel = try await adapter.openChannel(to: connection.peer, psm: 0x0085)
+        for try await piece in channel { print(piece.count, "bytes") }
+    }
+
+    /// Writing
+    static func writing(_ connection: Connection) async throws {
+        let channel = try await connection.openChannel(psm: 0x0085)
+        let image = [UInt8](repeating: 0xA5, count: 1 << 20)
+        try await channel.write(image, timeout: .seconds(120))
+        try await channel.flush()
+        await channel.close()
+    }
+
+    /// Offering a service
+    static func offeringAService(_ adapter: Adapter) async throws {
+        @Sendable func serve(_ channel: ConnectionOrientedChannel) async {
+            do {
+                while let piece = try await channel.read() { try await channel.write(piece) }
+            } catch {
+                print(channel.peer, error)
+            }
+        }
+        let listener = try await adapter.listen(psm: 0x0085, backlog: 4)
+        try await withThrowingDiscardingTaskGroup { group in
+            for try await channel in listener {
+                group.addTask { await serve(channel) }
+            }
+        }
+    }
+
+    /// Attributes over more bearers
+    static func attributesOverMoreBearers(_ connection: Connection) async throws {
+        let count = try await connection.openEnhancedBearers(count: 3)
+        print("\(count) more, \(await connection.bearerCount) in all")
+    }
+}
+
+/// Docs/Guide/Central/Connecting.md
+enum ConnectingPage {
+    /// To a device
+    static func toADevice(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        print(await connection.maximumTransmissionUnit)
+        await connection.disconnect()
+    }
+
+    /// To a device
+    static func toADevice2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address, options: ConnectionOptions(timeout: nil))
+        print("it is there:", connection.peer)
+        await connection.disconnect()
+    }
+
+    /// To a device
+    static func toADevice3(_ adapter: Adapter) async throws {
+        let found = try await adapter.first(timeout: .seconds(10)) { $0.isConnectable }
+        let first = try await adapter.connect(to: found)
+        print(first.peer)
+        await first.disconnect()
+
+        let second = try await adapter.connect { $0.data.localName == "LINBLE-Z1" }
+        print(second.peer)
+        await second.disconnect()
+    }
+
+    /// To a device
+    static func toADevice4(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let services = try await adapter.withConnection(to: address) { connection in
+            try await connection.discover()
+        }
+        print(services.map(\.uuid))
+    }
+
+    /// Why a link ended
+    static func whyALinkEnded(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        await connection.disconnect()
+        let end = await connection.closed()
+        switch end.disconnectReason {
+        case .local: print("we did")
+        case .remote, .remotePowerOff, .remoteLowResources: print("the device did")
+        case .supervisionTimeout: print("it went out of reach")
+        case .authentication: print("it wants to be paired with")
+        case .adapterOff, .adapterRemoved: print("the adapter is gone")
+        default: print(end)
+        }
+    }
+
+    /// The link itself
+    static func theLinkItself(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        print(try await connection.rssi())
+        print(await connection.parameters as Any)
+        let parameters = try await connection.requestParameters(.lowLatency)
+        print(parameters.interval)
+        print(try await connection.setPHYs(transmit: .le2M, receive: .le2M))
+        try await connection.requestDataLength(251)
+        await connection.disconnect()
+    }
+
+    /// The link itself
+    static func theLinkItself2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        for try await change in try await connection.linkChanges() {
+            print(change)
+            break
+        }
+        await connection.disconnect()
+    }
+
+    /// The link itself
+    static func theLinkItself3(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        try await connection.setParameterPolicy(.keep(.lowLatency))
+        await connection.disconnect()
+    }
+
+    /// Keeping a device connected
+    static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let maintained = adapter.maintainConnection(to: address)
+        for try await event in await maintained.events() {
+            switch event {
+            case .connected(let connection): print("up:", await connection.maximumTransmissionUnit)
+            case .disconnected(let reason): print("down:", reason)
+            case .connecting, .failed, .waitingForAdapter: continue
+            }
+            break
+        }
+        await maintained.close()
+    }
+
+    /// Keeping a device connected
+    static func keepingADeviceConnected2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let maintained = adapter.maintainConnection(to: address)
+        let notices = try await maintained.subscribe(to: "2A37", in: "180D")
+        for try await notice in notices {
+            switch notice {
+            case .value(let bytes): print(bytes)
+            case .interrupted(let reason): print("a gap:", reason)
+            case .resumed: print("live again")
+            }
+            break
+        }
+        await maintained.close()
+    }
+}
+
+/// Docs/Guide/Central/LocalServer.md
+enum LocalServerPage {
+    /// What a device finds here
+    static func whatADeviceFindsHere(_ adapter: Adapter) async throws {
+        let currentTime = GATTCharacteristic(0x2A2B, properties: [.read, .notify])
+        let handlers = AttributeHandlers(read: { request in
+            print(request.peer, "reads", request.type)
+            return [0xE8, 0x07, 1, 1, 12, 0, 0, 1, 0, 0]
+        })
+        let published = try await adapter.publish([GATTService(0x1805, characteristics: [currentTime])], handlers: handlers)
+        print("at", published.handles)
+    }
+
+    /// Sending values
+    static func sendingValues(_ adapter: Adapter, _ connection: Connection) async throws {
+        let sample = GATTCharacteristic(0xFFF1, properties: .notify, value: .stored([0]))
+        let published = try await adapter.publish([GATTService(0xFFF0, characteristics: [sample])])
+        guard let value = published.handle(of: 0xFFF1) else { return }
+        for try await subscription in await connection.peerSubscriptions()
+        where subscription.characteristic == value && subscription.configuration.contains(.notification) {
+            try await connection.notify([1, 2, 3], of: value)
+        }
+    }
+}
+
+/// Docs/Guide/Central/Scanning.md
+enum ScanningPage {
+    /// Everything there is
+    static func everythingThereIs(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan() {
+            print(advertisement.address?.description ?? "anonymous", advertisement.rssi ?? 0, advertisement.data)
+        }
+    }
+
+    /// One device
+    static func oneDevice(_ adapter: Adapter) async throws {
+        let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .name("LINBLE-Z1")))
+        print(found)
+    }
+
+    /// Filters
+    static func filters(_ adapter: Adapter) async throws {
+        let heartRate: ScanFilter = .service("180D") && .rssi(atLeast: -70)
+        let beacons: ScanFilter = .manufacturer(.apple, data: [0x02, 0x15]) && !.connectable
+        let ours: ScanFilter = .nameContaining("linble", ignoringCase: true) || .solicitedService("180D")
+        let strong: ScanFilter = .matching { ($0.rssi ?? -127) > -60 }
+        for try await advertisement in try await adapter.scan(ScanOptions(filter: heartRate || beacons || ours || strong)) {
+            print(advertisement)
+        }
+    }
+
+    /// Duplicates
+    static func duplicates(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan(ScanOptions(duplicates: .once)) {
+            print(advertisement)
+        }
+    }
+
+    /// When you are slow
+    static func whenYouAreSlow(_ adapter: Adapter) async throws {
+        let scan = try await adapter.scan(ScanOptions(duplicates: .all, bufferCapacity: 64))
+        for try await advertisement in scan {
+            if advertisement.missedBefore > 0 { print("\(advertisement.missedBefore) missed, \(scan.missedCount) in all") }
+        }
+    }
+
+    /// Long range, and how often to listen
+    static func longRangeAndHowOftenToListen(_ adapter: Adapter) async throws {
+        var options = ScanOptions(interval: .milliseconds(100), window: .milliseconds(50))
+        options.leCoded = ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150))
+        for try await advertisement in try await adapter.scan(options) {
+            print(advertisement.primaryPHY, advertisement.secondaryPHY as Any, advertisement.advertisingSetID as Any)
+        }
+    }
+
+    /// How often a device advertises
+    static func howOftenADeviceAdvertises(_ adapter: Adapter) async throws {
+        var devices = DeviceTable(capacity: 1000)
+        for try await advertisement in try await adapter.scan(ScanOptions(duplicates: .all)) {
+            let device = devices.record(advertisement)
+            print(device.latest.address as Any, device.history.rssi, device.history.advertisingInterval as Any)
+        }
+    }
+}
