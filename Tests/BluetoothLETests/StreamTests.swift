@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    @Test func aCancelledConsumerDoesNotEndAnothersWait() async throws {
+        try await Story.run { story in
+            let (channel, stream) = Self.make(story.radio.loop)
+            let waiting = story.begin { try await channel.next(isolation: nil) }
+            try await story.radio.sleep(for: .milliseconds(1))
+            let late = story.begin {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await channel.next(isolation: nil)
+            }
+            #expect(await failure { _ = try await late.value }?.code == .cancelled)
+            channel.send(7)
+            let element = try await waiting.value
+            #expect(element == 7)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
     @Test func aFullStreamFailsOrDrops() async throws {
         try await Story.run { story in
             let (failing, failed) = Self.make(story.radio.loop, capacity: 2)
