@@ -131,6 +131,8 @@ public struct TransactionEngine {
                 do { try writer.write(response.bytes) } catch { throw .invalid("\(error)") }
             }
         }
+            // It fitted when it was made, and the peer waits for it.
+            writer.capacity = max(mtu, response.count)
         if let outgoing = nextRequest(into: &writer) { return outgoing }
         if let outgoing = nextIndication(into: &writer) { return outgoing }
         return nextMessage(into: &writer)
