@@ -60,6 +60,8 @@ public actor Connection: LoopActor {
     let cache: ConnectionCache?
     /// The last change of what is remembered, which the next waits for.
     var remembering: Task<Void, Never>?
+    /// Whether that was to forget it, which need not be done twice.
+    var isForgotten = false
     /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
     var peerRequests: PeerRequests?
     /// Who keeps the connection, and wants to know when it has ended.
