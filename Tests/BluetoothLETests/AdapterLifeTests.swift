@@ -309,6 +309,18 @@ private let controller = SimulatedController(address: address)
         }
     }
 
+    @Test func connectionsThatAreDroppedLeaveNothingBehind() async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            for _ in 0..<3 {
+                _ = try await adapter.connect(to: peripheral.address)
+                try await story.radio.sleep(for: .seconds(3))
+            }
+            #expect(await adapter.localServer.listenerCount == 0)
+        }
+    }
+
     @Test func flappingLeavesNothingBehind() async throws {
         try await Story.run([controller]) { story in
             SimulatedPeripheral(on: story.radio)

@@ -93,6 +93,10 @@ public actor Connection: LoopActor {
             to: peer, role: .peripheral, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
     }
 
+    deinit {
+        localServer.remove(ObjectIdentifier(self))
+    }
+
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is up.
@@ -223,7 +227,7 @@ public actor Connection: LoopActor {
         establishedBearer?.close(reason)
         knownDatabase?.finish(reason)
         endPeerRequests(reason)
-        localServer.remove(self)
+        localServer.remove(ObjectIdentifier(self))
         socket?.close()
         socket = nil
         if let attachment {
