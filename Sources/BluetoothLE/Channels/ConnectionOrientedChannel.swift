@@ -44,6 +44,8 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// What waits to be written, first first.
     private var writers = RingBuffer<ChannelWrite>()
     private var isSocketFull = false
+    /// Whether the socket has just said that it can send.
+    private var isToldWritable = false
 
     init(to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger) {
         self.peer = peer
@@ -107,6 +109,8 @@ public actor ConnectionOrientedChannel: LoopActor {
                 opening = nil
             }
             isSocketFull = false
+            isToldWritable = true
+            defer { isToldWritable = false }
             writeOut()
         case .closed(let error):
             guard isEstablished else {
@@ -205,8 +209,16 @@ extension ConnectionOrientedChannel {
         let reader = PendingCall<[UInt8]?>()
         readers.append(reader)
         setReading(true)
-        return try await reader.value(operation, timeout: timeout, on: loop)
+        do {
+            return try await reader.value(operation, timeout: timeout, on: loop)
+        } catch {
+            readers.removeAll { $0.isResolved }
+            throw error
+        }
     }
+
+    /// How many reads wait.
+    var waitingReadCount: Int { readers.count }
 
     /// Takes one SDU out of the kernel; says whether there was one.
     private func takeOne(_ take: ([UInt8]) -> Void) -> Bool {
@@ -310,6 +322,7 @@ extension ConnectionOrientedChannel {
     private func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end.during(write.operation) }
         if Task.isCancelled { throw .cancelled(write.operation) }
+        if writers.count >= 1024 { writers.removeAll { $0.call.isResolved } }
         guard writers.count < 1024 else {
             throw BluetoothError(
                 .overflow, write.operation, "\(writers.count) calls are waiting on this channel already.",
@@ -344,10 +357,11 @@ extension ConnectionOrientedChannel {
             case .sent: break
             case .wouldBlock: return waitForRoom()
             case .failed(let error):
-                // The end is told as an event, with what has arrived before; an SDU that is refused is this call's.
-                guard error.number == .messageTooLong else { return }
+                // The end is told as an event, with what has arrived before. Where there is none, the kernel tells when
+                // it is worth trying again. What is refused all the same, or for its length, is this call's.
+                guard isToldWritable || error.number == .messageTooLong else { return waitForRoom() }
                 _ = writers.popFirst()
-                write.fail(.invalidArgument(write.operation, "The kernel refused an SDU: \(error)."))
+                write.fail(.refusedSDU(write.operation, error))
             }
         }
     }
@@ -394,6 +408,13 @@ private final class ChannelWrite {
 }
 
 extension BluetoothError {
+    /// The kernel does not send an SDU, although the channel has not ended.
+    fileprivate static func refusedSDU(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        BluetoothError(
+            error.number == .messageTooLong ? .invalidArgument : .failed, operation,
+            "The kernel refused an SDU: \(error).", cause: .kernel(error))
+    }
+
     /// The same end, as it comes to a call.
     fileprivate func during(_ operation: Operation) -> BluetoothError {
         var error = self
