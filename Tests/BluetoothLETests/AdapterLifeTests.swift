@@ -309,6 +309,21 @@ private let controller = SimulatedController(address: address)
         }
     }
 
+    @Test func anAdapterThatCouldNotBePoweredOffIsStillKeptOn() async throws {
+        try await Story.run([controller]) { story in
+            let adapter = try await Adapter.open(power: .keepOn, on: story.kernel)
+            story.kernel.setRefusal(.failed, of: .setPowered)
+            #expect(await failure { try await adapter.setPowered(false) }?.code == .failed)
+            story.kernel.setRefusal(nil, of: .setPowered)
+            #expect(adapter.state == .poweredOn)
+            var states = adapter.states.makeAsyncIterator()
+            #expect(try await next(&states) == .poweredOn)
+            story.kernel.setPowered(false, adapter: 0)
+            #expect(try await next(&states) == .poweredOff)
+            try await adapter.ready(timeout: .seconds(5))
+        }
+    }
+
     @Test func connectionsThatAreDroppedLeaveNothingBehind() async throws {
         try await Story.run([controller]) { story in
             let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
