@@ -273,4 +273,22 @@ private final class Counter: Sendable {
             await connection.settle { await connection.unwantedValueCount == 1 }
         }
     }
+
+    @Test func aCharacteristicThatChangesWhileItIsLookedAtIsNotWrittenTo() async throws {
+        let characteristic = RemoteCharacteristic(
+            uuid: 0x2A19, properties: .notify, declarationHandle: 0x0004, valueHandle: 0x0005, endHandle: 0x0007)
+        try await withConnection(
+            Exchange("04 0600 0700", "1D 0300 0100FFFF", "05 01 0600 0129 0700 0229"), Exchange("1E")
+        ) { connection, socket in
+            try await connection.expectServiceChanged(at: 0x0003)
+            let error = await failure { _ = try await connection.subscribe(to: characteristic) }
+            #expect(error?.code == .attributesChanged)
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func expectServiceChanged(at handle: AttributeHandle) throws {
+        try bearer(for: .init("set up the test")).serviceChanged = handle
+    }
 }
