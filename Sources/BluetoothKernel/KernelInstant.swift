@@ -31,10 +31,10 @@ public struct KernelInstant: InstantProtocol, Hashable, Sendable {
 extension Duration {
     /// Whole nanoseconds, held within what 64 bits express (292 years either way).
     public var clampedNanoseconds: Int64 {
+        // The components of much longer ones would not be representable either.
+        guard self < .nanoseconds(Int64.max) else { return .max }
+        guard self > .nanoseconds(Int64.min) else { return .min }
         let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, carried) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return carried ? (seconds < 0 ? .min : .max) : sum
+        return seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000
     }
 }

@@ -36,6 +36,15 @@ public struct RingBuffer<Element> {
         return element
     }
 
+    /// Takes all elements out that fulfil a condition; the others keep their order.
+    @inlinable
+    public mutating func removeAll(where isOut: (Element) -> Bool) {
+        for _ in 0..<filled {
+            guard let element = popFirst(), !isOut(element) else { continue }
+            append(element)
+        }
+    }
+
     @usableFromInline
     mutating func grow() {
         let capacity = max(8, 2 * storage.count)

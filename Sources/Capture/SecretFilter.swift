@@ -66,9 +66,16 @@ public struct SecretFilter: Sendable {
             return Self.aclHeader
         }
         pending[handle] = nil
-        guard let length = try? reader.readUInt16(), let channel = try? reader.readUInt16(),
-            channel == 0x0006 || channel == 0x0007
-        else { return nil }
+        // A head that is cut leaves open whose channel it is, and one without its length where it ends.
+        guard let length = try? reader.readUInt16() else {
+            pending[handle] = .max
+            return nil
+        }
+        guard reader.remaining >= 2, let channel = try? reader.readUInt16() else {
+            pending[handle] = Int(length) + 2 - reader.remaining
+            return nil
+        }
+        guard channel == 0x0006 || channel == 0x0007 else { return nil }
         let visible = Self.aclHeader + Self.l2capHeader
         // A code that comes in the next packet is hidden with what follows it.
         let code = try? reader.readUInt8()

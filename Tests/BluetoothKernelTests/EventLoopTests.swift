@@ -133,6 +133,14 @@ extension EventLoop {
         #expect(KernelInstant(nanoseconds: 0).advanced(by: .seconds(Int64.max)) == last)
     }
 
+    @Test func durationsBeyondAllClocksAreTheLongest() {
+        #expect(Duration.seconds(1e19).clampedNanoseconds == .max)
+        #expect(Duration.seconds(-1e19).clampedNanoseconds == .min)
+        #expect((Duration.seconds(Int64.max) * 18).clampedNanoseconds == .max)
+        #expect(Duration.seconds(Int64.min).clampedNanoseconds == .min)
+        #expect(KernelInstant(nanoseconds: 0).advanced(by: .seconds(-1e20)) == .distantPast)
+    }
+
     @Test func durationsAreExactOverTheWholeClock() {
         let (first, last) = (KernelInstant.distantPast, KernelInstant(nanoseconds: .max))
         #expect(first.duration(to: last) == .nanoseconds(Int64.max) - .nanoseconds(Int64.min))

@@ -309,6 +309,33 @@ private let controller = SimulatedController(address: address)
         }
     }
 
+    @Test func anAdapterThatCouldNotBePoweredOffIsStillKeptOn() async throws {
+        try await Story.run([controller]) { story in
+            let adapter = try await Adapter.open(power: .keepOn, on: story.kernel)
+            story.kernel.setRefusal(.failed, of: .setPowered)
+            #expect(await failure { try await adapter.setPowered(false) }?.code == .failed)
+            story.kernel.setRefusal(nil, of: .setPowered)
+            #expect(adapter.state == .poweredOn)
+            var states = adapter.states.makeAsyncIterator()
+            #expect(try await next(&states) == .poweredOn)
+            story.kernel.setPowered(false, adapter: 0)
+            #expect(try await next(&states) == .poweredOff)
+            try await adapter.ready(timeout: .seconds(5))
+        }
+    }
+
+    @Test func connectionsThatAreDroppedLeaveNothingBehind() async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            for _ in 0..<3 {
+                _ = try await adapter.connect(to: peripheral.address)
+                try await story.radio.sleep(for: .seconds(3))
+            }
+            #expect(await adapter.localServer.listenerCount == 0)
+        }
+    }
+
     @Test func flappingLeavesNothingBehind() async throws {
         try await Story.run([controller]) { story in
             SimulatedPeripheral(on: story.radio)

@@ -103,6 +103,26 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             await (try await connecting.value).disconnect()
         }
     }
+
+    @Test func waitingForTheAdapterAndConnectingTakeTheTimeLimitTogether() async throws {
+        try await Story.run([controller]) { story in
+            let adapter = try await Adapter.open(on: story.kernel)
+            story.kernel.setPowered(false, adapter: 0)
+            try await story.settle { adapter.state == .poweredOff }
+            let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: true)
+            let nobody = BluetoothAddress(0xC000_0000_0099, kind: .random)
+            let connecting = story.begin {
+                await story.duration {
+                    let error = await failure { _ = try await adapter.connect(to: nobody, options: options) }
+                    #expect(error?.code == .timedOut)
+                }
+            }
+            try await story.radio.sleep(for: .seconds(10))
+            story.kernel.setPowered(true, adapter: 0)
+            let time = try await connecting.value
+            #expect(time == .seconds(20))
+        }
+    }
 }
 
 extension Ending {

@@ -221,6 +221,43 @@ import Testing
         }
     }
 
+    /// A store on a slow disk.
+    private final class SlowCache: AttributeCache {
+        let changes = Mutex<[Bool]>([])
+        private let radio: SimulatedRadio
+
+        init(_ radio: SimulatedRadio) { self.radio = radio }
+
+        func database(for key: AttributeCacheKey) async -> CachedDatabase? { nil }
+
+        func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async {
+            changes.withLock { $0.append(database != nil) }
+            try? await radio.sleep(for: .seconds(1))
+        }
+    }
+
+    @Test func aDeviceThatTellsOfChangeAfterChangeIsForgottenOnce() async throws {
+        try await Self.run { scene in
+            let cache = SlowCache(scene.story.radio)
+            await scene.adapter.setAttributeCache(cache)
+            let connection = try await scene.connect()
+            _ = try await connection.discover()
+            try await scene.story.radio.sleep(for: .seconds(5))
+            for _ in 0..<100 {
+                try scene.server.change(adding: [Self.other])
+                try await scene.story.radio.sleep(for: .milliseconds(100))
+            }
+            try await scene.story.radio.sleep(for: .seconds(5))
+            #expect(cache.changes.withLock { $0 } == [true, false])
+            _ = try await connection.discover()
+            try await scene.story.radio.sleep(for: .seconds(5))
+            try scene.server.change(adding: [Self.battery])
+            try await scene.story.radio.sleep(for: .seconds(5))
+            #expect(cache.changes.withLock { $0 } == [true, false, true, false])
+            await connection.disconnect()
+        }
+    }
+
     // MARK: Out of sync
 
     @Test func aDeviceThatOnlyThinksWeDoNotKnowIsAskedAgain() async throws {

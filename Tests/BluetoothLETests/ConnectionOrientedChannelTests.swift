@@ -1,3 +1,4 @@
+import Logging
 import SimulatedKernel
 import TestSupport
 import Synchronization
@@ -286,6 +287,50 @@ import Testing
         }
     }
 
+    @Test func readsThatTimeOutLeaveNothingBehind() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let waiting = machines.story.begin { try await central.read() }
+            try await machines.story.radio.sleep(for: .seconds(1))
+            for _ in 0..<100 {
+                let error = await failure { _ = try await central.read(timeout: .milliseconds(1)) }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(await central.waitingReadCount == 1)
+            try await peripheral.send([1])
+            let sdu = try await waiting.value
+            #expect(sdu == [1])
+        }
+    }
+
+    @Test func writesThatTimeOutTakeNobodysPlace() async throws {
+        try await TwoMachines.run { machines in
+            let (central, peripheral) = try await machines.channel()
+            let codes = Mutex<Set<BluetoothError.Code>>([])
+            for _ in 0..<2000 {
+                if let error = await failure({ try await central.write(pattern(2000), timeout: .milliseconds(1)) }) {
+                    codes.withLock { _ = $0.insert(error.code) }
+                }
+            }
+            #expect(codes.withLock { $0 } == [.timedOut])
+            withExtendedLifetime(peripheral) {}
+        }
+    }
+
+    /// What a send that the kernel refuses means is known when it refuses again although it has told that it can.
+    @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
+        try await Story.run { story in
+            let channel = ConnectionOrientedChannel(
+                to: .zero, psm: 0x80, on: story.radio.loop, log: Logger(label: "test"))
+            let socket = await channel.adoptRefusing(refusals)
+            let error = await failure { try await channel.write([1, 2, 3]) }
+            #expect(socket.sent == (refusals == 1 ? [[1, 2, 3]] : []))
+            #expect(error?.code == (refusals == 1 ? nil : .failed))
+            #expect(error?.cause == (refusals == 1 ? nil : .kernel(KernelError("send", ErrorNumber(rawValue: 105)))))
+            #expect(await channel.isOpen)
+        }
+    }
+
     @Test func readersAreServedInTurn() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
@@ -433,4 +478,57 @@ import Testing
 
 extension L2CAPFlowControl {
     fileprivate static let allKinds: [L2CAPFlowControl] = [.leCreditBased, .enhancedCreditBased]
+}
+
+/// A socket that refuses to send for want of memory, so many times.
+private final class RefusingSocket: L2CAPSocket {
+    private struct State {
+        var refusals: Int
+        var sent: [[UInt8]] = []
+        var handler: SocketHandler?
+    }
+
+    private let state: Mutex<State>
+    private let loop: EventLoop
+    let peer = BluetoothAddress.zero
+
+    init(_ refusals: Int, on loop: EventLoop) {
+        state = Mutex(State(refusals: refusals))
+        self.loop = loop
+    }
+
+    var sent: [[UInt8]] { state.withLock { $0.sent } }
+
+    func start(_ handler: @escaping SocketHandler) { state.withLock { $0.handler = handler } }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        let bytes = [UInt8](packet)
+        return state.withLock { state in
+            guard state.refusals == 0 else {
+                state.refusals -= 1
+                return .failed(KernelError("send", ErrorNumber(rawValue: 105)))
+            }
+            state.sent.append(bytes)
+            return .sent
+        }
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { .wouldBlock }
+    func notifyWhenWritable() {
+        loop.execute { [weak self] in self?.state.withLock { $0.handler }?(.writable) }
+    }
+    func setReading(_ isOn: Bool) {}
+    func close() {}
+    func connectionHandle() throws(KernelError) -> UInt16 { 1 }
+    func security() throws(KernelError) -> LinkSecurity { LinkSecurity(level: .low, keySize: 0) }
+    func raiseSecurity(to level: SecurityLevel) throws(KernelError) {}
+    func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
+}
+
+extension ConnectionOrientedChannel {
+    fileprivate func adoptRefusing(_ refusals: Int) -> RefusingSocket {
+        let socket = RefusingSocket(refusals, on: loop)
+        socket.start(adopt(socket))
+        return socket
+    }
 }

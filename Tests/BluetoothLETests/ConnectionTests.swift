@@ -277,6 +277,14 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
         }
     }
 
+    @Test(arguments: [(5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(UInt16, String, Int)])
+    func noMoreIsOfferedThanCanBe(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
+        try await withConnection(Exchange("02 \(offered)", "03 6400")) { connection, socket in
+            try await connection.exchangeMTU(offering: mtu)
+            #expect(await connection.maximumTransmissionUnit == agreed)
+        }
+    }
+
     @Test func theConfigurationDescriptorIsLookedForWhenItIsNotKnown() async throws {
         var unknown = characteristic
         unknown.descriptors = []

@@ -95,6 +95,21 @@ import Testing
         }
     }
 
+    @Test func whatWasUnderWayOnALostBearerSaysSo() async throws {
+        try await Self.run { machines, connection, value in
+            try await connection.openEnhancedBearers(count: 1)
+            let reads = (0..<2).map { _ in machines.story.begin { try await connection.read(value) } }
+            await (try #require(machines.attributes.connections.last)).closeFirstEnhancedBearer()
+            var errors: [BluetoothError] = []
+            for read in reads { if let error = await failure({ _ = try await read.value }) { errors.append(error) } }
+            #expect(errors.map(\.code) == [.disconnected])
+            #expect(errors.first?.isRetryable == true)
+            #expect(errors.first?.disconnectReason == nil)
+            #expect(errors.first?.message.contains("bearer") == true)
+            #expect(await connection.isConnected)
+        }
+    }
+
     @Test func aPeerWithoutThemIsSaidSo() async throws {
         try await Story.run { story in
             let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))

@@ -207,6 +207,25 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
+    @Test func whatComesAfterAHandlerThatWasLateIsNotCancelled() async throws {
+        try await Self.run { scene in
+            let written = Mutex<[Bool]>([])
+            try await scene.adapter.publish(
+                [Self.service],
+                handlers: AttributeHandlers(
+                    read: { _ in
+                        try await scene.story.radio.sleep(for: .seconds(100))
+                        return [5]
+                    }, write: { _, _ in written.withLock { $0.append(Task.isCancelled) } }))
+            scene.client.send("0A1500")
+            scene.client.send("52150001")
+            scene.client.send("52150002")
+            #expect(await scene.client.next() == "010A15000E")
+            try await scene.story.settle { written.withLock { $0.count } == 2 }
+            #expect(written.withLock { $0 } == [false, false])
+        }
+    }
+
     @Test func withoutAHandlerDynamicValuesAreRefused() async throws {
         try await Self.run { scene in
             try await scene.adapter.publish([Self.service])

@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    @Test func aCancelledConsumerDoesNotEndAnothersWait() async throws {
+        try await Story.run { story in
+            let (channel, stream) = Self.make(story.radio.loop)
+            let waiting = story.begin { try await channel.next(isolation: nil) }
+            try await story.radio.sleep(for: .milliseconds(1))
+            let late = story.begin {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await channel.next(isolation: nil)
+            }
+            #expect(await failure { _ = try await late.value }?.code == .cancelled)
+            channel.send(7)
+            let element = try await waiting.value
+            #expect(element == 7)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
     @Test func aFullStreamFailsOrDrops() async throws {
         try await Story.run { story in
             let (failing, failed) = Self.make(story.radio.loop, capacity: 2)
@@ -255,5 +272,23 @@ private final class Counter: Sendable {
             socket.deliver("1B 0300 09")
             await connection.settle { await connection.unwantedValueCount == 1 }
         }
+    }
+
+    @Test func aCharacteristicThatChangesWhileItIsLookedAtIsNotWrittenTo() async throws {
+        let characteristic = RemoteCharacteristic(
+            uuid: 0x2A19, properties: .notify, declarationHandle: 0x0004, valueHandle: 0x0005, endHandle: 0x0007)
+        try await withConnection(
+            Exchange("04 0600 0700", "1D 0300 0100FFFF", "05 01 0600 0129 0700 0229"), Exchange("1E")
+        ) { connection, socket in
+            try await connection.expectServiceChanged(at: 0x0003)
+            let error = await failure { _ = try await connection.subscribe(to: characteristic) }
+            #expect(error?.code == .attributesChanged)
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func expectServiceChanged(at handle: AttributeHandle) throws {
+        try bearer(for: .init("set up the test")).serviceChanged = handle
     }
 }

@@ -102,4 +102,21 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
                 "4020040011000600", "40101100" + String(repeating: "00", count: 17),
             ])
     }
+
+    @Test func aKeyBehindACutHeadIsHidden() {
+        let key = "06 A1A2A3A4A5A6A7A8A9AAABACADAEAFB0"
+        let hidden = String(repeating: "00", count: 17)
+        for (first, rest) in [("", "1100 0600"), ("11", "00 0600"), ("1100", "0600"), ("1100 06", "00")] {
+            let head = first.isEmpty ? 0 : hex(first).count
+            let count = 4 - head + 17
+            let shownPackets = shown([
+                (.aclReceived, "4020 0\(head)00 \(first)"),
+                (.aclReceived, "4010 \([UInt8(count)].hexadecimal)00 \(rest) \(key)"),
+                (.aclReceived, "4020 0700 0300 0400 0A1200"),
+            ])
+            #expect(shownPackets.count == 3)
+            #expect(shownPackets[1].hasSuffix(hidden), "\(shownPackets[1])")
+            #expect(shownPackets[2] == "40200700030004000A1200")
+        }
+    }
 }

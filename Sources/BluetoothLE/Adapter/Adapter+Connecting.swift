@@ -21,11 +21,11 @@ extension Adapter {
     public func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
+        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         await controller.connectingBegins()
-        await controller.prepareToConnect(timeout: options.timeout)
+        await controller.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
         await controller.connectingEnded()
         let connection = try result.get()

@@ -103,7 +103,15 @@ extension Adapter {
             remember(try await directory.prepare(information, power: .powerOn))
         } else {
             life.isSwitchedOffHere = true
-            try await directory.setPowered(false, information.index)
+            do throws(BluetoothError) {
+                try await directory.setPowered(false, information.index)
+            } catch {
+                // What nobody waits for any more may still come about.
+                if standing.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
+                    life.isSwitchedOffHere = false
+                }
+                throw error
+            }
         }
     }
 }

@@ -41,6 +41,7 @@ extension ConnectionOrientedChannel {
     private func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end.during(write.operation) }
         if Task.isCancelled { throw .cancelled(write.operation) }
+        if writers.count >= 1024 { writers.removeAll { $0.call.isResolved } }
         guard writers.count < 1024 else {
             throw BluetoothError(
                 .overflow, write.operation, "\(writers.count) calls are waiting on this channel already.",
@@ -75,10 +76,11 @@ extension ConnectionOrientedChannel {
             case .sent: break
             case .wouldBlock: return waitForRoom()
             case .failed(let error):
-                // The end is told as an event, with what has arrived before; an SDU that is refused is this call's.
-                guard error.number == .messageTooLong else { return }
+                // The end is told as an event, with what has arrived before. Where there is none, the kernel tells when
+                // it is worth trying again. What is refused all the same, or for its length, is this call's.
+                guard isToldWritable || error.number == .messageTooLong else { return waitForRoom() }
                 _ = writers.popFirst()
-                write.fail(.invalidArgument(write.operation, "The kernel refused an SDU: \(error)."))
+                write.fail(.refusedSDU(write.operation, error))
             }
         }
     }
@@ -121,5 +123,14 @@ final class ChannelWrite {
         var error = error
         error.message += " The kernel had taken \(sent) of \(bytes.count) bytes."
         return error
+    }
+}
+
+extension BluetoothError {
+    /// The kernel does not send an SDU, although the channel has not ended.
+    fileprivate static func refusedSDU(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        BluetoothError(
+            error.number == .messageTooLong ? .invalidArgument : .failed, operation,
+            "The kernel refused an SDU: \(error).", cause: .kernel(error))
     }
 }

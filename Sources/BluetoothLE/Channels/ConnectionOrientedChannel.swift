@@ -44,6 +44,8 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// What waits to be written, first first.
     var writers = RingBuffer<ChannelWrite>()
     var isSocketFull = false
+    /// Whether the socket has just said that it can send.
+    private(set) var isToldWritable = false
 
     init(to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger) {
         self.peer = peer
@@ -107,6 +109,8 @@ public actor ConnectionOrientedChannel: LoopActor {
                 opening = nil
             }
             isSocketFull = false
+            isToldWritable = true
+            defer { isToldWritable = false }
             writeOut()
         case .closed(let error):
             guard isEstablished else {
@@ -205,8 +209,16 @@ extension ConnectionOrientedChannel {
         let reader = PendingCall<[UInt8]?>()
         readers.append(reader)
         setReading(true)
-        return try await reader.value(operation, timeout: timeout, on: loop)
+        do {
+            return try await reader.value(operation, timeout: timeout, on: loop)
+        } catch {
+            readers.removeAll { $0.isResolved }
+            throw error
+        }
     }
+
+    /// How many reads wait.
+    var waitingReadCount: Int { readers.count }
 
     /// Takes one SDU out of the kernel; says whether there was one.
     private func takeOne(_ take: ([UInt8]) -> Void) -> Bool {

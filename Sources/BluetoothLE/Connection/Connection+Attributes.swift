@@ -59,10 +59,11 @@ extension Connection {
 
     /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1).
     ///
-    /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes.
+    /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes, and not more
+    /// than the connection was made for; what is not counts as the nearest that is.
     public func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil) async throws(BluetoothError) {
         let agreed = try await perform(
-            MTUExchange(offering: mtu), "exchange MTU", requestLength: .max, timeout: timeout)
+            MTUExchange(offering: min(mtu, receiveMTU)), "exchange MTU", requestLength: .max, timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
     }
 

@@ -102,7 +102,9 @@ extension Connection {
     }
 
     private func remember(_ database: CachedDatabase?) {
-        guard let cache else { return }
+        // A peer may tell of changes as fast as it can send.
+        guard let cache, database != nil || !isForgotten else { return }
+        isForgotten = database == nil
         // The caller does not wait for a file, but the next change of it does.
         remembering = Task(executorPreference: loop) { [before = remembering] in
             await before?.value

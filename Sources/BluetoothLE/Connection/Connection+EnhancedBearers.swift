@@ -136,6 +136,7 @@ extension Connection {
             socket, onTimeOut: { [weak self] in self?.assumeIsolated { $0.enhancedBearer(id)?.timeOut() } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.endEnhancedBearer(id, reason) } })
         bearer.joinBearer(main)
+        bearer.reasonOfEnd = { [peer] in .bearerEnded(peer, $0) }
         bearer.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: id) } }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }

@@ -141,11 +141,14 @@ extension Connection {
             return refuse(job)
         }
         requests.waiting.append(job)
-        guard requests.worker == nil else { return }
+        if requests.worker == nil { beginWork(requests) }
+    }
+
+    private func beginWork(_ requests: PeerRequests) {
         requests.worker = Task(executorPreference: loop) { [weak self] in
             while let work = await self?.nextWork() {
                 let result = await work.result()
-                await self?.finish(work, result)
+                guard await self?.finish(work, result) == true else { return }
             }
         }
     }
@@ -167,16 +170,20 @@ extension Connection {
         return HandlerWork(job: job, peer: peer, server: localServer, log: log)
     }
 
-    private func finish(_ work: HandlerWork, _ result: Result<[UInt8], ATTErrorCode>) {
-        guard let requests = peerRequests else { return }
+    /// Hands the peer the answer; says whether the worker is of further use.
+    private func finish(_ work: HandlerWork, _ result: Result<[UInt8], ATTErrorCode>) -> Bool {
+        guard let requests = peerRequests else { return false }
         if requests.isStuck {
-            // It was refused when the time was up.
+            // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
             requests.isStuck = false
-            return
+            requests.worker = nil
+            if endReason == nil, !requests.waiting.isEmpty { beginWork(requests) }
+            return false
         }
         requests.watchdog?.cancel()
         requests.question = nil
         answer(work.job, result)
+        return true
     }
 
     private func answer(_ job: PeerRequests.Job, _ result: Result<[UInt8], ATTErrorCode>) {

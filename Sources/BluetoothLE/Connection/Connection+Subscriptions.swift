@@ -37,6 +37,8 @@ extension Connection {
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
         _ = try configuration(of: characteristic, kind, operation)
         let descriptor = try await configurationHandle(of: characteristic, operation, timeout: timeout)
+        // The peer may have told of a change before it answered.
+        _ = try current(characteristic, operation.name)
         let bearer = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
         let channel = StreamChannel<[UInt8]>(

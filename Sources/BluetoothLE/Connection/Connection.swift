@@ -60,6 +60,8 @@ public actor Connection: LoopActor {
     let cache: ConnectionCache?
     /// The last change of what is remembered, which the next waits for.
     var remembering: Task<Void, Never>?
+    /// Whether that was to forget it, which need not be done twice.
+    var isForgotten = false
     /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
     var peerRequests: PeerRequests?
     /// Who keeps the connection, and wants to know when it has ended.
@@ -89,6 +91,10 @@ public actor Connection: LoopActor {
     ) {
         self.init(
             to: peer, role: .peripheral, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
+    }
+
+    deinit {
+        localServer.remove(ObjectIdentifier(self))
     }
 
     // MARK: Opening
@@ -226,7 +232,7 @@ public actor Connection: LoopActor {
         establishedBearer?.close(reason)
         knownDatabase?.finish(reason)
         endPeerRequests(reason)
-        localServer.remove(self)
+        localServer.remove(ObjectIdentifier(self))
         socket?.close()
         socket = nil
         if let attachment {

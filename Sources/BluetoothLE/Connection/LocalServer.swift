@@ -57,8 +57,8 @@ final class LocalServer: Sendable {
         }
     }
 
-    func remove(_ connection: Connection) {
-        state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(connection)) }
+    func remove(_ connection: ObjectIdentifier) {
+        state.withLock { _ = $0.listeners.removeValue(forKey: connection) }
     }
 
     /// Adds services; returns their handles and the connections to be told.
@@ -96,6 +96,9 @@ final class LocalServer: Sendable {
         let listeners = state.withLock { $0.listeners.values.map { ($0.number, $0.connection) } }
         return listeners.sorted { $0.0 < $1.0 }.compactMap(\.1)
     }
+
+    /// How many connections are known, those that are gone and have not been taken out included.
+    var listenerCount: Int { state.withLock { $0.listeners.count } }
 
     /// Where changes are indicated.
     var serviceChanged: AttributeHandle? {

@@ -106,7 +106,9 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         @usableFromInline var missedBefore = 0
         /// Whether the loop has been asked to call ``deliver()``.
         var isDelivering = false
-        @usableFromInline var isConsumerCancelled = false
+        /// Numbers the calls that have to wait; which of them `waiter` is.
+        @usableFromInline var lastCall: UInt64 = 0
+        @usableFromInline var waitingCall: UInt64 = 0
     }
 
     @usableFromInline let state: Mutex<State>
@@ -186,49 +188,56 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
 
     @inlinable
     func next(isolation: isolated (any Actor)?) async throws(BluetoothError) -> Element? {
-        if let ready = poll() { return try ready.get() }
+        var number: UInt64 = 0
+        if let ready = poll(orNumber: &number) { return try ready.get() }
+        let call = number
         // A continuation is resumed on no actor's executor; for a consumer that lives on the loop that shall be the loop.
         let executor = isolation != nil && loop.isCurrent ? loop : nil
         let result = await withTaskCancellationHandler {
             await withTaskExecutorPreference(executor, isolation: isolation) {
                 await withUnsafeContinuation(isolation: isolation) { (continuation: Waiter) in
-                    if let ready = wait(continuation) { continuation.resume(returning: ready) }
+                    if let ready = wait(continuation, call) { continuation.resume(returning: ready) }
                 }
             }
         } onCancel: {
-            cancel()
+            cancel(call)
         }
         return try result.get()
     }
 
+    /// Ends the wait of a call, and no other's: an iterator's copies share the channel.
     @usableFromInline
-    func cancel() {
+    func cancel(_ call: UInt64) {
         let waiter = state.withLock { state -> Waiter? in
-            state.isConsumerCancelled = true
+            guard state.waitingCall == call else { return nil }
             defer { state.waiter = nil }
             return state.waiter
         }
         waiter?.resume(returning: .failure(.cancelled(operation)))
     }
 
-    /// What can be told without waiting.
+    /// What can be told without waiting; otherwise the call gets a number.
     @inlinable
-    func poll() -> Result<Element?, BluetoothError>? {
+    func poll(orNumber call: inout UInt64) -> Result<Element?, BluetoothError>? {
         state.withLock { state in
-            state.isConsumerCancelled = false
-            return poll(&state)
+            if let ready = poll(&state) { return ready }
+            state.lastCall &+= 1
+            call = state.lastCall
+            return nil
         }
     }
 
     /// What can be told now; otherwise `waiter` is told later.
     @inlinable
-    func wait(_ waiter: Waiter) -> Result<Element?, BluetoothError>? {
+    func wait(_ waiter: Waiter, _ call: UInt64) -> Result<Element?, BluetoothError>? {
         state.withLock { state -> Result<Element?, BluetoothError>? in
             if let ready = poll(&state) { return ready }
-            if state.isConsumerCancelled { return .failure(.cancelled(operation)) }
+            // A cancellation that came before has found nobody waiting; one that comes later finds this call.
+            if Task.isCancelled { return .failure(.cancelled(operation)) }
             // A copy of the iterator in another task; whoever waits first goes on waiting.
             if state.waiter != nil { return .failure(.secondConsumer(operation)) }
             state.waiter = waiter
+            state.waitingCall = call
             return nil
         }
     }

@@ -62,6 +62,15 @@ extension BluetoothError {
         return reason
     }
 
+    /// Why an enhanced bearer that was open has ended. The link may well be up.
+    static func bearerEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        var reason = disconnected(peer, error)
+        guard error.number == .connectionReset else { return reason }
+        reason.message = "The peer closed this bearer, or ended the link."
+        reason.disconnectReason = nil
+        return reason
+    }
+
     /// Why a connection-oriented channel could not be opened.
     static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
         let cause = Cause.kernel(error)

@@ -185,7 +185,8 @@ extension DatabaseDiscovery {
         guard !secondary.isEmpty else { return askForDescriptors(from: (0, 0)) }
         services = (services + secondary).sorted { $0.handles.start < $1.handles.start }
         newServices = Set(secondary.map(\.handles.start))
-        let unassigned = strays
+        // What was searched above came before what was searched below.
+        let unassigned = strays.sorted { $0.declarationHandle < $1.declarationHandle }
         strays = []
         assign(unassigned)
         return askForCharacteristics()

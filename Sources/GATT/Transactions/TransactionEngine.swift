@@ -58,7 +58,8 @@ public struct TransactionEngine {
     private var confirmationsOwed = 0
     private var response: ByteWriter
 
-    /// An engine on which at most `waitingLimit` calls of each kind may wait.
+    /// An engine on which at most `waitingLimit` calls of each kind may wait; those whose callers gave up do
+    /// not count.
     public init(waitingLimit: Int = 1024) {
         self.waitingLimit = waitingLimit
         response = ByteWriter(capacity: 0)
@@ -69,6 +70,7 @@ public struct TransactionEngine {
     /// Queues the requests of a client procedure.
     public mutating func submit(_ transaction: any ClientTransaction) {
         guard !isClosed else { return transaction.fail(.closed) }
+        if requests.count >= waitingLimit { requests.removeAll { $0.isAbandoned } }
         guard requests.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
         requests.append(transaction)
     }
@@ -76,6 +78,7 @@ public struct TransactionEngine {
     /// Queues an indication.
     public mutating func submit(_ transaction: any ServerTransaction) {
         guard !isClosed else { return transaction.fail(.closed) }
+        if indications.count >= waitingLimit { indications.removeAll { $0.isAbandoned } }
         guard indications.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
         indications.append(transaction)
     }
@@ -83,6 +86,7 @@ public struct TransactionEngine {
     /// Queues a command or a notification.
     public mutating func submit(_ message: any UnansweredMessage) {
         guard !isClosed else { return message.fail(.closed) }
+        if messages.count >= waitingLimit { messages.removeAll { $0.isAbandoned } }
         guard messages.count < waitingLimit else { return message.fail(.tooManyWaiting(waitingLimit)) }
         messages.append(message)
     }
@@ -127,6 +131,8 @@ public struct TransactionEngine {
             }
         }
         if hasResponse {
+            // It fitted when it was made, and the peer waits for it.
+            writer.capacity = max(mtu, response.count)
             return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
                 do { try writer.write(response.bytes) } catch { throw .invalid("\(error)") }
             }

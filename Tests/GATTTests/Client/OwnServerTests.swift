@@ -235,6 +235,24 @@ extension ServerFixture {
         ),
     ]
 
+    @Test("what secondary services on both sides of the primary one include is discovered with all that is in it")
+    func includesBeyondIncludes() throws {
+        func secondary(_ uuid: BluetoothUUID, _ value: BluetoothUUID, _ included: BluetoothUUID...) -> GATTService {
+            GATTService(
+                uuid, isPrimary: false, includedServices: included,
+                characteristics: [GATTCharacteristic(value, properties: .read)])
+        }
+        let services = [
+            secondary(0xFFF1, 0x2A01, 0xFFF4), secondary(0xFFF3, 0x2A03),
+            GATTService(
+                0x1800, includedServices: [0xFFF1, 0xFFF2],
+                characteristics: [GATTCharacteristic(0x2A00, properties: .read)]),
+            secondary(0xFFF4, 0x2A04), secondary(0xFFF2, 0x2A02, 0xFFF3),
+        ]
+        var fixture = try ServerFixture(services, mtu: 247)
+        #expect(try fixture.perform(DatabaseDiscovery()).output == (try expectedTree(of: fixture.database)))
+    }
+
     @Test("what a database was built from is discovered", arguments: databases, [23, 247])
     func discovery(_ database: (name: String, services: [GATTService], tree: String), mtu: Int) throws {
         var fixture = try ServerFixture(database.services, mtu: mtu)

@@ -31,6 +31,17 @@ import Testing
         #expect(bearer.send() == [])
     }
 
+    @Test("a response that waits for room is sent although the ATT_MTU has become smaller meanwhile")
+    func smallerMTU() {
+        let bearer = Bearer()
+        bearer.engine.mtu = 100
+        let response = [0x0B] + [UInt8](repeating: 7, count: 60)
+        #expect(bearer.respond(response))
+        bearer.engine.mtu = 23
+        bearer.read(0x0003)
+        #expect(bearer.send() == [response.hexadecimal, "0A0300"])
+    }
+
     @Test("the failure tells what came in place of what")
     func texts() {
         let bearer = Bearer()

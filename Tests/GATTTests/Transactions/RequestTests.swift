@@ -7,6 +7,24 @@ import Testing
 
 /// Core Vol 3 Part F §3.3.2: one request at a time, and what goes out before what.
 @Suite struct RequestTests {
+    @Test("callers that gave up take nobody's place")
+    func abandonedCallers() {
+        let bearer = Bearer(waitingLimit: 2)
+        bearer.read(0x0003, "first")
+        _ = bearer.send()
+        for _ in 0..<5 {
+            bearer.read(0x0005).isAbandoned = true
+            bearer.command("01").isAbandoned = true
+            bearer.indicate("01").isAbandoned = true
+        }
+        bearer.read(0x0007, "read")
+        bearer.command("02", "command")
+        bearer.indicate("03", "indication")
+        #expect(bearer.endings.list == [])
+        bearer.receive("0B")
+        #expect(bearer.send() == ["0A0700", "1D030003", "52030002"])
+    }
+
     @Test("one request is outstanding at a time, the others follow in the order they came")
     func oneAtATime() {
         let bearer = Bearer()
