@@ -68,10 +68,6 @@ private final class InjectingKernel: BluetoothKernel {
         return socket
     }
 
-    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openMonitor(handler)
-    }
-
     func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
