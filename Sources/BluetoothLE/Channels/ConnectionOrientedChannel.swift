@@ -54,6 +54,22 @@ public actor ConnectionOrientedChannel: LoopActor {
         self.log = log
     }
 
+    /// A channel over a socket that is connected already, such as one of a pair that stands for a link in a test.
+    /// - Parameters:
+    ///   - connect: hands over the socket and is given the handler of its events; called once, on `loop`.
+    ///   - peer: the device at the other end.
+    ///   - psm: the service's number.
+    ///   - loop: the loop that owns the socket.
+    ///   - log: where the channel's end is told.
+    public init(
+        over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
+        to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")
+    ) async throws(KernelError) {
+        self.init(to: peer, psm: psm, on: loop, log: log)
+        socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+        establish()
+    }
+
     func operation(_ name: String) -> BluetoothError.Operation { BluetoothError.Operation(name, peer: peer) }
 
     // MARK: Opening

@@ -11,7 +11,8 @@ enum Benchmarks {
           --check       end with status 1 when a goal is missed
           --quick       measure for a tenth of the time
           --core N      the core to run on (0)
-          --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection, server, idle
+          --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
+                        server, channel, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
@@ -82,6 +83,7 @@ enum Benchmarks {
             add(try serverBenchmarks(harness))
             add(try await notifyingBenchmarks(harness, ceilings))
         }
+        if wants("channel") { add(try await ChannelBenchmarks(harness, ceilings).throughput()) }
         if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report
     }

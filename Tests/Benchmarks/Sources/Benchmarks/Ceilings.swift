@@ -70,6 +70,17 @@ struct Ceilings {
         }
     }
 
+    /// The floor of packets of another length that are sent one way and waited for.
+    func oneWayFloor(
+        _ harness: Harness, times count: Double = 1, packetsOf length: Int
+    ) throws -> Measurement.Floor {
+        let name = "\(sendWaitReceive.name), \(length) bytes"
+        let cpu = try Self.sendWaitReceive(harness.brief, length).cpu
+        return Measurement.Floor(name: count == 1 ? name : "\(number(count)) × \(name)", cpu: cpu * count) {
+            ((try? Self.sendWaitReceive(harness.brief, length))?.cpu ?? cpu) * count
+        }
+    }
+
     /// The floor of a request and its answer.
     func roundTripFloor(_ harness: Harness) -> Measurement.Floor {
         roundTrip.asFloor { [known = roundTrip.cpu] in (try? Self.roundTrip(harness.brief))?.cpu ?? known }
@@ -87,15 +98,15 @@ struct Ceilings {
         }
     }
 
-    private static func sendWaitReceive(_ harness: Harness) throws -> Measurement {
+    private static func sendWaitReceive(_ harness: Harness, _ length: Int = packetLength) throws -> Measurement {
         let pair = try RawPair(isBlocking: false)
         let epoll = try Epoll([pair.second])
-        return withUnsafeTemporaryAllocation(byteCount: 512, alignment: 16) { buffer in
+        return withUnsafeTemporaryAllocation(byteCount: max(512, length), alignment: 16) { buffer in
             harness.measure("send + epoll_wait + recv, one thread") { count in
                 for _ in 0..<count {
-                    consume(send(pair.first, buffer.baseAddress, packetLength, 0))
+                    consume(send(pair.first, buffer.baseAddress, length, 0))
                     consume(epoll.wait())
-                    consume(recv(pair.second, buffer.baseAddress, 512, 0))
+                    consume(recv(pair.second, buffer.baseAddress, buffer.count, 0))
                 }
             }
         }

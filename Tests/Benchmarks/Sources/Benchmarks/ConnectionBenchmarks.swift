@@ -3,7 +3,7 @@ import CBenchmarkSupport
 import LinuxKernel
 
 /// Where the caller's task runs.
-private enum Caller: CaseIterable {
+enum Caller: CaseIterable {
     case actorOnLoop, taskOnLoop, pool
 
     var name: String {

@@ -69,6 +69,30 @@ struct Link {
     }
 }
 
+/// The two ends of a connection-oriented channel over a pair of local sockets.
+struct ChannelPair {
+    let writer: ConnectionOrientedChannel
+    let reader: ConnectionOrientedChannel
+
+    /// Ends that take SDUs of up to `mtu` bytes.
+    static func make(on kernel: LinuxKernel, mtu: UInt16) async throws -> ChannelPair {
+        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let sockets = try await kernel.loop.run {
+            try kernel.unixPair(
+                options: L2CAPOptions(receiveMTU: mtu, sendMTU: mtu), here.forward, there.forward)
+        }
+        let writer = try await ConnectionOrientedChannel(
+            over: {
+                here.set($0); return sockets.first
+            }, to: sockets.first.peer, psm: 0x0085, on: kernel.loop)
+        let reader = try await ConnectionOrientedChannel(
+            over: {
+                there.set($0); return sockets.second
+            }, to: sockets.second.peer, psm: 0x0085, on: kernel.loop)
+        return ChannelPair(writer: writer, reader: reader)
+    }
+}
+
 extension AttributeDatabase {
     /// Ten services of five characteristics, each with a configuration descriptor: 160 handles.
     static var benchmark: AttributeDatabase {
