@@ -285,6 +285,9 @@ public struct ATTLengthValueList: ~Escapable {
         reader = try pdu.readBytes(atLeast: 4)
     }
 
+    /// How many bytes are left, lengths included.
+    @inlinable public var byteCount: Int { reader.remaining }
+
     /// How many entries are left; takes a walk over them.
     public var count: Int {
         var rest = self

@@ -1,3 +1,4 @@
+import BluetoothKernel
 import SimulatedKernel
 import Testing
 
@@ -51,6 +52,32 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             try await adapter.withConnection(to: peripheral.address) { connection in
                 _ = try await connection.discover()
             }
+        }
+    }
+
+    /// The kernel ends the links, with the error of a peer's end, while the adapter still counts as up.
+    @Test func anotherProgramPowersTheAdapterOff() async throws {
+        try await Story.run([controller]) { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let other = try await Adapter.open(on: story.kernel)
+            var options = ScanOptions(duplicates: .all)
+            options.whenAdapterLeaves = .resume
+            var heard = try await adapter.scan(options).makeAsyncIterator()
+            let connection = try await adapter.connect(to: peripheral.address)
+            try await story.radio.sleep(for: .seconds(1))
+            let commands = try RawProgram(story)
+            try await other.setPowered(false)
+            let reason = await connection.closed()
+            #expect(reason.code == .adapterOff)
+            #expect(reason.disconnectReason == .adapterOff)
+            #expect(reason.cause == .kernel(KernelError("recv", .connectionReset)))
+            // The scanner keeps out of it: the end of the scan, and the good-bye.
+            #expect(commands.commandCount == 2)
+            try await other.setPowered(true)
+            let back = story.radio.now
+            while let advertisement = try await heard.next(), advertisement.time <= back {}
+            await other.close()
         }
     }
 

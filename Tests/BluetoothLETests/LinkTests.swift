@@ -99,9 +99,16 @@ import Testing
         ]
         for (presence, reason) in presences {
             let error = BluetoothError.disconnected(
-                .zero, KernelError("recv", .connectionAborted), status: .connectionTerminatedByLocalHost
+                .zero, KernelError("recv", .connectionAborted), status: .connectionTerminatedByLocalHost,
+                isFollowed: true
             ) { presence }
             #expect(error.disconnectReason == reason)
+            // The kernel's own doing: a controller that is listened to would have told of the peer's.
+            let untold = BluetoothError.disconnected(
+                .zero, KernelError("recv", .connectionReset), status: nil, isFollowed: true
+            ) { presence }
+            #expect(untold.disconnectReason == reason)
+            #expect(untold.cause == .kernel(KernelError("recv", .connectionReset)))
         }
     }
 

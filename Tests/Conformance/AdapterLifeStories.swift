@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import HCI
 import TestSupport
 import Testing
 
@@ -17,6 +18,27 @@ extension Conformance {
                     return "\(isOn ? "on" : "off") \(event.index)"
                 default: return nil
                 }
+            }
+        }
+
+        @Test func poweringOffEndsTheLinksFirst() async throws {
+            try await Rig.run { rig in
+                var filter = HCISocketFilter.allEvents
+                filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
+                let user = try await rig.openHCI(rig.central, filter: filter)
+                let (central, peripheral) = try await rig.link()
+                let handle = try await rig.kernel.onLoop { try central.socket.connectionHandle() }
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                let end = await central.end()
+                // The second where the controller's own word, that it was the host, comes first.
+                #expect([.connectionReset, .connectionAborted].contains(end?.number))
+                let commands = user.events.packets.compactMap { packet -> HCICommand? in
+                    packet.first == HCIPacketType.command.rawValue ? try? HCICommand(decoding: packet.span.bytes) : nil
+                }
+                let goodbye = HCICommand.disconnect(
+                    ConnectionHandle(rawValue: handle), reason: .remoteDevicePoweringOff)
+                #expect(commands.contains(goodbye))
+                #expect(await peripheral.end()?.number == .connectionReset)
             }
         }
 

@@ -47,8 +47,7 @@ extension Peers {
             return try await band.adapter.scan(options)
         }
 
-        @Test(.disabled("does not hold yet: a link that power-off ends can be told as ended by the peer"))
-        func powerOffAndOn() async throws {
+        @Test func powerOffAndOn() async throws {
             try await Band.run { band in
                 let other = try await Adapter.open()
                 let scan = try await Self.resumingScan(band)

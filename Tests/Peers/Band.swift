@@ -87,8 +87,11 @@ struct Band: Sendable {
         try #require(Int(try await ask("links \(name)")))
     }
 
-    /// What a chip of this kernel does: `links`, `scan` and `adv`; nil when it is not plugged in.
-    func chip(_ name: String = "hci0") async throws -> [String: Int]? {
+    /// What our own chip does: `links`, `scan` and `adv`; nil when it is not plugged in.
+    ///
+    /// It need not be hci0: the kernel gives an adapter that is plugged in again the lowest index that is free.
+    func chip() async throws -> [String: Int]? {
+        let name = adapter.information.name
         for entry in try await ask("stat").split(separator: " ") where entry.hasPrefix("\(name):") {
             let pairs = entry.dropFirst(name.count + 1).split(separator: ",").map { $0.split(separator: "=") }
             return Dictionary(uniqueKeysWithValues: pairs.map { (String($0[0]), Int($0[1]) ?? -1) })

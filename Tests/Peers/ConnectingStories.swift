@@ -24,14 +24,12 @@ extension Peers {
             }
         }
 
-        @Test(.disabled("does not hold yet: fewer than four links are counted at the chip"))
-        func fourLinksLiveAtOnce() async throws {
+        @Test func fourLinksLiveAtOnce() async throws {
             let names = ["gatt", "big", "flood", "LINBLE-ECHO"]
             try await Band.run { band in
                 var connections: [Connection] = []
                 for name in names { connections.append(try await band.connect(to: name)) }
-                // The link of the story before may be there for two seconds more.
-                #expect(try await band.chip()?["links"] ?? 0 >= names.count)
+                #expect(try await band.chip()?["links"] == names.count)
                 try await withThrowingTaskGroup(of: [RemoteService].self) { group in
                     for connection in connections { group.addTask { try await connection.discover() } }
                     for try await services in group { #expect(services.count >= 3) }

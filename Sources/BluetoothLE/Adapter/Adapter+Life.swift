@@ -126,10 +126,18 @@ extension Adapter {
                 { [weak self] change in self?.assumeIsolated { $0.take(change) } },
                 onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         }
-        controller.assumeIsolated { $0.followDiscoveries() }
+        controller.assumeIsolated {
+            $0.followDiscoveries()
+            $0.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
+        }
         // What has happened since it was chosen.
         let now = monitor.assumeIsolated { [index = information.index] in $0.adapter(index) }
         update(now.flatMap { isThisOne($0) ? $0 : nil })
+    }
+
+    /// Takes in what has happened to the adapter before it is told.
+    func lookAtAdapter() {
+        monitor.assumeIsolated { [index = information.index] in $0.look(at: index) }
     }
 
     private func take(_ change: AdapterChange) {

@@ -29,7 +29,7 @@ extension Adapter {
         default: return .other
         }
         if end != nil { return .other }
-        monitor.assumeIsolated { [index = information.index] in $0.look(at: index) }
+        lookAtAdapter()
         if let reason = BluetoothError.unavailable(standing.value, operation("use the link")) {
             return .adapter(reason)
         }

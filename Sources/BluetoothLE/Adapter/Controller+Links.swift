@@ -18,8 +18,12 @@ final class LinkAttachment: Sendable {
 
     /// What the end of the link's socket means. Called on the loop.
     func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
-        let (status, index) = controller.assumeIsolated { ($0.endReason(of: number), $0.index) }
-        return .disconnected(peer, error, status: status) { AdapterPresence(of: index, on: controller.kernel) }
+        let (status, index, isFollowed) = controller.assumeIsolated {
+            ($0.endReason(of: number), $0.index, $0.hasSocket)
+        }
+        return .disconnected(peer, error, status: status, isFollowed: isFollowed) {
+            AdapterPresence(of: index, on: controller.kernel)
+        }
     }
 }
 
@@ -82,7 +86,8 @@ extension Controller {
     /// Why the controller says that a link ended.
     ///
     /// The kernel hands every event to raw sockets before it acts on it, so that when the link's socket ends the reason
-    /// is here already, though perhaps not received.
+    /// is here already, though perhaps not received. Nil when the kernel has acted by itself: powering the adapter off it
+    /// ends the links as soon as the controller has taken its command.
     fileprivate func endReason(of number: UInt64) -> HCIStatus? {
         if links[number]?.endReason == nil { receiveWaiting() }
         return links[number]?.endReason

@@ -25,6 +25,9 @@ actor Controller: LoopActor {
     private var end: BluetoothError?
     private var isClosed = false
 
+    /// Called when a command cannot be sent: the adapter may be off, or gone, before that is told.
+    var whenUnreachable: (@Sendable () -> Void)?
+
     /// Ends the wait for the kernel's answer to the end of a discovery.
     var discoveryTimer: LoopTimer?
 
@@ -97,7 +100,10 @@ actor Controller: LoopActor {
                 next.completion(
                     .failure(
                         BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true)))
-            case .failed(let error): next.completion(.failure(.controller(operation, error, kernel.environment())))
+            case .failed(let error):
+                // Where the adapter has gone down, its user ends everything with what has happened to it.
+                whenUnreachable?()
+                next.completion(.failure(end ?? .controller(operation, error, kernel.environment())))
             }
         }
     }

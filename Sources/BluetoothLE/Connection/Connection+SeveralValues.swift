@@ -33,7 +33,7 @@ extension Connection {
     /// Reads several values in as few requests as the ATT_MTU allows (Core Vol 3 Part G §4.8.5).
     ///
     /// A value that an answer has no room for is asked for again, a long one is read on in parts. A peer that does not
-    /// know the request says so once on a link, and its values are read one by one.
+    /// know the request, or answers it as it must not, is asked so once on a link, and its values are read one by one.
     /// - Returns: the whole values, in the order asked for.
     /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values may not be read; its handle is in the
     ///   error.

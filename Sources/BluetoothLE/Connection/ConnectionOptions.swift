@@ -30,9 +30,14 @@ public struct ConnectionOptions: Hashable, Sendable {
         self.socket = socket
     }
 
+    /// Larger than any PDU that a peer writes beyond the ATT_MTU, which Bumble does by up to 250 bytes. The kernel drops
+    /// what it is told not to take, and the peer would seem to have fallen silent.
+    private static let receiveMTU: UInt16 = 1024
+
     /// The kernel gives up after 40 s by itself; our own time limit comes first.
     func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
         var options = socket
+        if options.receiveMTU == nil { options.receiveMTU = Self.receiveMTU }
         if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
         return options
     }

@@ -124,10 +124,14 @@ extension BluetoothError {
     /// Why a link that was up has ended: by the controller's word where there is one, otherwise by the socket's.
     ///
     /// That the adapter goes down or away looks like an end by the local host, so `presence` is asked then.
+    /// - Parameter isFollowed: whether the controller's word would be here if the link had ended by its doing.
     static func disconnected(
-        _ peer: BluetoothAddress, _ error: KernelError, status: HCIStatus?, presence: () -> AdapterPresence?
+        _ peer: BluetoothAddress, _ error: KernelError, status: HCIStatus?, isFollowed: Bool,
+        presence: () -> AdapterPresence?
     ) -> BluetoothError {
         var reason = status.map { DisconnectReason($0) } ?? DisconnectReason(error.number)
+        // No peer ends a link without the controller's telling it.
+        if status == nil, isFollowed, reason == .remote { reason = .localHost }
         if [.localHost, .adapterOff, .adapterRemoved].contains(reason) {
             switch presence() {
             case .absent: reason = .adapterRemoved

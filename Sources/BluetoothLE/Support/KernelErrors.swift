@@ -8,7 +8,7 @@ import Management
 extension BluetoothError {
     /// Why a link that was up has ended, as far as its socket tells.
     static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
-        disconnected(peer, error, status: nil) { nil }
+        disconnected(peer, error, status: nil, isFollowed: false) { nil }
     }
 
     /// Why a link could not be established.

@@ -21,9 +21,9 @@ public struct ValueReadByUUID: ClientProcedure {
     private var walk: HandleWalk
     private let uuid: BluetoothUUID
     private var values: [RemoteValue] = []
-    /// The values that filled their places in an answer and may go on, and the one that is being read on.
+    /// The values that filled their places in an answer and may go on, and the one that is being read by itself.
     private var incomplete: [Int] = []
-    private var continuation: ValueRead?
+    private var single: ValueRead?
     private var mtu = AttributeProtocol.defaultMTU
 
     /// A read of all values whose type is `uuid` in `range`, such as ``RemoteService/handles``.
@@ -32,11 +32,11 @@ public struct ValueReadByUUID: ClientProcedure {
         walk = HandleWalk(range)
     }
 
-    /// Writes a Read By Type Request for what lies behind the last value, then Read Blob Requests for ends of values.
+    /// Writes a Read By Type Request for what lies behind the last value, then Read Requests for what may be longer.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
-        if continuation != nil {
-            try continuation?.writeRequest(into: &writer)
+        if single != nil {
+            try single?.writeRequest(into: &writer)
         } else {
             try encode(.readByTypeRequest(walk.checkedRange(), type: uuid), into: &writer)
         }
@@ -46,10 +46,10 @@ public struct ValueReadByUUID: ClientProcedure {
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteValue]> {
-        if let step = try continuation?.receive(answer) {
+        if let step = try single?.receive(answer) {
             guard case .done(let value) = step, let index = incomplete.popLast() else { return .next }
             values[index].value = value
-            return nextContinuation()
+            return nextIncomplete()
         }
         switch answer {
         case .readByTypeResponse(let list):
@@ -64,12 +64,14 @@ public struct ValueReadByUUID: ClientProcedure {
             walk.end()
         default: throw failure(answer)
         }
-        return walk.isAtEnd ? nextContinuation() : .next
+        return walk.isAtEnd ? nextIncomplete() : .next
     }
 
-    private mutating func nextContinuation() -> ProcedureStep<[RemoteValue]> {
+    // From its beginning: there is more room in a Read Response, and a value that just fits there is not long, so that
+    // a server may refuse to go on behind what this answer had room for (Core Vol 3 Part F §3.4.4.5).
+    private mutating func nextIncomplete() -> ProcedureStep<[RemoteValue]> {
         guard let index = incomplete.last else { return .done(values) }
-        continuation = ValueRead(values[index].handle, after: values[index].value)
+        single = ValueRead(values[index].handle)
         return .next
     }
 }
@@ -78,13 +80,13 @@ public struct ValueReadByUUID: ClientProcedure {
 /// §4.8.4, §4.8.5): the values of several attributes in as few requests as the ATT_MTU allows.
 ///
 /// A value for which an answer has no room is asked for again, one that does not fit into any answer is read on in
-/// parts, and where the server does not know the request every value is read by itself.
+/// parts, and where the server does not know the request, or answers it as it must not, every value is read by itself.
 public struct MultipleValueRead: ClientProcedure {
     /// What the read brings.
     public struct Output: Hashable, Sendable {
         /// The whole values, in the order asked for.
         public var values: [[UInt8]]
-        /// False when the server has said that it does not know the request.
+        /// False when the request is of no use with the server: it does not know it, or an answer cannot be trusted.
         public var isSupported: Bool
     }
 
@@ -166,14 +168,30 @@ public struct MultipleValueRead: ClientProcedure {
             return next()
         }
         switch answer {
-        case .readMultipleVariableResponse(let list) where lengths.isEmpty: try take(list)
+        case .readMultipleVariableResponse(let list) where lengths.isEmpty:
+            if isTrusted(list) { try take(list) } else { askNoMore() }
         case .readMultipleResponse(let all) where !lengths.isEmpty: take(all)
-        case .errorResponse(let error) where error.code == .requestNotSupported:
-            asksForSeveral = false
-            isSupported = false
+        case .errorResponse(let error) where error.code == .requestNotSupported: askNoMore()
         default: throw failure(answer)
         }
         return next()
+    }
+
+    private mutating func askNoMore() {
+        asksForSeveral = false
+        isSupported = false
+    }
+
+    /// Whether the answer says where its values end: one that is cut is cut by the end of a full PDU (Core Vol 3 Part F
+    /// §3.4.4.12). Of a server that cuts elsewhere, or writes beyond the ATT_MTU, no value can be told from the next.
+    private func isTrusted(_ list: ATTLengthValueList) -> Bool {
+        let room = ATTValueLimits(mtu: mtu).readMultiple
+        guard list.byteCount < room else { return list.byteCount == room }
+        var list = list
+        while let entry = list.next() {
+            if entry.isTruncated { return false }
+        }
+        return true
     }
 
     private func next() -> ProcedureStep<Output> {
@@ -189,11 +207,12 @@ public struct MultipleValueRead: ClientProcedure {
                 throw .violation("a value of \(entry.length) bytes")
             }
             guard !entry.isTruncated else {
-                // What has room in an answer of its own is asked for again, so that it comes in one piece.
-                let isLast = values.count + 1 == handles.count
-                let room = isLast ? ATTValueLimits(mtu: mtu).read - 1 : mtu - 3
-                if taken == 0 || entry.length > room {
+                // What has room in an answer of its own is asked for again, so that it comes in one piece; only what has
+                // not is a long value, of which every server gives the rest.
+                if entry.length >= ATTValueLimits(mtu: mtu).read {
                     single = ValueRead(handles[values.count], after: [UInt8](entry.value))
+                } else if taken == 0 || entry.length > mtu - 3 {
+                    single = ValueRead(handles[values.count])
                 }
                 return
             }

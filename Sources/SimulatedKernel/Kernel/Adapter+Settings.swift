@@ -80,6 +80,7 @@ extension Adapter {
         guard isOn != isRunning else { return request.complete(.settings(currentSettings)) }
         guard !isOn || !isBlocked else { return request.fail(.failed) }
         isPowerChanging = true
+        if !isOn { sayGoodbye() }
         world.schedule(after: Self.powerLatency) { [weak self] in
             guard let self, isPluggedIn else { return }
             isPowerChanging = false

@@ -109,6 +109,21 @@ final class Adapter {
         if isBlocked, isUp { setPowered(false, linkError: .connectionReset) }
     }
 
+    /// Ends the scan and all links because the adapter is about to be powered off.
+    ///
+    /// The kernel does not wait for the controller's word on them, and the adapter counts as up meanwhile.
+    func sayGoodbye() {
+        stopScan()
+        for connection in connections {
+            guard let end = connection.end else { continue }
+            let command = HCICommand.disconnect(end.handle, reason: .remoteDevicePoweringOff)
+            show(command)
+            controller.answer(command, .success)
+            connection.adapterGone(.connectionReset, after: Self.commandLatency)
+        }
+        connections.removeAll { $0.state == .ended }
+    }
+
     private func endAllLinks(with error: ErrorNumber) {
         for connection in connections { connection.adapterGone(error) }
         connections = []
@@ -138,14 +153,18 @@ final class Adapter {
     /// A command of the kernel's own, answered at once; raw sockets see it and its answer like any other.
     @discardableResult
     func perform(_ command: HCICommand) -> HCIStatus {
-        // Those made by the kernel fit.
-        if let packet = try? command.packet() {
-            kernel.monitor(.command, adapter: index, packet.dropFirst())
-            for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
-        }
+        show(command)
         let status = controller.perform(command)
         scanChanged(by: command, status)
         return status
+    }
+
+    /// Shows a command of the kernel's own to whoever listens.
+    private func show(_ command: HCICommand) {
+        // Those made by the kernel fit.
+        guard let packet = try? command.packet() else { return }
+        kernel.monitor(.command, adapter: index, packet.dropFirst())
+        for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
     }
 
     // MARK: Scanning

@@ -140,8 +140,8 @@ final class HostConnection {
         for socket in sockets { socket.linkEnded(error) }
     }
 
-    /// The adapter goes down or away, and takes the link with it.
-    func adapterGone(_ error: ErrorNumber) {
+    /// The adapter goes down or away, and takes the link with it, which the controller tells after `delay`.
+    func adapterGone(_ error: ErrorNumber, after delay: Duration = .zero) {
         guard state != .ended else { return }
         let end = end
         self.end = nil
@@ -149,8 +149,11 @@ final class HostConnection {
         if isReported { adapter.deviceDisconnected(self, reason: .connectionTerminatedByLocalHost) }
         // Switched off, the kernel says good-bye; pulled out, it cannot.
         guard let end, !adapter.isLeaving else { return }
-        end.link.end(
-            centralReason: end.isCentral ? .connectionTerminatedByLocalHost : .remoteDevicePoweringOff,
-            peripheralReason: end.isCentral ? .remoteDevicePoweringOff : .connectionTerminatedByLocalHost)
+        let disconnect = {
+            end.link.end(
+                centralReason: end.isCentral ? .connectionTerminatedByLocalHost : .remoteDevicePoweringOff,
+                peripheralReason: end.isCentral ? .remoteDevicePoweringOff : .connectionTerminatedByLocalHost)
+        }
+        if delay == .zero { disconnect() } else { adapter.world.schedule(after: delay, disconnect) }
     }
 }

@@ -38,6 +38,32 @@ enum ScanFault: String, CaseIterable, Sendable {
         }
     }
 
+    /// The next command of a scan is refused before anybody has told that the adapter is off.
+    @Test(arguments: [HCIFamily.legacy, .extended])
+    func aScanThatIsToBeResumedOutlivesACommandThatCannotBeSent(_ family: HCIFamily) async throws {
+        try await Story.run([family.controller]) { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
+            let kernel = FaultingKernel(story.kernel)
+            let other = try RawProgram(story)
+            let adapter = try await Adapter.open(on: kernel)
+            var options = ScanOptions(duplicates: .all)
+            options.whenAdapterLeaves = .resume
+            var heard = try await adapter.scan(options).makeAsyncIterator()
+            for index in 0..<8 {
+                let isOff = Mutex(false)
+                kernel.arm(at: index, withController: true) {
+                    isOff.withLock { $0 = true }
+                    story.kernel.setPowered(false, adapter: 0)
+                }
+                try other.stop(family: family.controller.family)
+                try await story.settle { isOff.withLock { $0 } && adapter.state == .poweredOff }
+                story.kernel.setPowered(true, adapter: 0)
+                let back = story.radio.now
+                while let advertisement = try await heard.next(), advertisement.time <= back {}
+            }
+        }
+    }
+
     /// One scan from its beginning to its end, with a fault; says how many packets there were, and what it ended with.
     private static func run(
         _ family: HCIFamily, isActive: Bool, _ fault: ScanFault?, at index: Int?

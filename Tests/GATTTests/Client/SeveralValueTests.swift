@@ -25,31 +25,43 @@ import Testing
             "a UUID of 128 bits", ValueReadByUUID("27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
             ["08 0100 FFFF \(longUUID)": "09 02 FFFF"], "FFFF="),
         Transcript(
-            "a value that fills the answer is read on", ValueReadByUUID(0x2A19),
+            "a value that fills the answer is read by itself", ValueReadByUUID(0x2A19),
             [
                 "08 0100 FFFF 192A": "09 15 0300" + text(19), "08 0400 FFFF 192A": "01 08 0400 0A",
-                "0C 0300 1300": "0D BB",
-            ], "0003=" + text(19) + "BB"),
+                "0A 0300": "0B" + text(20),
+            ], "0003=" + text(20)),
+        Transcript(
+            "and read on where it fills that answer, too", ValueReadByUUID(0x2A19),
+            [
+                "08 0100 FFFF 192A": "09 15 0300" + text(19), "08 0400 FFFF 192A": "01 08 0400 0A",
+                "0A 0300": "0B" + text(22), "0C 0300 1600": "0D BB",
+            ], "0003=" + text(22) + "BB"),
+        Transcript(
+            "a value that just fills that answer is not long", ValueReadByUUID(0x2A19),
+            [
+                "08 0100 FFFF 192A": "09 15 0300" + text(19), "08 0400 FFFF 192A": "01 08 0400 0A",
+                "0A 0300": "0B" + text(22), "0C 0300 1600": "01 0C 0300 0B",
+            ], "0003=" + text(22)),
         Transcript(
             "a value that fills the answer and does not go on", ValueReadByUUID(0x2A19),
             [
                 "08 0100 FFFF 192A": "09 15 0300" + text(19), "08 0400 FFFF 192A": "01 08 0400 0A",
-                "0C 0300 1300": "01 0C 0300 0B",
+                "0A 0300": "0B" + text(19),
             ], "0003=" + text(19)),
         Transcript(
             "values of 253 bytes may go on, each of them", mtu: 517,
             ValueReadByUUID(0x2A19, in: AttributeHandleRange(start: 1, end: 5)),
             [
                 "08 0100 0500 192A": "09 FF 0300" + text(253) + "0500" + text(253),
-                "0C 0500 FD00": "0D CC", "0C 0300 FD00": "0D BB",
-            ], "0003=" + text(253) + "BB 0005=" + text(253) + "CC"),
+                "0A 0500": "0B" + text(512), "0A 0300": "0B" + text(253),
+            ], "0003=" + text(253) + " 0005=" + text(512)),
         Transcript(
             "a value that may not be read", ValueReadByUUID(0x2A19), ["08 0100 FFFF 192A": "01 08 0300 05"],
             "refused 05"),
         Transcript(
             "a value that may not be read on", ValueReadByUUID(0x2A19),
             [
-                "08 0100 FFFF 192A": "09 15 FFFF" + text(19), "0C FFFF 1300": "01 0C FFFF 05",
+                "08 0100 FFFF 192A": "09 15 FFFF" + text(19), "0A FFFF": "01 0A FFFF 05",
             ], "refused 05"),
         Transcript(
             "handles that go back", ValueReadByUUID(0x2A19), ["08 0100 FFFF 192A": "09 03 0300 01 0300 02"],
@@ -83,6 +95,10 @@ import Testing
                 "20 0300 0500 0700": "21 0100 01 1600" + text(17), "0C 0500 1100": "0D" + text(5), "0A 0700": "0B 07",
             ], "01 " + text(22) + " 07"),
         Transcript(
+            "one that fits into an answer of its own only is not long", MultipleValueRead([3, 5, 7]),
+            ["20 0300 0500 0700": "21 1500" + text(20), "0A 0300": "0B" + text(21), "20 0500 0700": "21 0000 0000"],
+            text(21) + " - -"),
+        Transcript(
             "a first one that was cut is read on", MultipleValueRead([3, 5]),
             [
                 "20 0300 0500": "21 2C00" + text(20), "0C 0300 1400": "0D" + text(22), "0C 0300 2A00": "0D AAAA",
@@ -104,6 +120,17 @@ import Testing
         Transcript(
             "a server that does not know the request is asked one by one", MultipleValueRead([3, 5]),
             ["20 0300 0500": "01 20 0000 06", "0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),
+        Transcript(
+            "a server that cuts values where the answer has room is believed nothing", mtu: 64,
+            MultipleValueRead([3, 5, 7]),
+            [
+                "20 0300 0500 0700": "21 1400" + text(16) + "0100 01 0100 02", "0A 0300": "0B" + text(20),
+                "0A 0500": "0B 01", "0A 0700": "0B 02",
+            ], text(20) + " 01 02, not supported"),
+        Transcript(
+            "nor is one that answers with more than the ATT_MTU", MultipleValueRead([3, 5]),
+            ["20 0300 0500": "21 0A00" + text(10) + "0B00" + text(11), "0A 0300": "0B 01", "0A 0500": "0B 02"],
+            "01 02, not supported"),
         Transcript(
             "a server that is known not to know it", MultipleValueRead([3, 5], isSupported: false),
             ["0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),

@@ -39,9 +39,18 @@ struct Scanning {
         case settling
         /// The kernel makes a connection for somebody.
         case connecting
+        /// The kernel is powering the adapter off, or puts the machine to sleep.
+        case leaving
 
-        /// After which it is over in any case. The kernel gives an attempt up after 20 s.
-        var limit: Duration { self == .settling ? .milliseconds(100) : .seconds(25) }
+        /// After which it is over in any case. The kernel gives an attempt up after 20 s, and gives the controller two
+        /// seconds for each command.
+        var limit: Duration {
+            switch self {
+            case .settling: .milliseconds(100)
+            case .connecting: .seconds(25)
+            case .leaving: .seconds(5)
+            }
+        }
     }
 
     /// How an attempt to end a discovery came out.
@@ -188,7 +197,7 @@ struct Scanning {
     var isBusy: Bool { stepInFlight != nil }
 
     /// Whether those who wait have what they wait for: the scanner does as it is told, or will by itself.
-    var isInLine: Bool { !isBusy && (hold != .settling || wanted == nil) }
+    var isInLine: Bool { !isBusy && (hold == nil || hold == .connecting || wanted == nil) }
 
     // MARK: Our steps
 
@@ -291,7 +300,11 @@ struct Scanning {
         case .leSetScanEnable(let isOn, let duplicates): otherEnable(isOn, duplicates, status)
         case .leSetExtendedScanEnable(let enable): otherEnable(enable.isEnabled, enable.duplicates, status)
         case .leCreateConnection, .leExtendedCreateConnection:
-            if status.isSuccess { hold = .connecting }
+            if status.isSuccess, hold != .leaving { hold = .connecting }
+            return true
+        case .disconnect(_, reason: .remoteDevicePoweringOff):
+            // So the kernel says good-bye.
+            hold = .leaving
             return true
         case .reset:
             scannerWentOff()
@@ -301,7 +314,7 @@ struct Scanning {
             break
         default: return false
         }
-        if hold != .connecting { hold = .settling }
+        if hold == nil { hold = .settling }
         return true
     }
 
@@ -324,7 +337,7 @@ struct Scanning {
 
     /// Takes note that a connection was made, or not.
     mutating func connectionAttemptEnded() {
-        hold = .settling
+        if hold != .leaving { hold = .settling }
         // In case a command was missed: for a connection the kernel switches off whatever scan is on.
         if scanner == .on(ours: true), stepInFlight == nil { (settings, areSettingsOurs) = (nil, false) }
     }
