@@ -321,7 +321,7 @@ import Testing
     @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
         try await Story.run { story in
             let channel = ConnectionOrientedChannel(
-                to: .zero, psm: 0x80, on: story.radio.loop, log: Logger(label: "test"))
+                to: .zero, psm: 0x80, by: nil, on: story.radio.loop, log: Logger(label: "test"))
             let socket = await channel.adoptRefusing(refusals)
             let error = await failure { try await channel.write([1, 2, 3]) }
             #expect(socket.sent == (refusals == 1 ? [[1, 2, 3]] : []))

@@ -95,9 +95,7 @@ enum Work: String, CaseIterable, Sendable {
         for index in 0..<packets {
             let outcome = try await Self.run(work, fault, at: index)
             guard let error = outcome.error else { continue }
-            // A channel does not follow its link at the controller, so all it knows is that the link has ended.
-            let isTold = work == .channel && fault != .cancel && error.code == .disconnected
-            #expect(isTold || fault.codes.contains(error.code), "\(work) \(fault) at packet \(index): \(error)")
+            #expect(fault.codes.contains(error.code), "\(work) \(fault) at packet \(index): \(error)")
         }
     }
 

@@ -41,6 +41,12 @@ extension Controller {
         followLinks()
     }
 
+    /// Whether the kernel is powering the adapter off, as far as its commands tell.
+    var isPoweringOff: Bool {
+        receiveWaiting()
+        return scanning.hold == .leaving
+    }
+
     /// Has the events of links told from now on.
     func followLinks() {
         // Without it the link is as good, but less is known of it.

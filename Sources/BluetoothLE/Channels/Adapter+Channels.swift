@@ -17,7 +17,7 @@ extension Adapter {
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         try checkUsable()
-        let channel = ConnectionOrientedChannel(to: peer, psm: psm, on: loop, log: log)
+        let channel = ConnectionOrientedChannel(to: peer, psm: psm, by: self, on: loop, log: log)
         await controller.prepareToConnect(timeout: options.timeout)
         try await channel.open(from: information.address, on: kernel, options: options)
         return channel
@@ -39,7 +39,7 @@ extension Adapter {
     ) throws(BluetoothError) -> ChannelListener {
         try checkUsable()
         let operation = operation("listen on PSM \(hexadecimal(psm))")
-        let state = ChannelListenerState(backlog: backlog, operation, on: loop, log: log)
+        let state = ChannelListenerState(backlog: backlog, operation, of: self, log: log)
         let number: UInt16
         do {
             number = try state.open(psm, on: information.address, of: kernel, options.socketOptions)

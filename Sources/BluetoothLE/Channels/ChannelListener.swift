@@ -45,13 +45,15 @@ final class ChannelListenerState: Sendable {
     }
 
     let channel: StreamChannel<ConnectionOrientedChannel>
+    private let adapter: Adapter
     private let loop: EventLoop
     private let log: Logger
     private let state = Mutex(State())
 
-    init(backlog: Int, _ operation: BluetoothError.Operation, on loop: EventLoop, log: Logger) {
+    init(backlog: Int, _ operation: BluetoothError.Operation, of adapter: Adapter, log: Logger) {
+        loop = adapter.loop
         channel = StreamChannel(capacity: backlog, policy: .fail, operation: operation, from: loop)
-        self.loop = loop
+        self.adapter = adapter
         self.log = log
     }
 
@@ -79,7 +81,7 @@ final class ChannelListenerState: Sendable {
         let psm = state.withLock { state in
             if case .dynamic(let psm) = state.listener?.channel { psm } else { asked }
         }
-        let made = ConnectionOrientedChannel(to: socket.peer, psm: psm, on: loop, log: log)
+        let made = ConnectionOrientedChannel(to: socket.peer, psm: psm, by: adapter, on: loop, log: log)
         let handler = made.assumeIsolated { $0.adopt(socket) }
         channel.send(made)
         return handler

@@ -16,7 +16,7 @@ extension Connection {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         _ = try bearer(for: operation)
         guard let route else { throw .noRoute(operation) }
-        let channel = ConnectionOrientedChannel(to: socketPeer, psm: psm, on: loop, log: log)
+        let channel = ConnectionOrientedChannel(to: socketPeer, psm: psm, by: adapter, on: loop, log: log)
         try await channel.open(from: route.adapter, on: route.kernel, options: options)
         return channel
     }

@@ -26,6 +26,8 @@ public actor ConnectionOrientedChannel: LoopActor {
     public private(set) var peerMaximumTransmissionUnit = 0
 
     private let log: Logger
+    /// Whose link it is on; nil where no adapter has made it, and after the end.
+    private var adapter: Adapter?
     private(set) var socket: (any L2CAPSocket)?
     private var opening: PendingCall<Void>?
     private var isEstablished = false
@@ -47,7 +49,8 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Whether the socket has just said that it can send.
     private(set) var isToldWritable = false
 
-    init(to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger) {
+    init(to peer: BluetoothAddress, psm: UInt16, by adapter: Adapter?, on loop: EventLoop, log: Logger) {
+        self.adapter = adapter
         self.peer = peer
         self.psm = psm
         self.loop = loop
@@ -65,7 +68,7 @@ public actor ConnectionOrientedChannel: LoopActor {
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")
     ) async throws(KernelError) {
-        self.init(to: peer, psm: psm, on: loop, log: log)
+        self.init(to: peer, psm: psm, by: nil, on: loop, log: log)
         socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
         establish()
     }
@@ -129,14 +132,30 @@ public actor ConnectionOrientedChannel: LoopActor {
             defer { isToldWritable = false }
             writeOut()
         case .closed(let error):
-            guard isEstablished else {
-                return finish(.openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error))
-            }
             // What arrived before is still good.
-            while takeOne({ leftovers.append($0) }) {}
-            isRegularEnd = error.number == .connectionReset
-            finish(.channelEnded(peer, error))
+            while isEstablished, takeOne({ leftovers.append($0) }) {}
+            closed(with: error)
         }
+    }
+
+    /// The socket has ended, which may be the adapter's doing.
+    private func closed(with error: KernelError) {
+        let other =
+            isEstablished
+            ? BluetoothError.channelEnded(peer, error)
+            : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error)
+        let end: @Sendable (isolated ConnectionOrientedChannel, BluetoothError) -> Void = { channel, reason in
+            channel.isRegularEnd =
+                channel.isEstablished && error.number == .connectionReset && !reason.concernsAdapter
+            channel.finish(reason)
+        }
+        guard let adapter else { return end(self, other) }
+        let reason = adapter.assumeIsolated { adapter in
+            adapter.reasonOfEnd(error, otherwise: other, isLocal: false) { [weak self] reason in
+                self?.assumeIsolated { end($0, reason) }
+            }
+        }
+        if let reason { end(self, reason) }
     }
 
     // MARK: The end
@@ -144,6 +163,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     private func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
+        adapter = nil
         opening?.fail(reason)
         opening = nil
         serveReaders()
@@ -208,7 +228,8 @@ extension ConnectionOrientedChannel {
     /// Returns nil when the peer has closed the channel – or ended the link, which the kernel tells in the same way –
     /// and everything it sent before has been read. Calls of several tasks are served in turn; one that is cancelled or
     /// timed out takes nothing away.
-    /// - Throws: `.disconnected` when the link was lost, the adapter went, or this program closed the channel;
+    /// - Throws: `.disconnected` when the link was lost or this program closed the channel; `.adapterOff`,
+    ///   `.adapterBlocked`, `.noAdapter` when the adapter went;
     ///   `.timedOut`, `.cancelled`.
     public func read(timeout: Duration? = nil) async throws(BluetoothError) -> [UInt8]? {
         let operation = operation("read")
