@@ -299,6 +299,19 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
         }
     }
 
+    @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
+    func noMoreIsReceivedThanCanBe(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            var options = ConnectionOptions()
+            options.maximumTransmissionUnit = mtu
+            let connection = try await adapter.connect(to: peripheral.address, options: options)
+            #expect(await connection.receiveMTU == receiveMTU)
+            await connection.disconnect()
+        }
+    }
+
     @Test(arguments: [(5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(UInt16, String, Int)])
     func noMoreIsOfferedThanCanBe(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
         try await withConnection(Exchange("02 \(offered)", "03 6400")) { connection, socket in
