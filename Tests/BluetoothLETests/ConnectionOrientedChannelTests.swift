@@ -287,6 +287,21 @@ import Testing
         }
     }
 
+    @Test func whatComesBeforeOpeningIsWithinTheTimeLimit() async throws {
+        try await TwoMachines.run { machines in
+            machines.kernel.setSilent(true, for: .stopDiscovery)
+            machines.kernel.setSilent(true, adapter: 0)
+            let time = await machines.story.duration {
+                let options = ChannelOptions(timeout: .seconds(10))
+                let error = await failure {
+                    _ = try await machines.central.openChannel(to: machines.peer, psm: 0x85, options: options)
+                }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time == .seconds(10))
+        }
+    }
+
     @Test func readsThatTimeOutLeaveNothingBehind() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()

@@ -277,6 +277,41 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
         }
     }
 
+    /// The peer takes its time to say that we may not know its attributes any more, and what their hash is.
+    @Test func theTimeLimitIsForWhatIsAskedInBetweenAsWell() async throws {
+        try await withConnection(
+            Exchange("0A 0300"), Exchange("08 0100 FFFF 2A2B"), Exchange.optional("0A 0300")
+        ) { connection, socket in
+            let hash = "000102030405060708090A0B0C0D0E0F"
+            try await connection.expectHash(hash)
+            let start = connection.loop.now
+            let reading = Task(executorPreference: connection.loop) {
+                try await connection.read(AttributeHandle(0x0003), timeout: .seconds(10))
+            }
+            for (count, answer) in [(1, "01 0A 0300 12"), (2, "09 12 1000 \(hash)")] {
+                await connection.settle { socket.sent.count == count }
+                _ = try? await PendingCall<Void>().value(
+                    .init("wait"), timeout: .seconds(6), on: connection.loop)
+                socket.deliver(answer)
+            }
+            #expect(await failure { _ = try await reading.value }?.code == .timedOut)
+            #expect(start.duration(to: connection.loop.now) <= .seconds(12))
+        }
+    }
+
+    @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
+    func noMoreIsReceivedThanCanBe(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: story.kernel)
+            var options = ConnectionOptions()
+            options.maximumTransmissionUnit = mtu
+            let connection = try await adapter.connect(to: peripheral.address, options: options)
+            #expect(await connection.receiveMTU == receiveMTU)
+            await connection.disconnect()
+        }
+    }
+
     @Test(arguments: [(5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(UInt16, String, Int)])
     func noMoreIsOfferedThanCanBe(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
         try await withConnection(Exchange("02 \(offered)", "03 6400")) { connection, socket in
@@ -295,5 +330,14 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
             _ = try await connection.subscribe(to: unknown)
             await connection.settle { socket.sent.count == 3 }
         }
+    }
+}
+
+extension Connection {
+    /// Takes note of a database with this hash.
+    fileprivate func expectHash(_ hash: String) throws {
+        var known = KnownDatabase()
+        known.discovered([], hash: DatabaseHash(hex(hash)))
+        knownDatabase = known
     }
 }

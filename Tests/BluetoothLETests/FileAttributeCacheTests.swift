@@ -43,6 +43,16 @@ import Testing
         }
     }
 
+    @Test func aPipeInPlaceOfAFileIsNotWaitedFor() async throws {
+        try await Self.withCache { cache, path in
+            await cache.setDatabase(Self.database, for: Self.key)
+            try SystemFiles.remove(path)
+            try #require(mkfifo(path, 0o600) == 0)
+            let found = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
+            #expect(found == nil)
+        }
+    }
+
     @Test func aDamagedFileIsSetAsideAndNotUsed() async throws {
         try await Self.withCache { cache, path in
             await cache.setDatabase(Self.database, for: Self.key)

@@ -73,4 +73,24 @@ final class TemporaryFile: Sendable {
         #expect(complete < request && request < response && response < end)
         #expect(packets[end].payload.prefix(5) == hex("05 04 00")[...] + packets[complete].payload[4..<6])
     }
+
+    @Test func theEndOfALinkWhoseConnectionWasDroppedIsRecorded() async throws {
+        let file = TemporaryFile()
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let trace = try await PacketTrace.open(file.path, source: .synthesised, on: story.kernel)
+            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+            for _ in 0..<2 {
+                _ = try await adapter.connect(to: peripheral.address)
+                try await story.radio.sleep(for: .seconds(3))
+            }
+            await adapter.close()
+            await trace.close()
+        }
+        let events = try file.packets().filter { $0.kind == .event }.map(\.payload)
+        let beginnings = events.filter { $0.starts(with: hex("3E1F0A00")) }
+        let ends = events.filter { $0.starts(with: hex("0504")) }
+        #expect(beginnings.count == 2)
+        #expect(ends.map { $0[3..<5] } == beginnings.map { $0[4..<6] })
+    }
 }

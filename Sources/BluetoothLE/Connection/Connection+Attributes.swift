@@ -45,15 +45,17 @@ extension Connection {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let bearer = try requestBearer(for: operation, fitting: requestLength)
         if Task.isCancelled { throw .cancelled(operation) }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
         let transaction = ProcedureCall(procedure, operation, on: bearer)
         bearer.submit(transaction)
         do {
             return try await transaction.call.value(operation, timeout: timeout, on: loop)
         } catch  where error.cause == .attribute(.databaseOutOfSync) {
-            try await resynchronize(operation, timeout: timeout)
+            try await resynchronize(operation, until: deadline)
             let again = ProcedureCall(procedure, operation, on: bearer)
             bearer.submit(again)
-            return try await again.call.value(operation, timeout: timeout, on: loop)
+            return try await again.call.value(
+                operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
         }
     }
 

@@ -191,8 +191,11 @@ extension Connection {
     ///
     /// What was refused has not been done, so it may be asked again, provided that the database is the one we know.
     /// - Throws: `.attributesChanged` when it is not.
-    func resynchronize(_ operation: BluetoothError.Operation, timeout: Duration?) async throws(BluetoothError) {
-        let hash = try await perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
+    func resynchronize(
+        _ operation: BluetoothError.Operation, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        let hash = try await perform(
+            DatabaseHashRead(), "read the database hash", timeout: deadline.map { loop.now.duration(to: $0) })
         if let hash, hash == knownDatabase?.hash { return }
         servicesChanged(in: .all)
         throw .attributesChanged(operation)

@@ -22,7 +22,7 @@ extension Connection {
         log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
     ) async throws(KernelError) {
         self.init(
-            to: peer, server: LocalServer(database), receiveMTU: min(max(receiveMTU, 23), 517), on: loop, log: log,
+            to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log,
             trace: AdapterTrace(trace, adapter: 0))
         try adopt(connect)
     }

@@ -80,7 +80,7 @@ public actor Connection: LoopActor {
         self.role = role
         localServer = server
         self.cache = cache
-        self.receiveMTU = receiveMTU
+        self.receiveMTU = min(max(receiveMTU, 23), 517)
         self.loop = loop
         self.log = log
         self.trace = trace

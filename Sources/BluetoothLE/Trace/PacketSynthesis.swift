@@ -126,15 +126,21 @@ struct AdapterTrace: Sendable {
     }
 }
 
-/// The record of one link: its beginning is written when it is made, its end by ``ended(_:)``.
+/// The record of one link: its beginning is written when it is made, its end by ``ended(_:)`` or when it is dropped, as the
+/// link is then.
 final class LinkTrace: Sendable {
     private let adapter: AdapterTrace
     private let link: SynthesisedLink
+    private let hasEnded = Atomic(false)
 
     fileprivate init(_ adapter: AdapterTrace, _ link: SynthesisedLink) {
         self.adapter = adapter
         self.link = link
         record(.event, link.connectionComplete())
+    }
+
+    deinit {
+        end(.connectionTerminatedByLocalHost)
     }
 
     private func record(_ kind: CapturedPacketKind, _ payload: [UInt8]) {
@@ -164,8 +170,11 @@ final class LinkTrace: Sendable {
     }
 
     /// The link is down.
-    func ended(_ error: BluetoothError) {
-        record(.event, link.disconnectionComplete(error.linkEnd))
+    func ended(_ error: BluetoothError) { end(error.linkEnd) }
+
+    private func end(_ reason: HCIStatus) {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+        record(.event, link.disconnectionComplete(reason))
     }
 
     fileprivate func record(_ pdu: RawSpan, channel: UInt16, hasLength: Bool, isSent: Bool) {
