@@ -7,8 +7,37 @@ extension CommonOptions {
     public func withAdapter<Value: Sendable>(
         _ console: Console, _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
+        try await withAdapter(console, on: makeKernel(), body)
+    }
+
+    /// As ``withAdapter(_:_:)``, where with --simulate another machine is on the same radio, which does what `visit`
+    /// says meanwhile; its failure is the program's.
+    public func withAdapter<Value: Sendable>(
+        _ console: Console, visitedBy visit: @escaping @Sendable (Adapter) async throws -> Void,
+        _ body: @escaping @Sendable (Adapter) async throws -> Value
+    ) async throws -> Value {
+        guard simulate else { return try await withAdapter(console, body) }
+        let kernels = SimulatedWorld.makeKernels()
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await withAdapter(console, on: kernels.own, body) }
+            group.addTask {
+                let visitor = try await Adapter.open(on: kernels.visitor)
+                try await visit(visitor)
+                await visitor.close()
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func withAdapter<Value: Sendable>(
+        _ console: Console, on kernel: (any BluetoothKernel)?, _ body: @Sendable (Adapter) async throws -> Value
+    ) async throws -> Value {
         let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
-        let kernel = makeKernel()
         let trace = await openTrace(console, on: kernel)
         let result: Result<Value, any Error>
         do {

@@ -6,7 +6,10 @@ import SimulatedLINBLE
 /// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
 /// microcontroller of the vendor's samples behind it, one that echoes, a heart rate sensor, and some beacons.
 enum SimulatedWorld {
-    static func makeKernel() -> any BluetoothKernel {
+    static func makeKernel() -> any BluetoothKernel { makeKernels().own }
+
+    /// The machine, and another in its reach whose adapter is on.
+    static func makeKernels() -> (own: any BluetoothKernel, visitor: any BluetoothKernel) {
         let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
         _ = SimulatedLINBLE(
             on: radio,
@@ -28,7 +31,7 @@ enum SimulatedWorld {
                 on: radio, advertisements: [.beacon(data.bytes, interval: .milliseconds(200 + 150 * index))],
                 signalStrength: Int8(clamping: -66 - 7 * index))
         }
-        return radio.makeKernel(adapters: [.fresh])
+        return (radio.makeKernel(adapters: [.fresh]), radio.makeKernel())
     }
 
     private static var beacons: [ADField] {

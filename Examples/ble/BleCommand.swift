@@ -13,7 +13,8 @@ import ExampleSupport
             """,
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            RSSICommand.self, ParametersCommand.self, AdaptersCommand.self, DoctorCommand.self,
+            RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self, ServeCommand.self, AdaptersCommand.self,
+            DoctorCommand.self,
         ])
 
     // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.

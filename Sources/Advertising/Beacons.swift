@@ -112,9 +112,6 @@ public enum Eddystone: Hashable, Sendable {
         }
     }
 
-    private static let schemes = ["http://www.", "https://www.", "http://", "https://"]
-    private static let endings = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
-
     /// Text in which numbers below 14 stand for common endings, with a slash or without.
     private static func expanded(_ bytes: RawSpan) -> String {
         var text = ""

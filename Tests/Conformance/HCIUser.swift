@@ -79,6 +79,13 @@ struct HCIUser: Sendable {
         try await support().scanFamily
     }
 
+    /// Whether the controller has advertising sets, so that the kernel uses those.
+    func hasAdvertisingSets() async throws -> Bool {
+        // LE Read Local Supported Features: bit 12 is LE Extended Advertising.
+        let features = try await succeed(.leReadLocalSupportedFeatures)
+        return features.count > 1 && features[1] & 0x10 != 0
+    }
+
     /// Scans, actively and with every report.
     func startScan() async throws {
         let timing = LEScanTiming(type: .active, interval: 0x60, window: 0x60)

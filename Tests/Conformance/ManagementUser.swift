@@ -10,8 +10,11 @@ enum ManagementCommand: UInt16, Sendable {
     case setPowered = 0x0005
     case setLE = 0x000D
     case disconnect = 0x0014
+    case readAdvertisingFeatures = 0x003D
     case addAdvertising = 0x003E
     case removeAdvertising = 0x003F
+    case addExtendedAdvertisingParameters = 0x0054
+    case addExtendedAdvertisingData = 0x0055
 }
 
 /// A management event taken apart.
@@ -21,6 +24,9 @@ struct ManagementEvent: Sendable, Equatable {
     static let indexAdded: UInt16 = 0x0004
     static let indexRemoved: UInt16 = 0x0005
     static let newSettings: UInt16 = 0x0006
+    static let deviceConnected: UInt16 = 0x000B
+    static let advertisingAdded: UInt16 = 0x0023
+    static let advertisingRemoved: UInt16 = 0x0024
 
     var code: UInt16
     var index: UInt16
@@ -161,4 +167,12 @@ extension EventLoop {
         let over = Journal<Void>()
         await over.wait(on: self, limit: duration) { _ in false }
     }
+}
+
+extension SocketRecorder {
+    /// What kinds of management events came in, in order.
+    var codes: [UInt16] { packets.compactMap { ManagementEvent($0)?.code } }
+
+    /// Whether such a management event came in.
+    func has(_ code: UInt16) -> Bool { codes.contains(code) }
 }

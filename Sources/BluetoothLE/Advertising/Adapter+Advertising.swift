@@ -61,21 +61,23 @@ extension Adapter {
     @discardableResult
     public func removeForeignAdvertising() async throws(BluetoothError) -> Int {
         try checkUsable()
-        let foreign = try await advertisingFeatures().instances.filter { !advertising.instances.contains($0) }
-        for instance in foreign {
+        let features = try await advertisingFeatures()
+        var count = 0
+        // The kernel does not list all there are, so each number is tried; it says so when there is none.
+        for instance in (1...max(1, features.maximumInstances)) where !advertising.instances.contains(instance) {
             do throws(BluetoothError) {
                 try await management.sendWhenIdle(.removeAdvertising(instance), to: information.index)
+                count += 1
             } catch {
-                // Gone meanwhile.
                 guard error.cause == .management(.invalidParameters) else { throw error }
             }
         }
-        return foreign.count
+        return count
     }
 
     private func advertisingFeatures() async throws(BluetoothError) -> AdvertisingFeatures {
         let index = information.index
-        guard case .advertisingFeatures(let features) = try await management.send(.readAdvertisingFeatures, to: index)
+        guard case .advertisingFeatures(let features) = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
         else { throw .unreadable(operation("read the advertising features")) }
         return features
     }
@@ -238,6 +240,7 @@ extension Adapter {
     private func freeInstance(
         _ features: AdvertisingFeatures, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> UInt8 {
+        // Of numbers above the number of instances the kernel lists none; the lowest that is free is below those.
         let taken = advertising.instances.union(features.instances)
         if features.maximumInstances > 0,
             let free = (1...features.maximumInstances).first(where: { !taken.contains($0) })

@@ -90,6 +90,7 @@ final class Adapter {
         } else {
             endAllLinks(with: linkError)
             stopDiscovery()
+            if !isLeaving { advertisingPowersOff() }
             isUp = false
             controller.isRunning = false
             kernel.monitor(.closedIndex, adapter: index)

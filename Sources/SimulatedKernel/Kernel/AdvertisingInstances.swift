@@ -25,6 +25,8 @@ struct AdvertisingInstances {
     var rotation: ScheduledEvent?
 
     var isSettingOn: Bool { mode != .off }
+    /// Those that Read Advertising Features lists: the kernel leaves out numbers above the number of instances.
+    var listedNumbers: [UInt8] { instances.keys.filter { $0 <= instances.count }.sorted() }
     var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
 }
 
@@ -45,7 +47,7 @@ extension Adapter {
                     AdvertisingFeatures(
                         supportedFlags: supportedFlags, maximumAdvertisingDataLength: UInt8(clamping: maximumLength),
                         maximumScanResponseLength: UInt8(clamping: maximumLength),
-                        maximumInstances: maximumInstances, instances: advertising.numbers)))
+                        maximumInstances: maximumInstances, instances: advertising.listedNumbers)))
         case .setAdvertising(let mode):
             guard isLEEnabled else { return request.fail(.rejected) }
             change(request) { adapter in
@@ -146,10 +148,13 @@ extension Adapter {
         guard isLEEnabled else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, wanted.flags, [], []) else { return request.fail(.invalidParameters) }
         guard isRunning else { return request.fail(.rejected) }
-        advertising.instances[wanted.instance]?.timer?.cancel()
+        let before = advertising.instances[wanted.instance]
+        before?.timer?.cancel()
+        // One that is there stays there with its data, and nobody is told of it again.
         var instance = AdvertisingInstances.Instance(
             flags: wanted.flags, duration: wanted.duration ?? 0, intervals: wanted.intervals,
-            transmitPower: wanted.transmitPower, isPending: true)
+            transmitPower: wanted.transmitPower, data: before?.data ?? [], scanResponse: before?.scanResponse ?? [],
+            isPending: before?.isPending ?? true)
         if let timeout = wanted.timeout, timeout > 0 { instance.timer = expiry(of: wanted.instance, after: timeout) }
         advertising.instances[wanted.instance] = instance
         request.complete(
@@ -203,6 +208,12 @@ extension Adapter {
             advertising.current = nil
             rotate()
         }
+    }
+
+    /// Powering off takes away the instances of a controller that has sets, before the adapter is off; those of others are
+    /// there again when it is back.
+    func advertisingPowersOff() {
+        if isExtended { removeAllAdvertising() }
     }
 
     func removeAllAdvertising() {

@@ -25,6 +25,19 @@ class Air(ll.AdvertisingPdu):
 class Band(LocalLink):
     """Bumble's link bus with addresses by link, and with controllers that may fall silent."""
 
+    def send_advertising_pdu(self, sender, packet):
+        """A connection is asked for at once: the advertiser listens right after it has sent, and not later."""
+        if not isinstance(packet, ll.ConnectInd):
+            return super().send_advertising_pdu(sender, packet)
+        for chip in self.controllers:
+            if chip != sender:
+                chip.on_ll_advertising_pdu(packet)
+
+    def takes_connections(self, address):
+        """Whether somebody still advertises with this address."""
+        return any(advertiser.enabled and advertiser.address == address for chip in self.controllers
+                   for advertiser in (chip.le_legacy_advertiser, *chip.advertising_sets.values()))
+
     def find_le_controller(self, address):
         for chip in self.controllers:
             if any(link.self_address == address for link in chip.le_connections.values()):

@@ -1,8 +1,8 @@
 """Bumble's controller, behaving more like a chip.
 
 Repaired or added: HCI_Reset, scan types and scan responses, duplicate filter, accept list, RSSI, legacy advertising
-types, extended and legacy reports and commands kept apart, cancelling a connect, the enhanced Connection Complete,
-silence, dual mode, and a few commands Linux sends.
+types, extended and legacy reports and commands kept apart, cancelling a connect and connecting to who has just stopped
+advertising, the enhanced Connection Complete, silence, dual mode, and a few commands Linux sends.
 Not modelled: packet loss, connection intervals (traffic is immediate), address resolution in the chip, directed
 advertising timing, BR/EDR traffic, synchronous and isochronous channels.
 """
@@ -260,6 +260,11 @@ class Chip(Controller):
             if packet.key in self.accept if by_list else pending.peer_address == packet.address:
                 pending.peer_address = packet.address
                 self.create_le_connection(packet.address)
+
+    def create_le_connection(self, peer_address):
+        # An advertisement that has ended since it was sent is answered by nobody; the next one is waited for.
+        if self.link.takes_connections(peer_address):
+            super().create_le_connection(peer_address)
 
     def report(self, air, is_response):
         address, kind_of_address = air.key

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import struct
 
+from bumble import att
 from bumble.core import AdvertisingData as AD
 from bumble.att import ATT_Error
 from bumble.core import UUID
@@ -373,6 +374,7 @@ class Central(Hosted):
 
     async def start(self):
         self.values = []
+        self.take = self.values.append
         self.make_host()
         self.pairs()
         await self.device.power_on()
@@ -399,12 +401,29 @@ class Central(Hosted):
                 return ' '.join(f'{s.uuid}[{",".join(str(c.uuid) for c in s.characteristics)}]' for s in self.peer.services)
             case ['read', uuid]: return (await find(uuid).read_value()).hex()
             case ['write', uuid, data]: return await find(uuid).write_value(bytes.fromhex(data), with_response=True)
-            case ['subscribe', uuid]: return await find(uuid).subscribe(self.values.append)
+            case ['long', uuid, data]: return await self.write_long(find(uuid).handle, bytes.fromhex(data))
+            case ['subscribe', uuid]: return await find(uuid).subscribe(self.take)
+            case ['confirm', uuid]: return await find(uuid).subscribe(self.take, prefer_notify=False)
+            case ['unsubscribe', uuid]: return await find(uuid).unsubscribe(self.take)
             case ['got']:
                 values, self.values[:] = ','.join(v.hex() for v in self.values), []
                 return values
             case ['close']: return await self.link.disconnect()
         raise ValueError(what)
+
+    async def write_long(self, handle, data):
+        """Bumble's client has no procedure for that."""
+        client = self.peer.gatt_client
+        step = client.mtu - 5
+        for offset in range(0, len(data), step):
+            part = data[offset:offset + step]
+            answer = await client.send_request(att.ATT_Prepare_Write_Request(
+                attribute_handle=handle, value_offset=offset, part_attribute_value=part))
+            if not isinstance(answer, att.ATT_Prepare_Write_Response) or answer.part_attribute_value != part:
+                raise ValueError(f'prepare: {answer}')
+        answer = await client.send_request(att.ATT_Execute_Write_Request(flags=1))
+        if not isinstance(answer, att.ATT_Execute_Write_Response):
+            raise ValueError(f'execute: {answer}')
 
 
 class Beacon(Simple):

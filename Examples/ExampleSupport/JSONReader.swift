@@ -1,0 +1,157 @@
+extension JSONValue {
+    /// Reads a JSON text (RFC 8259).
+    /// - Throws: ``ProgramError`` with ``ExitStatus/badData`` that says where it is none.
+    public init(reading bytes: [UInt8]) throws(ProgramError) {
+        var reader = JSONReader(bytes: bytes)
+        self = try reader.value(depth: 0)
+        reader.skipBlanks()
+        guard reader.isAtEnd else { throw reader.failure("something follows the value") }
+    }
+
+    /// The field of an object; nil where it is none, or has none of that name.
+    public subscript(_ name: String) -> JSONValue? {
+        guard case .object(let fields) = self else { return nil }
+        return fields.first { $0.0 == name }?.1
+    }
+
+    /// The text, if it is one.
+    public var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The elements, if it is an array.
+    public var elements: [JSONValue]? {
+        if case .array(let elements) = self { elements } else { nil }
+    }
+}
+
+private struct JSONReader {
+    let bytes: [UInt8]
+    private var position = 0
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// How deep arrays and objects may be in one another.
+    private static let mostDepth = 64
+
+    var isAtEnd: Bool { position == bytes.count }
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    func failure(_ reason: String) -> ProgramError {
+        let line = bytes.prefix(position).count { $0 == UInt8(ascii: "\n") } + 1
+        return ProgramError(.badData, "This is no JSON: line \(line): \(reason).")
+    }
+
+    mutating func skipBlanks() {
+        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
+    }
+
+    private mutating func take(_ text: StaticString) -> Bool {
+        let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        guard bytes[position...].starts(with: wanted) else { return false }
+        position += wanted.count
+        return true
+    }
+
+    mutating func value(depth: Int) throws(ProgramError) -> JSONValue {
+        guard depth < Self.mostDepth else { throw failure("too deep") }
+        skipBlanks()
+        switch next {
+        case UInt8(ascii: "{"): return try object(depth)
+        case UInt8(ascii: "["): return try array(depth)
+        case UInt8(ascii: "\""): return .string(try string())
+        default: break
+        }
+        if take("null") { return .null }
+        if take("true") { return .bool(true) }
+        if take("false") { return .bool(false) }
+        return try number()
+    }
+
+    private mutating func object(_ depth: Int) throws(ProgramError) -> JSONValue {
+        position += 1
+        var fields: [(String, JSONValue)] = []
+        skipBlanks()
+        if take("}") { return .object(fields) }
+        while true {
+            skipBlanks()
+            guard next == UInt8(ascii: "\"") else { throw failure("a name in quotes is missing") }
+            let name = try string()
+            skipBlanks()
+            guard take(":") else { throw failure("a colon is missing") }
+            fields.append((name, try value(depth: depth + 1)))
+            skipBlanks()
+            if take("}") { return .object(fields) }
+            guard take(",") else { throw failure("a comma or } is missing") }
+        }
+    }
+
+    private mutating func array(_ depth: Int) throws(ProgramError) -> JSONValue {
+        position += 1
+        var elements: [JSONValue] = []
+        skipBlanks()
+        if take("]") { return .array(elements) }
+        while true {
+            elements.append(try value(depth: depth + 1))
+            skipBlanks()
+            if take("]") { return .array(elements) }
+            guard take(",") else { throw failure("a comma or ] is missing") }
+        }
+    }
+
+    private mutating func number() throws(ProgramError) -> JSONValue {
+        let start = position
+        while let byte = next, "+-.0123456789eE".utf8.contains(byte) { position += 1 }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if let integer = Int(text) { return .integer(integer) }
+        guard let number = Double(text), number.isFinite else { throw failure("a value is missing") }
+        return .number(number)
+    }
+
+    private mutating func string() throws(ProgramError) -> String {
+        position += 1
+        var units: [UInt8] = []
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: units, as: UTF8.self) else { throw failure("not UTF-8") }
+                return text
+            case UInt8(ascii: "\\"): units += try escaped()
+            case 0..<0x20: throw failure("a control character in a text")
+            default: units.append(byte)
+            }
+        }
+        throw failure("a text has no end")
+    }
+
+    private mutating func escaped() throws(ProgramError) -> [UInt8] {
+        guard let byte = next else { throw failure("a text has no end") }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "b"): return [0x08]
+        case UInt8(ascii: "f"): return [0x0C]
+        case UInt8(ascii: "n"): return [0x0A]
+        case UInt8(ascii: "r"): return [0x0D]
+        case UInt8(ascii: "t"): return [0x09]
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+        case UInt8(ascii: "u"):
+            var units = [try codeUnit()]
+            if (0xD800..<0xDC00).contains(units[0]), take("\\u") { units.append(try codeUnit()) }
+            guard let text = String(validating: units, as: UTF16.self) else { throw failure("half a character") }
+            return Array(text.utf8)
+        default: throw failure("an unknown escape")
+        }
+    }
+
+    private mutating func codeUnit() throws(ProgramError) -> UInt16 {
+        let digits = bytes[position...].prefix(4)
+        guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else {
+            throw failure("four hexadecimal digits are missing")
+        }
+        position += 4
+        return unit
+    }
+}

@@ -1,0 +1,181 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct AdvertiseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "advertise", abstract: "Advertise, so that others can see this machine.",
+        discussion: """
+            Goes on until Ctrl-C, or for --timeout seconds. -n is the name to advertise. What does not fit into the \
+            advertisement goes into the scan response; it is an error when there is no room there, either. To be of use \
+            to those that connect, see ble serve. With --simulate another machine listens and says what it hears.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Option(help: ArgumentHelp("A service that this machine has, such as 180D.", valueName: "uuid"))
+    var service: [String] = []
+
+    @Option(help: ArgumentHelp("A service to look for in others.", valueName: "uuid"))
+    var solicited: [String] = []
+
+    @Option(help: ArgumentHelp("Data of a company, such as 004C:0215.", valueName: "company:bytes"))
+    var manufacturer: [String] = []
+
+    @Option(help: ArgumentHelp("Data of a service, such as 180F:61.", valueName: "uuid:bytes"))
+    var serviceData: [String] = []
+
+    @Option(help: ArgumentHelp("What it looks like, as a number: 832 is a heart rate sensor.", valueName: "number"))
+    var appearance: UInt16?
+
+    @Option(
+        name: .customLong("ibeacon"),
+        help: ArgumentHelp("Be an iBeacon; dBm is what is received at 1 m.", valueName: "uuid,major,minor,dBm"))
+    var iBeacon: String?
+
+    @Option(help: ArgumentHelp("Be an Eddystone beacon with this address.", valueName: "url"))
+    var eddystoneURL: String?
+
+    @Flag(help: "Let nobody connect. Beacons do not anyway.")
+    var nonConnectable = false
+
+    @Option(help: ArgumentHelp("Advertise in the extended format on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    var extended: String?
+
+    @Option(help: ArgumentHelp("How often, in milliseconds.", valueName: "ms or min-max"))
+    var interval = "100-150"
+
+    @Option(help: ArgumentHelp("The power to send with; the adapter takes the nearest it has.", valueName: "dBm"))
+    var power: Int?
+
+    @Flag(help: "Say the power it is sent with.")
+    var showPower = false
+
+    @Flag(help: "Leave out what has no room, and say so.")
+    var leaveOut = false
+
+    func validate() throws {
+        _ = try content()
+        _ = try options()
+    }
+
+    func run() async throws {
+        let (common, content, options) = (common, try content(), try options())
+        try await common.run("ble advertise") { console in
+            try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
+                try await adapter.withAdvertising(content, options: options) { set in
+                    console.show(set, of: adapter.information)
+                    let limit = common.timeout.map { Duration.seconds($0) }
+                    guard let end = try await withTimeLimit(limit, { await set.ended() }) else { return }
+                    throw end
+                }
+            }
+        }
+    }
+
+    // MARK: The command line
+
+    private func content() throws -> AdvertisementContent {
+        var content: AdvertisementContent
+        if let iBeacon {
+            content = .iBeacon(try Self.iBeacon(iBeacon))
+        } else if let eddystoneURL {
+            do {
+                content = try .eddystone(.url(eddystoneURL, txPower: Int8(clamping: power ?? 0)))
+            } catch {
+                throw ValidationError("--eddystone-url: \(error).")
+            }
+        } else {
+            content = AdvertisementContent(
+                localName: common.name, services: try service.map(Self.uuid),
+                manufacturerData: try manufacturer.map { text in
+                    let (company, data) = try Self.data(text, "--manufacturer takes a company's four digits and bytes")
+                    guard let number = UInt16(company, radix: 16) else {
+                        throw ValidationError("'\(company)' is no company: give four hexadecimal digits.")
+                    }
+                    return ManufacturerData(company: CompanyIdentifier(number), data: data)
+                },
+                serviceData: try serviceData.map { text in
+                    let (service, data) = try Self.data(text, "--service-data takes a UUID and bytes")
+                    return ServiceData(service: try Self.uuid(service), data: data)
+                },
+                appearance: appearance.map { Appearance(rawValue: $0) },
+                solicitedServices: try solicited.map(Self.uuid))
+        }
+        content.includesTransmitPower = showPower
+        if leaveOut { content.overflow = .leaveOut }
+        return content
+    }
+
+    private func options() throws -> AdvertisingOptions {
+        let isBeacon = iBeacon != nil || eddystoneURL != nil
+        var options = AdvertisingOptions(
+            kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
+            whenAdapterLeaves: .resume)
+        switch extended {
+        case nil: break
+        case "1m": options.format = .extended(.le1M)
+        case "2m": options.format = .extended(.le2M)
+        case "coded": options.format = .extended(.leCoded)
+        case let other?: throw ValidationError("--extended takes 1m, 2m or coded, not '\(other)'.")
+        }
+        let bounds = interval.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
+        guard let first = bounds.first, let least = first, let last = bounds.last, let most = last, bounds.count <= 2,
+            (20...10_485_000).contains(least), (least...10_485_000).contains(most)
+        else { throw ValidationError("--interval takes milliseconds, 20 or more, such as 100-150, not '\(interval)'.") }
+        options.interval = .seconds(least / 1000) ... .seconds(most / 1000)
+        return options
+    }
+
+    private static func uuid(_ text: String) throws -> BluetoothUUID {
+        guard let uuid = BluetoothUUID(text) else {
+            throw ValidationError("'\(text)' is no UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
+        }
+        return uuid
+    }
+
+    private static func data(_ text: String, _ usage: String) throws -> (String, [UInt8]) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let bytes = [UInt8](hexadecimal: parts[1]) else {
+            throw ValidationError("\(usage), not '\(text)'.")
+        }
+        return (String(parts[0]), bytes)
+    }
+
+    private static func iBeacon(_ text: String) throws -> IBeacon {
+        let parts = text.split(separator: ",").map(String.init)
+        guard parts.count == 4, let major = UInt16(parts[1]), let minor = UInt16(parts[2]), let power = Int8(parts[3])
+        else { throw ValidationError("--ibeacon takes UUID,MAJOR,MINOR,DBM, not '\(text)'.") }
+        return IBeacon(proximityUUID: try uuid(parts[0]), major: major, minor: minor, measuredPower: power)
+    }
+}
+
+extension Console {
+    fileprivate func show(_ set: AdvertisingSet, of adapter: AdapterInformation) {
+        let payloads = set.payloads
+        if isJSON {
+            return result([
+                ("event", .string("advertising")), ("adapter", .string(adapter.name)),
+                ("address", .string("\(adapter.address)")), ("instance", JSONValue(set.instance.map(Int.init))),
+                ("advertising", .string(payloads.advertising.hexadecimal)),
+                ("scanResponse", .string(payloads.scanResponse.hexadecimal)),
+                ("leftOut", .array(payloads.leftOver.map { .string("\($0.field)") })),
+            ])
+        }
+        result("\(adapter.name) \(adapter.address) advertises")
+        for (name, data) in [("advertisement", payloads.advertising), ("scan response", payloads.scanResponse)]
+        where !data.isEmpty {
+            result("  \(name), \(data.count) bytes: \(printable("\(AdvertisementData(advertising: data))"))")
+        }
+        for rest in payloads.leftOver { message("left out: \(rest.field) (\(rest.reason))") }
+    }
+}
+
+/// What another machine hears of the first that is advertised by an adapter without a random address, as ours is with
+/// --simulate.
+private func listen(_ visitor: Adapter, _ console: Console) async throws {
+    let heard = try await visitor.first(timeout: nil) { advertisement in
+        advertisement.address?.kind == .public
+    }
+    console.message("heard by another machine: \(heard.summary)")
+}

@@ -1,0 +1,140 @@
+import BluetoothLE
+import ExampleSupport
+import Synchronization
+
+/// What `ble serve` is: services with values, some of which change by themselves.
+struct ServedDevice: Sendable {
+    var name: String
+    var appearance: Appearance?
+    var services: [GATTService]
+    /// The values at first, by characteristic.
+    var values: [BluetoothUUID: [UInt8]] = [:]
+    /// The characteristic that changes by itself each second, and its values, one after the other.
+    var changing: BluetoothUUID?
+    var change: @Sendable (Int) -> [UInt8] = { _ in [] }
+
+    /// A battery that is used up by a per cent a second, and full again then.
+    static let battery = ServedDevice(
+        name: "Battery",
+        services: [GATTService("180F", characteristics: [GATTCharacteristic("2A19", properties: [.read, .notify])])],
+        values: ["2A19": [97]], changing: "2A19", change: { [UInt8(96 - $0 % 97)] })
+
+    /// A heart that beats between 60 and 90 times a minute.
+    static let heartRate = ServedDevice(
+        name: "Heart Rate", appearance: Appearance(rawValue: 0x0341),
+        services: [
+            GATTService(
+                "180D",
+                characteristics: [
+                    GATTCharacteristic("2A37", properties: .notify),
+                    GATTCharacteristic("2A38", properties: .read),
+                    GATTCharacteristic("2A39", properties: .write, valueLengths: 1...1),
+                ])
+        ],
+        // Where it is worn: at the chest.
+        values: ["2A38": [1]], changing: "2A37", change: { [0x06, UInt8(60 + abs(30 - $0 % 60))] })
+
+    /// A battery, a heart, or what a file describes.
+    init(_ profile: String) throws {
+        switch profile {
+        case "battery": self = .battery
+        case "heart-rate": self = .heartRate
+        default: self = try ServedDevice(describedBy: try JSONValue(reading: try readFile(profile)))
+        }
+    }
+
+    private init(
+        name: String, appearance: Appearance? = nil, services: [GATTService], values: [BluetoothUUID: [UInt8]],
+        changing: BluetoothUUID?, change: @escaping @Sendable (Int) -> [UInt8]
+    ) {
+        self.name = name
+        self.appearance = appearance
+        self.services = services
+        self.values = values
+        self.changing = changing
+        self.change = change
+    }
+}
+
+// What is in a file; see ServeCommand.
+extension ServedDevice {
+    private init(describedBy description: JSONValue) throws {
+        guard let described = description["services"]?.elements, !described.isEmpty else {
+            throw ProgramError(.badData, "There are no \"services\" in it.")
+        }
+        name = description["name"]?.text ?? "served"
+        services = []
+        for service in described {
+            var characteristics: [GATTCharacteristic] = []
+            for characteristic in service["characteristics"]?.elements ?? [] {
+                let uuid = try Self.uuid(characteristic)
+                values[uuid] = try Self.value(characteristic, of: uuid)
+                let label = characteristic["description"]?.text
+                characteristics.append(
+                    GATTCharacteristic(
+                        uuid, properties: try Self.properties(characteristic, of: uuid),
+                        descriptors: label.map {
+                            [GATTDescriptor(.characteristicUserDescription, value: .stored(Array($0.utf8)))]
+                        } ?? []))
+            }
+            services.append(GATTService(try Self.uuid(service), characteristics: characteristics))
+        }
+    }
+
+    private static func uuid(_ object: JSONValue) throws -> BluetoothUUID {
+        guard let text = object["uuid"]?.text, let uuid = BluetoothUUID(text) else {
+            throw ProgramError(.badData, "A \"uuid\" is missing, or is none: give 4, 8 or 32 hexadecimal digits.")
+        }
+        return uuid
+    }
+
+    private static func value(_ object: JSONValue, of uuid: BluetoothUUID) throws -> [UInt8] {
+        if let text = object["text"]?.text { return Array(text.utf8) }
+        guard let hexadecimal = object["value"]?.text else { return [] }
+        guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= 512 else {
+            throw ProgramError(.badData, "The \"value\" of \(uuid) has to be up to 512 bytes in hexadecimal.")
+        }
+        return bytes
+    }
+
+    private static func properties(
+        _ object: JSONValue, of uuid: BluetoothUUID
+    ) throws -> CharacteristicProperties {
+        let names: [String: CharacteristicProperties] = [
+            "read": .read, "write": .write, "write-without-response": .writeWithoutResponse, "notify": .notify,
+            "indicate": .indicate,
+        ]
+        var properties: CharacteristicProperties = []
+        for element in object["properties"]?.elements ?? [] {
+            guard let text = element.text, let property = names[text] else {
+                throw ProgramError(
+                    .badData, "\(uuid) has a property \(element).",
+                    remedy: "Known: \(names.keys.sorted().joined(separator: ", ")).")
+            }
+            properties.insert(property)
+        }
+        return properties
+    }
+}
+
+/// The values that are served, which devices read and write.
+final class ServedValues: Sendable {
+    private let values: Mutex<[BluetoothUUID: [UInt8]]>
+
+    init(_ values: [BluetoothUUID: [UInt8]]) {
+        self.values = Mutex(values)
+    }
+
+    subscript(uuid: BluetoothUUID) -> [UInt8] {
+        get { values.withLock { $0[uuid] ?? [] } }
+        set { values.withLock { $0[uuid] = newValue } }
+    }
+
+    /// Takes what a device has written; a part goes where it belongs.
+    func write(_ bytes: [UInt8], at offset: Int, to uuid: BluetoothUUID) {
+        values.withLock { values in
+            let before = offset == 0 ? [] : Array((values[uuid] ?? []).prefix(offset))
+            values[uuid] = before + bytes
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import BluetoothLE
+import Synchronization
+import Testing
+
+extension Peers {
+    /// This machine as the peripheral: Bumble's centrals find, read, write and subscribe to what it serves.
+    @Suite struct Serving {
+        private static let stored: BluetoothUUID = 0xFFF1
+        private static let dynamic: BluetoothUUID = 0xFFF2
+        private static let service = GATTService(
+            0xFFF0,
+            characteristics: [
+                GATTCharacteristic(stored, properties: [.read, .write, .notify, .indicate], value: .stored([7, 8])),
+                GATTCharacteristic(dynamic, properties: [.read, .write]),
+            ])
+        private static let content = AdvertisementContent(localName: "machine", services: [0xFFF0])
+
+        /// A machine that serves and advertises.
+        private struct Machine {
+            let band: Band
+            let published: PublishedServices
+            let incoming: IncomingConnections
+            let set: AdvertisingSet
+
+            /// Has a central do something.
+            func call(_ words: String, by central: String = "central") async throws -> String {
+                try await band.ask("call \(central) \(words)")
+            }
+
+            func connect(_ central: String = "central") async throws {
+                let address = band.adapter.information.address
+                _ = try await call(
+                    "connect \(address) \(address.kind == .public ? "public" : "random")", by: central)
+            }
+
+            /// The values a central was sent since it was asked last, once there are `count`.
+            func values(_ count: Int, by central: String = "central") async throws -> String {
+                let got = Mutex("")
+                try await band.wait(for: "\(count) values") {
+                    let more = try await call("got", by: central)
+                    return got.withLock { got in
+                        if !more.isEmpty { got += (got.isEmpty ? "" : ",") + more }
+                        return got.split(separator: ",").count >= count
+                    }
+                }
+                return got.withLock { $0 }
+            }
+        }
+
+        private static func run(
+            handlers: AttributeHandlers = AttributeHandlers(),
+            options: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
+            _ story: @Sendable (Machine) async throws -> Void
+        ) async throws {
+            try await Band.run { band in
+                try await band.adapter.removeForeignAdvertising()
+                let published = try await band.adapter.publish([service], handlers: handlers)
+                let incoming = try await band.adapter.incomingConnections()
+                let set = try await band.adapter.advertise(content, options: options)
+                try await story(Machine(band: band, published: published, incoming: incoming, set: set))
+                await set.stop()
+                let chip = try await band.chip()
+                #expect(chip?["adv"] == 0)
+            }
+        }
+
+        @Test func aCentralDiscoversReadsAndWrites() async throws {
+            let written = Mutex<[[UInt8]]>([])
+            let handlers = AttributeHandlers(
+                read: { _ in [1, 2, 3] }, write: { _, value in written.withLock { $0.append(value) } })
+            try await Self.run(handlers: handlers) { machine in
+                try await machine.connect()
+                let found = try await machine.call("find")
+                #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")
+                let accepted = try #require(machine.incoming.connections.first)
+                let central = try machine.band["central"]
+                #expect(accepted.peer == central)
+                #expect(accepted.role == .peripheral)
+                let mtu = await accepted.maximumTransmissionUnit
+                #expect(mtu == 517)
+                let first = try await machine.call("read FFF1")
+                #expect(first == "0708")
+                _ = try await machine.call("write FFF1 0a0b0c")
+                #expect(
+                    machine.published.value(of: try #require(machine.published.handle(of: 0xFFF1))) == [10, 11, 12])
+                let dynamic = try await machine.call("read FFF2")
+                #expect(dynamic == "010203")
+                _ = try await machine.call("write FFF2 09")
+                #expect(written.withLock { $0 } == [[9]])
+                let rssi = try await accepted.rssi()
+                #expect(rssi == -50)
+                let parameters = await accepted.parameters
+                #expect(parameters != nil)
+                _ = try await machine.call("close")
+                let end = await accepted.closed()
+                #expect(end.disconnectReason == .remote)
+            }
+        }
+
+        @Test func aLongValueIsWrittenInParts() async throws {
+            try await Self.run { machine in
+                try await machine.connect()
+                _ = try await machine.call("find")
+                let value = (0..<512).map { UInt8(truncatingIfNeeded: $0) }
+                _ = try await machine.call("long FFF1 \(value.hexadecimal)")
+                let handle = try #require(machine.published.handle(of: 0xFFF1))
+                #expect(machine.published.value(of: handle) == value)
+                let read = try await machine.call("read FFF1")
+                #expect(read == value.hexadecimal.lowercased())
+                _ = try await machine.call("close")
+            }
+        }
+
+        @Test func aSubscriberIsSentNotificationsAndIndications() async throws {
+            try await Self.run { machine in
+                let handle = try #require(machine.published.handle(of: 0xFFF1))
+                try await machine.connect()
+                _ = try await machine.call("find")
+                _ = try await machine.call("subscribe FFF1")
+                for number in 0..<50 as Range<UInt8> {
+                    let deliveries = try await machine.published.notify([number], of: handle)
+                    #expect(deliveries.count == 1)
+                    for delivery in deliveries { try delivery.result.get() }
+                }
+                let values = try await machine.values(50)
+                #expect(values == (0..<50).map { [UInt8($0)].hexadecimal.lowercased() }.joined(separator: ","))
+                _ = try await machine.call("confirm FFF1")
+                let indicated = try await machine.published.indicate([0xEE], of: handle)
+                #expect(indicated.count == 1)
+                for delivery in indicated { try delivery.result.get() }
+                let confirmed = try await machine.values(1)
+                #expect(confirmed == "ee")
+                _ = try await machine.call("close")
+            }
+        }
+
+        @Test func severalCentralsComeAndComeAgain() async throws {
+            try await Self.run { machine in
+                for _ in 0..<2 {
+                    try await machine.connect("central")
+                    try await machine.connect("second")
+                    try await machine.band.wait(for: "both links") { machine.incoming.connections.count == 2 }
+                    let peers = machine.incoming.connections.map(\.peer)
+                    let expected = [try machine.band["central"], try machine.band["second"]]
+                    #expect(peers == expected)
+                    for central in ["central", "second"] {
+                        _ = try await machine.call("find", by: central)
+                        let value = try await machine.call("read FFF1", by: central)
+                        #expect(value == "0708")
+                    }
+                    for central in ["second", "central"] { _ = try await machine.call("close", by: central) }
+                    try await machine.band.wait(for: "no link") { machine.incoming.connections.isEmpty }
+                }
+            }
+        }
+
+        @Test func theKernelAdvertisesAgainAfterALink() async throws {
+            try await Self.run(options: AdvertisingOptions(continuesWhileConnected: false)) { machine in
+                for _ in 0..<2 {
+                    try await machine.connect()
+                    try await machine.band.wait(for: "a link") { machine.incoming.connections.count == 1 }
+                    let during = try await machine.band.chip()
+                    #expect(during?["adv"] == 0)
+                    _ = try await machine.call("close")
+                    try await machine.band.wait(for: "advertising") { try await machine.band.chip()?["adv"] == 1 }
+                }
+            }
+        }
+
+        @Test func disconnectingHereEndsTheLinkThere() async throws {
+            try await Self.run { machine in
+                try await machine.connect()
+                try await machine.band.wait(for: "a link") { machine.incoming.connections.count == 1 }
+                await machine.incoming.connections.first?.disconnect()
+                try await machine.band.wait(for: "no link") { try await machine.band.links(of: "central") == 0 }
+                try await machine.connect()
+                _ = try await machine.call("close")
+            }
+        }
+
+        @Test func itComesBackWithTheAdapter() async throws {
+            try await Self.run { machine in
+                let adapter = machine.band.adapter
+                try await adapter.setPowered(false)
+                try await machine.band.wait(for: "waiting") {
+                    if case .waiting = machine.set.state { true } else { false }
+                }
+                try await adapter.setPowered(true)
+                try await machine.band.wait(for: "advertising") { machine.set.state == .advertising }
+                try await machine.connect()
+                _ = try await machine.call("find")
+                let value = try await machine.call("read FFF1")
+                #expect(value == "0708")
+                _ = try await machine.call("close")
+            }
+        }
+    }
+}

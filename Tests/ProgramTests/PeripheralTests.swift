@@ -1,0 +1,97 @@
+import Glibc
+import Testing
+
+/// `ble advertise` and `ble serve` on the simulated radio.
+@Suite(.serialized) struct PeripheralTests {
+    @Test func whatIsAdvertisedIsShownAndHeard() async throws {
+        let ended = try await run(
+            "ble",
+            ["advertise", "--simulate", "-n", "hello", "--service", "180D", "--manufacturer", "004C:0102", "-t", "2"])
+        #expect(ended.status == 0)
+        #expect(ended.lines.count == 2)
+        #expect(ended.lines.first?.hasSuffix("advertises") == true)
+        #expect(ended.lines.last?.hasPrefix("  advertisement, 17 bytes:") == true, "\(ended.output)")
+        #expect(ended.messages.contains("heard by another machine: hello"))
+    }
+
+    @Test func ctrlCEndsIt() async throws {
+        let ended = try await run("ble", ["advertise", "--simulate", "--json", "-n", "hello"], signal: "INT")
+        #expect(ended.status == 130)
+        #expect(ended.output.contains(#""event":"advertising""#))
+        #expect(ended.output.contains(#""advertising":"060968656C6C6F","scanResponse":"","leftOut":[]"#))
+    }
+
+    @Test func beaconsTakeNoConnections() async throws {
+        let iBeacon = "00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59"
+        for arguments in [["--ibeacon", iBeacon], ["--eddystone-url", "https://swift.org/"]] {
+            let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
+            #expect(ended.status == 0, "\(ended.messages)")
+            #expect(ended.lines.count == 2)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C"], 64, "4C"),
+            (["--interval", "5"], 64, "'5'"), (["--extended", "3m"], 64, "3m"), (["--power", "99"], 64, "dBm"),
+            (["--ibeacon", "1"], 64, "UUID,MAJOR"), (["--eddystone-url", "ftp://x"], 64, "http://"),
+            (["--manufacturer", "004C:" + String(repeating: "00", count: 40)], 64, "Manufacturer"),
+        ] as [([String], Int32, String)])
+    func whatCannotBeIsRefused(arguments: [String], status: Int32, words: String) async throws {
+        let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
+        #expect(ended.status == status)
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+    }
+
+    @Test(arguments: [("battery", "2A19", "read"), ("heart-rate", "2A37", "subscribed")])
+    func aProfileIsServed(_ profile: String, _ uuid: String, _ event: String) async throws {
+        let ended = try await run("ble", ["serve", profile, "--simulate", "--once", "-t", "60"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.lines.first?.contains("serves") == true)
+        let events = ended.lines.dropFirst().map(\.timeless)
+        #expect(events.first?.hasSuffix("connected") == true)
+        #expect(events.contains { $0.contains("\(event)  \(uuid)") }, "\(ended.output)")
+        #expect(events.last?.hasSuffix("disconnected  remote") == true)
+        #expect(ended.messages.contains("is sent \(uuid)"))
+    }
+
+    @Test func aDeviceInAFileIsServed() async throws {
+        let path = "/tmp/device-\(getpid()).json"
+        defer { unlink(path) }
+        let file = try #require(fopen(path, "w"))
+        fputs(
+            #"{"name": "N\u00f8te", "services": [{"uuid": "FFF0", "characteristics": ["#
+                + #"{"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}"#,
+            file)
+        fclose(file)
+        let ended = try await run("ble", ["serve", path, "--simulate", "--once", "--json", "-t", "60"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output.contains(#""name":"Nøte","services":["FFF0"]"#))
+        #expect(ended.output.contains(#""event":"read""#))
+        #expect(ended.output.contains(#""event":"write""#))
+        #expect(ended.messages.contains("reads FFF1: 68 65 6C 6C 6F  \"hello\""))
+    }
+
+    @Test(
+        arguments: [
+            ("{", 65, "line 1"), ("[]", 65, "services"), (#"{"services":[{}]}"#, 65, "uuid"),
+            (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","properties":["fly"]}]}]}"#, 65, "fly"),
+            (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","value":"x"}]}]}"#, 65, "2A19"),
+        ] as [(String, Int32, String)])
+    func aFileThatDescribesNoDeviceIsRefused(_ text: String, _ status: Int32, _ words: String) async throws {
+        let path = "/tmp/bad-\(getpid()).json"
+        defer { unlink(path) }
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        fclose(file)
+        let ended = try await run("ble", ["serve", path, "--simulate", "-t", "1"])
+        #expect(ended.status == status)
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+    }
+
+    @Test func aFileThatIsMissingIsToldSo() async throws {
+        let ended = try await run("ble", ["serve", "/nowhere.json", "--simulate"])
+        #expect(ended.status == 66)
+        #expect(ended.messages.contains("/nowhere.json"))
+    }
+}
