@@ -86,25 +86,57 @@ struct HCIUser: Sendable {
         return features.count > 1 && features[1] & 0x10 != 0
     }
 
-    /// Scans, actively and with every report.
-    func startScan() async throws {
-        let timing = LEScanTiming(type: .active, interval: 0x60, window: 0x60)
-        switch try await scanFamily() {
-        case .legacy:
-            _ = try await succeed(.leSetScanParameters(LEScanParameters(timing: timing)))
-            _ = try await succeed(.leSetScanEnable(true, duplicates: .disabled))
-        case .extended:
-            _ = try await succeed(.leSetExtendedScanParameters(LEExtendedScanParameters(le1M: timing)))
-            _ = try await succeed(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true)))
-        }
+    /// The commands of a scan, in the kernel's family.
+    func scanParameters(_ type: LEScanType) async throws -> HCICommand {
+        let timing = LEScanTiming(type: type, interval: 0x60, window: 0x60)
+        return try await scanFamily() == .legacy
+            ? .leSetScanParameters(LEScanParameters(timing: timing))
+            : .leSetExtendedScanParameters(LEExtendedScanParameters(le1M: timing))
+    }
+
+    /// The command that begins or ends a scan, in the kernel's family.
+    func scanEnable(_ isOn: Bool, duplicates: LEDuplicateFilter = .disabled) async throws -> HCICommand {
+        try await scanFamily() == .legacy
+            ? .leSetScanEnable(isOn, duplicates: duplicates)
+            : .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn, duplicates: duplicates))
+    }
+
+    /// Scans, unless said otherwise actively and with every report.
+    func startScan(_ type: LEScanType = .active, duplicates: LEDuplicateFilter = .disabled) async throws {
+        _ = try await succeed(try await scanParameters(type))
+        _ = try await succeed(try await scanEnable(true, duplicates: duplicates))
     }
 
     /// Stops scanning.
     func stopScan() async throws {
-        switch try await scanFamily() {
-        case .legacy: _ = try await succeed(.leSetScanEnable(false, duplicates: .disabled))
-        case .extended: _ = try await succeed(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false)))
-        }
+        _ = try await succeed(try await scanEnable(false))
+    }
+
+    /// Whether somebody's scan is on: parameters are refused then.
+    func isAnybodyScanning() async throws -> Bool {
+        let status = HCIStatus(rawValue: try await command(try await scanParameters(.passive)).first ?? 0xFF)
+        try #require(status == .success || status == .commandDisallowed)
+        return status == .commandDisallowed
+    }
+
+    /// How many reports from `address` there were whose data contains `part`.
+    func reportCount(from address: BluetoothAddress, containing part: [UInt8]) -> Int {
+        Self.reportCount(in: events.journal.entries, from: address, containing: part)
+    }
+
+    private static func reportCount(
+        in entries: [SocketRecorder.Entry], from address: BluetoothAddress, containing part: [UInt8]
+    ) -> Int {
+        entries.count { report(in: [$0], from: address, containing: part) != nil }
+    }
+
+    /// Whether there are `count` such reports before `limit` is over.
+    func hears(
+        _ count: Int, from address: BluetoothAddress, containing part: [UInt8], limit: Duration = .seconds(30)
+    ) async -> Bool {
+        await events.journal.wait(on: kernel.loop, limit: limit) { entries in
+            Self.reportCount(in: entries, from: address, containing: part) >= count
+        } != nil
     }
 
     /// The first report from `address` whose data contains `part`; nil if none comes.

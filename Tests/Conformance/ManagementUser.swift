@@ -10,6 +10,8 @@ enum ManagementCommand: UInt16, Sendable {
     case setPowered = 0x0005
     case setLE = 0x000D
     case disconnect = 0x0014
+    case startDiscovery = 0x0023
+    case stopDiscovery = 0x0024
     case readAdvertisingFeatures = 0x003D
     case addAdvertising = 0x003E
     case removeAdvertising = 0x003F
@@ -25,6 +27,7 @@ struct ManagementEvent: Sendable, Equatable {
     static let indexRemoved: UInt16 = 0x0005
     static let newSettings: UInt16 = 0x0006
     static let deviceConnected: UInt16 = 0x000B
+    static let discovering: UInt16 = 0x0013
     static let advertisingAdded: UInt16 = 0x0023
     static let advertisingRemoved: UInt16 = 0x0024
 

@@ -21,6 +21,9 @@ final class Rig: Sendable {
     private let hotplug: Hotplug?
     private let opened = Mutex<[@Sendable () -> Void]>([])
 
+    /// Whether the controllers are those of BlueZ's btvirt, which report an advertiser only once.
+    static let isBtvirt = environmentVariable("BAND") == "btvirt"
+
     private static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
 
     /// Whether this process may change what a real kernel does; nil on the simulated one, which does either.
@@ -166,12 +169,12 @@ final class Rig: Sendable {
         return end
     }
 
-    /// Has the second adapter advertise, connectable.
-    func advertise(_ data: [UInt8] = [5, 9] + Array("seam".utf8)) async throws {
+    /// Has the second adapter advertise, connectable, with a scan response.
+    func advertise(_ data: [UInt8] = [5, 9] + Array("seam".utf8), response: [UInt8] = []) async throws {
         let connectableAndDiscoverable: [UInt8] = [3, 0, 0, 0]
         _ = try await management.succeed(
             .addAdvertising, on: peripheral,
-            [1] + connectableAndDiscoverable + [0, 0, 0, 0, UInt8(data.count), 0] + data)
+            [1] + connectableAndDiscoverable + [0, 0, 0, 0, UInt8(data.count), UInt8(response.count)] + data + response)
     }
 
     /// A channel between the two adapters, from the first to the second.

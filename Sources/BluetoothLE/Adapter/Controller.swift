@@ -239,7 +239,8 @@ actor Controller: LoopActor {
         connectTimer = nil
         (discoveryTimer, holdTimer) = (nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
-        if let command = lastScanCommand, transmit(command) == .sent {
+        let isSwitchedOff = lastScanCommand.map { transmit($0) == .sent } ?? false
+        if isSwitchedOff || (isForGood && scanning.leavesDiscovery) {
             let types = scanning.typesToEnd
             management.assumeIsolated { [index] in $0.post(.stopDiscovery(types), to: index) { _ in } }
         }

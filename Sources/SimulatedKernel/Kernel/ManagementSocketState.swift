@@ -32,8 +32,8 @@ final class ManagementSocketState: SocketState {
             header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count
         else { return .failed(KernelError("send", .invalidArgument)) }
         monitor(.controlCommand, header)
-        world.schedule(after: Self.latency) { [weak self] in
-            guard let self, !isClosed else { return }
+        // What was sent is carried out, though nobody may be left to be answered.
+        world.schedule(after: Self.latency) { [self] in
             perform(packet)
         }
         return .sent
@@ -65,6 +65,7 @@ final class ManagementSocketState: SocketState {
     }
 
     func offer(_ packet: [UInt8]) {
+        guard !isClosed else { return }
         if let header = try? ManagementPacket(decoding: packet.span.bytes) { monitor(.controlEvent, header) }
         if !deliver(packet) { world.statistics.eventOverflows += 1 }
     }

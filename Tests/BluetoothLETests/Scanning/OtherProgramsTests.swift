@@ -110,6 +110,24 @@ final class RawProgram: Sendable {
         return client
     }
 
+    /// The scan is off for a moment; nobody but us would end what the kernel takes for a discovery.
+    @Test func anAdapterThatIsClosedWhileAnotherHasSwitchedItsScanOffLeavesNoDiscovery() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let program = try RawProgram(story)
+            let other = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: story.kernel)
+            var heard = try await adapter.scan(everything).makeAsyncIterator()
+            _ = try await heard.next()
+            try program.stop()
+            try await story.settle { !story.kernel.isScanning() }
+            await adapter.close()
+            try await story.radio.sleep(for: .milliseconds(50))
+            try await other.management.send(.startDiscovery(.lowEnergy), to: 0)
+            await other.close()
+        }
+    }
+
     @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
     func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily, _ options: ScanOptions) async throws {
         try await Story.run([family.controller]) { story in

@@ -1,8 +1,8 @@
 """Bumble's controller, behaving more like a chip.
 
 Repaired or added: HCI_Reset, scan types and scan responses, duplicate filter, accept list, RSSI, legacy advertising
-types, extended and legacy reports and commands kept apart, cancelling a connect and connecting to who has just stopped
-advertising, the enhanced Connection Complete, silence, dual mode, and a few commands Linux sends.
+types, extended and legacy reports and commands kept apart, long reports in parts, cancelling a connect and connecting to
+who has just stopped advertising, the enhanced Connection Complete, silence, dual mode, and a few commands Linux sends.
 Not modelled: packet loss, connection intervals (traffic is immediate), address resolution in the chip, directed
 advertising timing, BR/EDR traffic, synchronous and isochronous channels.
 """
@@ -276,8 +276,14 @@ class Chip(Controller):
         if self.scan_extended:
             kind = air.connectable | air.scannable << 1 | bool(air.target) << 2 | is_response << 3 | air.legacy << 4
             phy, sid = (0, 0xFF) if air.legacy else (1, air.sid)
-            body = struct.pack('<BBHB', 0x0D, 1, kind, kind_of_address) + address
-            body += struct.pack('<BBBbbHB6sB', 1, phy, sid, 127, air.rssi, 0, 0, bytes(6), len(data)) + data
+            # An event has room for 229 bytes; what is longer comes in parts, all but the last with more to come.
+            parts = [data[i:i + 229] for i in range(0, len(data), 229)] or [b'']
+            for number, part in enumerate(parts, 1):
+                more = (number < len(parts)) << 5
+                body = struct.pack('<BBHB', 0x0D, 1, kind | more, kind_of_address) + address
+                body += struct.pack('<BBBbbHB6sB', 1, phy, sid, 127, air.rssi, 0, 0, bytes(6), len(part)) + part
+                self.raw_event(0x3E, body)
+            return
         elif air.legacy:
             kind = 4 if is_response else 1 if air.target else 0 if air.connectable else 2 if air.scannable else 3
             body = bytes([2, 1, kind, kind_of_address]) + address + bytes([len(data)]) + data + struct.pack('b', air.rssi)

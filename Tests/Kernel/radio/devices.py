@@ -4,6 +4,7 @@ import asyncio
 import logging
 import struct
 
+from band import Air
 from bumble import att
 from bumble.core import AdvertisingData as AD
 from bumble.att import ATT_Error
@@ -461,8 +462,35 @@ class Beacon(Simple):
         await super().start()
 
 
+class Extended(Simple):
+    """Extended advertising alone: a payload that no legacy packet has room for, on set 3."""
+
+    sid = 3
+
+    def payload(self):
+        data = self.name.encode()
+        data = bytes([len(data) + 1, AD.COMPLETE_LOCAL_NAME]) + data
+        left = self.o.int('size', 600) - len(data)
+        while left > 4:  # as many structures as it takes, the bytes of each counted
+            count = min(left - 4, 240)
+            data += bytes([count + 3, AD.MANUFACTURER_SPECIFIC_DATA]) + b'\xff\xff' + bytes(i & 255 for i in range(count))
+            left -= count + 4
+        return data
+
+    async def start(self):
+        self.chip.random_address, self.data = self.address, self.payload()
+        self.advertising = asyncio.create_task(self.advertise())
+
+    async def advertise(self):
+        while True:
+            self.chip.send_advertising_pdu(
+                Air(self.address, self.data, connectable=False, scannable=False, legacy=False, sid=self.sid))
+            await asyncio.sleep(self.interval / 1000)
+
+
 KINDS = {'linble': Linble, 'echo': Echo, 'big': Big, 'secure': Secure, 'refuser': Refuser, 'dropper': Dropper,
-         'vanisher': Vanisher, 'mute': Simple, 'flood': Flood, 'channel': Channel, 'gatt': Gatt, 'central': Central}
+         'vanisher': Vanisher, 'mute': Simple, 'flood': Flood, 'channel': Channel, 'gatt': Gatt, 'central': Central,
+         'extended': Extended}
 
 
 def devices(text, band, rng):

@@ -25,6 +25,7 @@ DEVICE is  KIND[:option=value,...]  with KIND one of
   gatt      a server with one of everything: included and secondary services, equal UUIDs, 128-bit UUIDs, all standard
             descriptors, values of all critical lengths, every property, refusals, Service Changed;
             hanging=1 adds a value that is never answered
+  extended  advertises by extended advertising alone and takes no link: its name and size=N (600) bytes in all, on set 3
   central   driven through the control socket; pair=, sc=, passkey= as for secure
 Every kind takes  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
 Addresses not given are made from --seed, hence the same at every run.

@@ -10,10 +10,11 @@ import harness
 from harness import FOLDER, Radio, check, say
 
 DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'big:name=big', 'echo', 'flood:name=flood', 'refuser:name=refuser',
-           'channel:name=channel', 'central', 'central:name=second']
+           'channel:name=channel', 'beacons:count=4,interval=500', 'extended:name=long,interval=500',
+           'central', 'central:name=second']
 WORDS = sys.argv[1:]
 # One story of the suite: the name as swift-testing tells it when it has ended.
-ENDED = re.compile(r'^\S+ +Test (?!run )"?(.*?)"?(?: with \d+ test cases)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
+ENDED = re.compile(r'^\S+ +Test (?!run )"?((?:(?! recorded an issue).)*?)"?(?: with \d+ test cases)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
 
 
 def tell(profile):

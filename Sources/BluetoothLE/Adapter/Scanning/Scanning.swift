@@ -182,6 +182,9 @@ struct Scanning {
         return all.first { !triedTypes.contains($0) } ?? []
     }
 
+    /// Whether the kernel thinks of a discovery because of us, be the scan on or not.
+    var leavesDiscovery: Bool { mayThinkOfDiscovery && isDiscoveryOurs }
+
     /// Whether a scan of ours is on, or is about to be.
     var mayBeOn: Bool { scanner == .on(ours: true) || stepInFlight == .enable }
 

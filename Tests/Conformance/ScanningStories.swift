@@ -1,0 +1,244 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import TestSupport
+import Testing
+
+extension Conformance {
+    /// What becomes of a scan by raw commands, beside the kernel and other programs: what the library's scanner relies
+    /// on. Scans are in the family that the kernel uses on the controller.
+    @Suite struct ScanningStories {
+        private static let name: [UInt8] = [5, 9] + Array("seam".utf8)
+        private static let response: [UInt8] = [5, 0xFF, 0xFF, 0xFF, 0xAA, 0xBB]
+
+        // MARK: Reports
+
+        @Test(arguments: [LEScanType.active, .passive])
+        func onlyAnActiveScanBringsTheScanResponse(_ type: LEScanType) async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan(type)
+                try await rig.advertise(Self.name, response: Self.response)
+                #expect(await user.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                if type == .active {
+                    #expect(await user.report(from: rig.peripheral.address, containing: Self.response) != nil)
+                } else {
+                    // A response comes at once or never.
+                    _ = try await user.succeed(.readBDADDR)
+                    #expect(user.reportCount(from: rig.peripheral.address, containing: Self.response) == 0)
+                }
+                try await user.stopScan()
+            }
+        }
+
+        @Test(.disabled(if: Rig.isBtvirt, "btvirt reports an advertiser only once, which leaves nothing to filter"))
+        func theDuplicateFilterLetsADeviceThroughOnce() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                let address = rig.peripheral.address
+                try await rig.advertise(Self.name)
+                try await user.startScan(duplicates: .disabled)
+                #expect(await user.hears(3, from: address, containing: Self.name))
+                try await user.stopScan()
+                let before = user.reportCount(from: address, containing: Self.name)
+                try await user.startScan(duplicates: .enabled)
+                let again = await user.hears(
+                    before + 2, from: address, containing: Self.name, limit: .seconds(10))
+                #expect(!again)
+                #expect(user.reportCount(from: address, containing: Self.name) == before + 1)
+                try await user.stopScan()
+            }
+        }
+
+        @Test func everySocketSeesTheReportsOfEverybodysScan() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                let other = try await rig.openHCI(rig.central)
+                try await user.startScan()
+                try await rig.advertise(Self.name)
+                for each in [user, other] {
+                    #expect(await each.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                }
+                try await user.stopScan()
+            }
+        }
+
+        // MARK: Whose scan it is
+
+        @Test func othersSeeWhoScansAndHow() async throws {
+            try await Rig.run { rig in
+                var filter = HCISocketFilter.allEvents
+                filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
+                let user = try await rig.openHCI(rig.central, filter: filter)
+                let other = try await rig.openHCI(rig.central, filter: filter)
+                try await user.startScan()
+                try await user.stopScan()
+                let commands = [
+                    try await user.scanParameters(.active), try await user.scanEnable(true),
+                    try await user.scanEnable(false),
+                ]
+                func seen(_ user: HCIUser) -> [HCICommand] {
+                    user.events.packets.compactMap { packet in
+                        guard packet.first == HCIPacketType.command.rawValue else { return nil }
+                        return try? HCICommand(decoding: packet.span.bytes)
+                    }.filter(commands.contains)
+                }
+                #expect(seen(other) == commands)
+                // Nobody sees its own.
+                #expect(seen(user).isEmpty)
+            }
+        }
+
+        @Test func parametersAreRefusedWhileAnybodyScans() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                let other = try await rig.openHCI(rig.central)
+                #expect(try await other.isAnybodyScanning() == false)
+                try await user.startScan()
+                #expect(try await other.isAnybodyScanning())
+                #expect(try await user.isAnybodyScanning())
+                try await other.stopScan()
+                #expect(try await user.isAnybodyScanning() == false)
+            }
+        }
+
+        @Test func aScanOutlivesTheSocketThatBeganIt() async throws {
+            try await Rig.run { rig in
+                let gone = try await rig.openHCI(rig.central)
+                try await gone.startScan()
+                await rig.kernel.onLoop { gone.close() }
+                let user = try await rig.openHCI(rig.central)
+                #expect(try await user.isAnybodyScanning())
+                try await rig.advertise(Self.name)
+                #expect(await user.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                try await user.stopScan()
+            }
+        }
+
+        @Test func poweringOffEndsAScan() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan()
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                _ = try await rig.management.succeed(.setPowered, on: rig.central, [1])
+                #expect(try await user.isAnybodyScanning() == false)
+            }
+        }
+
+        // MARK: Discoveries
+
+        /// The Discovering events of the adapter, each `on` or `off`, once there are `count`.
+        private static func discoveries(_ rig: Rig, count: Int) async -> [String] {
+            @Sendable func told(_ entries: [SocketRecorder.Entry]) -> [String] {
+                entries.compactMap { entry in
+                    guard case .packet(let packet) = entry, let event = ManagementEvent(packet),
+                        event.code == ManagementEvent.discovering, event.index == rig.central.index
+                    else { return nil }
+                    return event.payload.last == 1 ? "on" : "off"
+                }
+            }
+            let journal = rig.management.events.journal
+            await journal.wait(on: rig.kernel.loop) { told($0).count >= count }
+            return told(journal.entries)
+        }
+
+        @Test func anActiveScanIsADiscoveryUntilThatIsEnded() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan(.passive)
+                try await user.stopScan()
+                _ = try await rig.management.succeed(.readIndexList)
+                #expect(await Self.discoveries(rig, count: 0) == [])
+
+                try await user.startScan()
+                #expect(await Self.discoveries(rig, count: 1) == ["on"])
+                // Somebody else's discovery has to wait meanwhile.
+                let lowEnergy: UInt8 = 6
+                let busy = try await rig.management.command(
+                    ManagementCommand.startDiscovery.rawValue, rig.central.index, [lowEnergy])
+                #expect(busy.status == 0x0A)
+                try await user.stopScan()
+                _ = try await rig.management.succeed(.readIndexList)
+                // Though the scan is off.
+                #expect(await Self.discoveries(rig, count: 1) == ["on"])
+                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
+                #expect(await Self.discoveries(rig, count: 2) == ["on", "off"])
+                // And none is left to end.
+                let none = try await rig.management.command(
+                    ManagementCommand.stopDiscovery.rawValue, rig.central.index, [0])
+                #expect(none.status == 0x0B)
+            }
+        }
+
+        @Test func aDiscoveryEndsThoughWhoAskedForItIsGone() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan()
+                try await user.stopScan()
+                #expect(await Self.discoveries(rig, count: 1) == ["on"])
+                let gone = try await ManagementUser(rig.kernel)
+                let stop = ManagementUser.packet(
+                    ManagementCommand.stopDiscovery.rawValue, rig.central.index, [0])
+                await rig.kernel.onLoop {
+                    _ = gone.socket.send(stop)
+                    gone.socket.close()
+                    gone.events.detach()
+                }
+                #expect(await Self.discoveries(rig, count: 2) == ["on", "off"])
+            }
+        }
+
+        @Test func noConnectionIsBegunDuringADiscovery() async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan()
+                try await user.stopScan()
+                let listening = try await rig.listen(on: rig.peripheral.address)
+                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                try await rig.advertise()
+                #expect(await central.told(limit: .seconds(5)) { !$0.isEmpty } == nil)
+                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
+                _ = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [1])
+                try await rig.advertise()
+                #expect(await central.told { $0 == [.writable] } == [.writable])
+                #expect(await listening.first() != nil)
+            }
+        }
+
+        // MARK: Connections
+
+        @Test(arguments: [LEScanType.active, .passive])
+        func aConnectionEndsTheScan(_ type: LEScanType) async throws {
+            try await Rig.run { rig in
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan(type)
+                // From an active scan's report a connection is made though it counts as a discovery, which then ends.
+                _ = try await rig.link()
+                #expect(try await user.isAnybodyScanning() == false)
+                let told = type == .active ? ["on", "off"] : []
+                #expect(await Self.discoveries(rig, count: told.count) == told)
+            }
+        }
+
+        @Test func aScanGoesOnBesideALinkAndAfterIt() async throws {
+            try await Rig.run { rig in
+                let (central, _) = try await rig.link()
+                let user = try await rig.openHCI(rig.central)
+                try await user.startScan(.passive)
+                #expect(try await user.isAnybodyScanning())
+                await central.close()
+                let ended = await user.events.journal.wait(on: rig.kernel.loop) { entries in
+                    entries.contains { entry in
+                        guard case .packet(let packet) = entry,
+                            case .disconnectionComplete = try? HCIEvent(decoding: packet.span.bytes)
+                        else { return false }
+                        return true
+                    }
+                }
+                #expect(ended != nil)
+                #expect(try await user.isAnybodyScanning())
+                try await user.stopScan()
+            }
+        }
+    }
+}
