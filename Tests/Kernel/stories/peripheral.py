@@ -1,0 +1,143 @@
+"""`ble advertise` and `ble serve` on one controller; gatttool on another and Bumble's central use what they offer."""
+
+import json
+import re
+import subprocess
+
+import kernel
+from harness import FOLDER, Program, Radio, block, check, run, tell, the_end, until
+
+ADDRESS = '00:AA:01:00:00:01'
+
+
+def power(index):
+    kernel.mgmt(0x000D, index, b'\x01')  # Set LE
+    kernel.mgmt(0x0005, index, b'\x01')  # Set Powered
+
+
+def gatttool(*words):
+    """What gatttool says, from the other controller; it connects for each question."""
+    command = ['gatttool', '-i', 'hci1', '-b', ADDRESS, '-t', 'public', *words]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    check(ended.returncode == 0 and 'rror' not in ended.stderr, f'{" ".join(command)}: {ended.stdout}{ended.stderr}')
+    return ended.stdout
+
+
+def served(radio, *profile):
+    """A device that is served and on the air."""
+    program = Program('ble', 'serve', '--json', '-i', ADDRESS, *profile)
+    program.until(lambda: '"serving"' in program.out, 30, 'the device is on the air')
+    return program
+
+
+def events(program):
+    return [json.loads(line) for line in program.out.splitlines()]
+
+
+def gatttool_uses_it(radio):
+    power(1)
+    with open(f'{FOLDER}/note.json', 'w') as file:
+        json.dump({'name': 'note', 'services': [{'uuid': 'FFF0', 'characteristics': [
+            {'uuid': 'FFF1', 'properties': ['read', 'write', 'notify'], 'value': '0102'}]}]}, file)
+    with served(radio, f'{FOLDER}/note.json') as program:
+        services = gatttool('--primary')
+        check('0000fff0-0000-1000-8000-00805f9b34fb' in services, f'the service is not found: {services}')
+        found = re.search(r'char value handle = (0x[0-9a-f]+), uuid = 0000fff1', gatttool('--characteristics'))
+        check(found, 'the characteristic is not found')
+        value = found[1]
+        check('01 02' in gatttool('--char-read', '-a', value), 'its value is not read')
+        long = bytes(range(18)).hex()
+        check('written successfully' in gatttool('--char-write-req', '-a', value, '-n', long), 'it is not written')
+        check(bytes(range(18)).hex(' ') in gatttool('--char-read', '-a', value), 'what was written is not read')
+        # The kernel keeps a link for two seconds, so that one gatttool takes over the last one's.
+        program.until(lambda: program.out.count('"disconnected"') == program.out.count('"connected"'), 20, 'the end')
+        told = [each['event'] for each in events(program)]
+        check('connected' in told and told.count('read') == 2 and told.count('write') == 1, f'told: {told}')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
+def gatttool_listens(radio):
+    power(1)
+    with served(radio, 'battery') as program:
+        handles = re.findall(r'handle = (0x[0-9a-f]+), uuid = 00002902', gatttool('--char-desc'))
+        check(handles, 'no configuration descriptor')
+        command = ['gatttool', '-i', 'hci1', '-b', ADDRESS, '-t', 'public', '--char-write-req', '-a', handles[-1], '-n', '0100',
+                   '--listen']
+        with open(f'{FOLDER}/listen', 'w+') as output:
+            listener = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+
+            def heard():
+                output.seek(0)
+                return output.read().count('Notification handle')
+
+            try:
+                program.until(lambda: heard() >= 3, 60, 'three notifications')
+            finally:
+                listener.kill()
+                listener.wait()
+        program.until(lambda: '"subscribed"' in program.out, 5, 'the subscription is told')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
+def both_are_served(radio):
+    power(1)
+    with served(radio, 'battery') as program:
+        radio.ask(f'call central connect {ADDRESS} public')
+        radio.ask('call central find')
+        check(len(radio.ask('call central read 2A19')) == 2, 'the level is not read')
+        check('0000180f' in gatttool('--primary'), 'the second is not served beside the first')
+        radio.ask('call central subscribe 2A19')
+        until(lambda: radio.ask('call central got'), 20, 'a notification')
+        peers = {each['peer'] for each in events(program) if each['event'] == 'connected'}
+        check(peers == {radio.address['central'], '00:AA:01:00:00:02'}, f'told apart: {peers}')
+        radio.ask('call central close')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
+def it_is_heard(radio):
+    power(1)
+    with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'hello', '--service', '180D') as program:
+        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
+        found = run('ble', 'scan', '-i', 'hci1', '-n', 'hello', '-t', '5', '--json').out
+        check('180D' in found, f'heard: {found}')
+        program.interrupt()
+        program.finish(130, within=10)
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+
+
+def one_that_was_killed_leaves_something(radio):
+    power(1)
+    with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'left') as program:
+        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
+        program.process.kill()
+        program.join()
+    check(radio.stat()['adv'] == 1, 'the kernel keeps it')
+    # The next takes another instance.
+    with Program('ble', 'advertise', '--json', '-i', ADDRESS, '-n', 'next') as program:
+        program.until(lambda: '"instance":2' in program.out, 30, 'the second instance')
+        program.interrupt()
+        program.finish(130, within=10)
+    kernel.mgmt(0x003F, 0, b'\x00')  # Remove Advertising: all
+
+
+def it_outlives_the_switch(radio):
+    power(1)
+    with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'resumed', '--service', '180D') as program:
+        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
+        block(True)
+        until(lambda: radio.stat()['adv'] == 0, 10, 'off')
+        block(False)
+        until(lambda: radio.stat()['adv'] == 1, 30, 'on the air again')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
+for profile in ('extended', 'legacy'):
+    with Radio('central', n=2, profile=profile) as radio:
+        for story in (it_is_heard, gatttool_uses_it, gatttool_listens, both_are_served, one_that_was_killed_leaves_something,
+                      it_outlives_the_switch):
+            tell(f'{profile}: {story.__name__.replace("_", " ")}', story, radio)
+the_end()
