@@ -21,15 +21,18 @@ import Testing
     }
 
     @Test func everyPageOfTheGuideIsListed() throws {
-        let central = try Pages.text(of: "Docs/Guide/Central.md")
-        let linked = central.matches(of: /\]\(([A-Za-z\/]+\.md)\)/).map { "Docs/Guide/\($0.1)" }
-        #expect(linked.count > 5)
-        #expect(Set(linked).isSubset(of: Pages.paths))
+        for (front, count) in [("Central", 5), ("Peripheral", 4)] {
+            let text = try Pages.text(of: "Docs/Guide/\(front).md")
+            let linked = text.matches(of: /\]\(([A-Za-z\/]+\.md)\)/).map { "Docs/Guide/\($0.1)" }
+            #expect(linked.count > count)
+            #expect(Set(linked).isSubset(of: Pages.paths))
+        }
     }
 
     @Test func everySnippetHasAStory() throws {
         let stories = try [
-            "Adapters", "Attributes", "Caching", "Channels", "Connecting", "LocalServer", "Other", "Scanning",
+            "Adapters", "Attributes", "Caching", "Channels", "Connecting", "LocalServer", "Other", "Peripheral",
+            "Scanning",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {
             let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))

@@ -23,6 +23,8 @@ enum Pages {
         "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md",
+        "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
+        "Docs/Guide/Peripheral/Publishing.md",
     ]
 
     /// The names that a snippet may use without making them, as `Docs/Guide/Central.md` says.
@@ -119,7 +121,9 @@ enum Pages {
     /// What a snippet takes from around it.
     static func parameters(of snippet: Snippet) -> [(name: String, type: String)] {
         contexts.filter { context in
-            let makings = ["let \(context.name) =", "(let \(context.name))", "{ \(context.name) in"]
+            let makings = [
+                "let \(context.name) =", "(let \(context.name))", "{ \(context.name) in", "await \(context.name) in",
+            ]
             let isMade = snippet.lines.contains { line in makings.contains { line.contains($0) } }
             return !isMade && snippet.lines.contains { mentions(context.name, in: $0) }
         }

@@ -515,3 +515,204 @@ enum ScanningPage {
         }
     }
 }
+
+/// Docs/Guide/Peripheral.md
+enum PeripheralPage {
+    /// The peripheral role
+    static func thePeripheralRole(_ adapter: Adapter) async throws {
+        let published = try await adapter.publish([
+            GATTService("180F", characteristics: [GATTCharacteristic("2A19", properties: [.read, .notify], value: .stored([97]))])
+        ])
+        let incoming = try await adapter.incomingConnections()
+        try await adapter.withAdvertising(AdvertisementContent(localName: "Battery", services: ["180F"])) { _ in
+            for try await connection in incoming {
+                print(connection.peer, "is here")
+                break
+            }
+        }
+        await published.withdraw()
+    }
+}
+
+/// Docs/Guide/Peripheral/Accepting.md
+enum AcceptingPage {
+    /// A loop
+    static func aLoop(_ adapter: Adapter) async throws {
+        let incoming = try await adapter.incomingConnections()
+        try await adapter.withAdvertising(AdvertisementContent(localName: "Thermometer")) { _ in
+            for try await connection in incoming {
+                print(connection.peer, "is here; this side is the", connection.role)
+            }
+        }
+    }
+
+    /// A device
+    static func aDevice(_ adapter: Adapter) async throws {
+        for try await connection in try await adapter.incomingConnections() {
+            let services = try await connection.discover()
+            if let name = services.characteristic("2A00", in: "1800") {
+                print(try await connection.read(name))
+            }
+            print(try await connection.rssi(), "dBm")
+            break
+        }
+    }
+
+    /// A device
+    static func aDevice2(_ adapter: Adapter) async throws {
+        for try await connection in try await adapter.incomingConnections() {
+            await connection.disconnect()
+            print("ended:", await connection.closed().disconnectReason as Any)
+            break
+        }
+    }
+}
+
+/// Docs/Guide/Peripheral/Advertising.md
+enum AdvertisingPage {
+    /// For as long as a closure runs
+    static func forAsLongAsAClosureRuns(_ adapter: Adapter) async throws {
+        let content = AdvertisementContent(localName: "Thermometer", services: ["1809"])
+        try await adapter.withAdvertising(content) { set in
+            print("instance", set.instance as Any)
+        }
+    }
+
+    /// Until it is stopped
+    static func untilItIsStopped(_ adapter: Adapter) async throws {
+        let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer", services: ["1809"]))
+        try await set.update(AdvertisementContent(localName: "Thermometer", services: ["1809", "180F"]))
+        await set.stop()
+    }
+
+    /// Until it is stopped
+    static func untilItIsStopped2(_ adapter: Adapter) async throws {
+        let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"))
+        print("over:", await set.ended())
+    }
+
+    /// What is said
+    static func whatIsSaid(_ adapter: Adapter) async throws {
+        var content = AdvertisementContent(
+            localName: "Thermometer", services: ["1809"],
+            manufacturerData: [ManufacturerData(company: .internalTest, data: [1, 2, 3])],
+            serviceData: [ServiceData(service: "180F", data: [97])], appearance: Appearance(rawValue: 0x0300),
+            solicitedServices: ["1805"], includesTransmitPower: true)
+        content.scanResponse = [.uri("https://swift.org")]
+        content.overflow = .leaveOut
+        let set = try await adapter.advertise(content)
+        print(set.payloads.leftOver.map(\.field))
+        await set.stop()
+    }
+
+    /// Kinds
+    static func kinds(_ adapter: Adapter) async throws {
+        let options = AdvertisingOptions(
+            kind: .nonConnectable, format: .extended(.le2M), interval: .milliseconds(500) ... .seconds(1), transmitPower: 0)
+        let data = ManufacturerData(company: .internalTest, data: [UInt8](repeating: 7, count: 200))
+        let set = try await adapter.advertise(AdvertisementContent(manufacturerData: [data]), options: options)
+        print(set.transmitPower as Any)
+        await set.stop()
+    }
+
+    /// Several at once
+    static func severalAtOnce(_ adapter: Adapter) async throws {
+        let first = try await adapter.advertise(AdvertisementContent(localName: "one"))
+        let second = try await adapter.advertise(
+            AdvertisementContent(localName: "two"), options: AdvertisingOptions(kind: .nonConnectable))
+        await first.stop()
+        await second.stop()
+    }
+
+    /// Several at once
+    static func severalAtOnce2(_ adapter: Adapter) async throws {
+        print(try await adapter.removeForeignAdvertising(), "removed")
+    }
+
+    /// What becomes of it
+    static func whatBecomesOfIt(_ adapter: Adapter) async throws {
+        let options = AdvertisingOptions(whenAdapterLeaves: .resume)
+        let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
+        for try await state in set.states {
+            switch state {
+            case .advertising: print("on the air")
+            case .waiting(let reason): print("not now:", reason)
+            case .ended(let reason): print("over:", reason)
+            }
+            break
+        }
+        await set.stop()
+    }
+
+    /// Beacons
+    static func beacons(_ adapter: Adapter) async throws {
+        let beacon = IBeacon(
+            proximityUUID: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", major: 7, minor: 42, measuredPower: -59)
+        let options = AdvertisingOptions(kind: .nonConnectable)
+        let apple = try await adapter.advertise(.iBeacon(beacon), options: options)
+        let page = try await adapter.advertise(.eddystone(.url("https://swift.org", txPower: -20)), options: options)
+        let alt = try await adapter.advertise(
+            .altBeacon(AltBeacon(company: .internalTest, identifier: [UInt8](repeating: 1, count: 20), referenceRSSI: -59)),
+            options: options)
+        for set in [apple, page, alt] { await set.stop() }
+    }
+}
+
+/// Docs/Guide/Peripheral/Publishing.md
+enum PublishingPage {
+    /// Values that are kept
+    static func valuesThatAreKept(_ adapter: Adapter) async throws {
+        let published = try await adapter.publish([
+            GATTService(
+                "180F",
+                characteristics: [
+                    GATTCharacteristic("2A19", properties: [.read, .notify], value: .stored([97]), valueLengths: 1...1)
+                ])
+        ])
+        guard let level = published.handle(of: "2A19") else { return }
+        try published.setValue([96], of: level)
+        print(published.value(of: level) as Any)
+        await published.withdraw()
+    }
+
+    /// Values that are asked for
+    static func valuesThatAreAskedFor(_ adapter: Adapter) async throws {
+        let published = try await adapter.publish(
+            [GATTService("FFF0", characteristics: [GATTCharacteristic("FFF1", properties: [.read, .write])])],
+            handlers: AttributeHandlers(
+                read: { request in Array("hello \(request.peer)".utf8) },
+                write: { request, bytes in
+                    guard bytes.count <= 20 else { throw ATTErrorCode.valueNotAllowed }
+                    print(request.peer, "writes", bytes, "at", request.offset)
+                }))
+        print("published at", published.handles)
+    }
+
+    /// Sending values
+    static func sendingValues(_ adapter: Adapter) async throws {
+        let published = try await adapter.publish([
+            GATTService("180D", characteristics: [GATTCharacteristic("2A37", properties: .notify)])
+        ])
+        guard let rate = published.handle(of: "2A37") else { return }
+        for try await connection in try await adapter.incomingConnections() {
+            for try await subscription in await connection.peerSubscriptions() where subscription.characteristic == rate {
+                for delivery in try await published.notify([0x06, 72], of: rate) {
+                    switch delivery.result {
+                    case .success: print(delivery.connection.peer, "has it")
+                    case .failure(let error): print(delivery.connection.peer, "has not:", error.code)
+                    }
+                }
+                break
+            }
+            break
+        }
+    }
+
+    /// Who may do what
+    static func whoMayDoWhat(_ adapter: Adapter) async throws {
+        let secret = GATTCharacteristic(
+            "FFF2", properties: [.read, .write],
+            permissions: [.read, .readEncrypted, .write, .writeAuthenticated], value: .stored([1, 2, 3]))
+        try await adapter.publish([GATTService("FFF0", characteristics: [secret])])
+    }
+}

@@ -77,8 +77,10 @@ extension Adapter {
 
     private func advertisingFeatures() async throws(BluetoothError) -> AdvertisingFeatures {
         let index = information.index
-        guard case .advertisingFeatures(let features) = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
-        else { throw .unreadable(operation("read the advertising features")) }
+        let reply = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
+        guard case .advertisingFeatures(let features) = reply else {
+            throw .unreadable(operation("read the advertising features"))
+        }
         return features
     }
 

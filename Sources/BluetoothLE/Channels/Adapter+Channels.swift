@@ -51,7 +51,7 @@ extension Adapter {
         }
         let id = ends.add { [weak state] reason in state?.end(reason) }
         return ChannelListener(state, psm: number) { [self, loop] in
-            loop.execute { self.assumeIsolated { _ = $0.ends.remove(id) } }
+            loop.execute { self.assumeIsolated { $0.ends.remove(id) } }
         }
     }
 }
@@ -68,10 +68,9 @@ struct EndHandlers {
         return nextID
     }
 
-    /// Takes a handler out; says whether it was there.
-    @discardableResult
-    mutating func remove(_ id: UInt64) -> Bool {
-        handlers.removeValue(forKey: id) != nil
+    /// Takes a handler out.
+    mutating func remove(_ id: UInt64) {
+        handlers[id] = nil
     }
 
     /// Tells everybody, once.

@@ -173,7 +173,7 @@ actor Reconnector: LoopActor {
     }
 
     private func leaveAdapter(_ id: UInt64) {
-        adapter.assumeIsolated { _ = $0.ends.remove(id) }
+        adapter.assumeIsolated { $0.ends.remove(id) }
     }
 
     /// The adapter is of no more use to this program; attempts to connect end by themselves.

@@ -38,6 +38,9 @@ import Testing
             // What the controller tells of a link is there for either role.
             #expect(await accepted.parameters != nil)
             #expect(try await accepted.rssi() == -50)
+            let asked = try await accepted.requestParameters(.lowPower)
+            #expect(await accepted.parameters == asked)
+            #expect(await connection.parameters == asked)
             await connection.disconnect()
             let end = await accepted.closed()
             #expect(end.code == .disconnected)

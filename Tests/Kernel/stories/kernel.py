@@ -1,6 +1,7 @@
 """The kernel's own view of its controllers, by hand: nothing here goes through the programs under test."""
 
 import ctypes
+import errno
 import fcntl
 import os
 import select
@@ -48,9 +49,9 @@ def mgmt(opcode, index, payload=b'', seconds=5):
         deadline = time.monotonic() + seconds
         while select.select([s], [], [], max(0, deadline - time.monotonic()))[0]:
             packet = os.read(s.fileno(), 2048)
-            event, where, _, answered = struct.unpack_from('<HHHH', packet)
-            if event in (1, 2) and answered == opcode and where == index:  # Command Complete, Command Status
-                return packet[8], packet[9:]
+            event, where = struct.unpack_from('<HH', packet)
+            if event in (1, 2) and where == index and packet[6:8] == struct.pack('<H', opcode):
+                return packet[8], packet[9:]  # Command Complete, Command Status
     raise TimeoutError(f'no answer to management command 0x{opcode:04x}')
 
 
@@ -74,4 +75,12 @@ def rest(index):
     mgmt(0x0005, index, b'\x00')  # Set Powered
     if 'br/edr' in read_info(index)[0]:
         mgmt(0x000D, index, b'\x00')  # Set LE
-    mgmt(0x003F, index, b'\x00')  # Remove Advertising, all of it
+    try:
+        mgmt(0x003F, index, b'\x00')  # Remove Advertising, all of it
+    except OSError as error:
+        if error.errno != errno.ENETDOWN:
+            raise
+        # What a chip of the older generation was told to advertise can only be taken back while it is on.
+        mgmt(0x0005, index, b'\x01')
+        mgmt(0x003F, index, b'\x00')
+        mgmt(0x0005, index, b'\x00')
