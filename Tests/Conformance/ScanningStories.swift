@@ -212,8 +212,12 @@ extension Conformance {
             try await Rig.run { rig in
                 let user = try await rig.openHCI(rig.central)
                 try await user.startScan(type)
+                let listening = try await rig.listen(on: rig.peripheral.address)
+                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                try await rig.advertise()
                 // From an active scan's report a connection is made though it counts as a discovery, which then ends.
-                _ = try await rig.link()
+                try #require(await central.told { $0 == [.writable] } == [.writable])
+                #expect(await listening.first() != nil)
                 #expect(try await user.isAnybodyScanning() == false)
                 let told = type == .active ? ["on", "off"] : []
                 #expect(await Self.discoveries(rig, count: told.count) == told)
