@@ -8,11 +8,17 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
+    /// Told the outcome as it arrives, before anything that comes after it.
+    private let arrival: (@Sendable (Procedure.Output) -> Void)?
 
-    init(_ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+    init(
+        _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
+        arrival: (@Sendable (Procedure.Output) -> Void)? = nil
+    ) {
         self.procedure = procedure
         self.operation = operation
         self.bearer = bearer
+        self.arrival = arrival
     }
 
     var isAbandoned: Bool { call.isResolved }
@@ -25,7 +31,9 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
         do {
             switch try procedure.receive(answer) {
             case .next: return .next
-            case .done(let output): call.succeed(output)
+            case .done(let output):
+                if !call.isResolved { arrival?(output) }
+                call.succeed(output)
             }
         } catch {
             fail(error)
