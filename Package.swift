@@ -30,9 +30,10 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
     let coreBluetoothProducts: [Product] = [.library(name: "CoreBluetooth", targets: ["CoreBluetooth"])]
     let coreBluetoothTargets: [Target] = [
         .target(name: "CCoreBluetooth"),
-        floor(
-            "CoreBluetooth",
-            on: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log]),
+        .target(
+            name: "CoreBluetooth",
+            dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
+            swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
     ]
 #else

@@ -102,7 +102,7 @@ extension Connection {
     /// ``observeValues(_:)`` tells. It is called on the loop and may not call the connection.
     package func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
-        arrival: (@Sendable () -> Void)?
+        arrival: (@Sendable (()) -> Void)?
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write")
         let longest = AttributeProtocol.maximumAttributeValueLength

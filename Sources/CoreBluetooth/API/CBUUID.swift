@@ -1,4 +1,4 @@
-internal import BluetoothPrimitives
+import BluetoothPrimitives
 public import Foundation
 
 /// The characteristic extended properties descriptor; its value is an `NSNumber`.
