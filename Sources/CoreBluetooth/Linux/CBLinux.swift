@@ -26,27 +26,33 @@ public enum CBLinux {
     ///   - kernel: whose adapters.
     ///   - powersOn: whether an adapter that is off is switched on.
     public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
-        use(kernel: kernel, powersOn: powersOn, hold: nil)
+        chosen.withLock { $0 = Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel) }
     }
 
-    /// As ``use(kernel:powersOn:)``, with what holds the kernel's time while callbacks are on their way, and how many
-    /// writes without response a peripheral takes at a time.
-    package static func use(
-        kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
-        sendBuffer: Int? = nil
-    ) {
-        chosen.withLock {
-            $0 = Configuration(
-                power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
-                sendBuffer: sendBuffer)
-        }
+    /// Has the managers that `body` creates use a simulated kernel.
+    /// - Parameters:
+    ///   - kernel: whose adapters.
+    ///   - powersOn: whether an adapter that is off is switched on.
+    ///   - hold: holds the kernel's time while callbacks are on their way.
+    ///   - writeCredits: how many writes without response a program makes before it has to wait.
+    ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
+    ///   - body: the story.
+    package static func withKernel<Result: Sendable>(
+        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
+        sendBuffer: Int? = nil, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        let configuration = Configuration(
+            power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
+            sendBuffer: sendBuffer)
+        return try await $scoped.withValue(configuration, operation: body)
     }
 
+    @TaskLocal private static var scoped: Configuration?
     private static let chosen = Mutex<Configuration?>(nil)
 
     /// What a manager that is created now has beneath it.
     static var configuration: Configuration {
-        chosen.withLock { $0 } ?? environment
+        scoped ?? chosen.withLock { $0 } ?? environment
     }
 
     private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
