@@ -20,15 +20,20 @@ struct World: Sendable {
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
         let kernel = radio.makeKernel(adapters: [controller])
-        let queue = DispatchQueue(label: "program")
-        queue.setSpecific(key: onQueue, value: ObjectIdentifier(radio))
-        let world = World(radio: radio, kernel: kernel, queue: queue)
+        let world = World(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(
             kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer
         ) {
             try await radio.run(limit: .seconds(3600)) { try await story(world) }
         }
         radio.tearDown()
+    }
+
+    init(radio: SimulatedRadio, kernel: SimulatedKernel) {
+        self.radio = radio
+        self.kernel = kernel
+        queue = DispatchQueue(label: "program")
+        queue.setSpecific(key: Self.onQueue, value: ObjectIdentifier(radio))
     }
 
     private static let onQueue = DispatchSpecificKey<ObjectIdentifier>()
@@ -44,6 +49,17 @@ struct World: Sendable {
         return await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: body()) }
         }
+    }
+
+    /// Lets time pass, at most a minute, until `condition` holds.
+    func settle(
+        sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () -> Bool
+    ) async {
+        for _ in 0..<600 {
+            if condition() { return }
+            try? await radio.sleep(for: .milliseconds(100))
+        }
+        Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
     }
 
     /// Waits until `journal` has an entry, for at most two minutes.

@@ -40,19 +40,20 @@ extension AttributeHandle: RemoteAttribute {
 extension Connection {
     func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
-        timeout: Duration?, arrival: (@Sendable (Procedure.Output) -> Void)? = nil
+        timeout: Duration?, departure: (@Sendable () -> Void)? = nil,
+        arrival: (@Sendable (Procedure.Output) -> Void)? = nil
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let bearer = try requestBearer(for: operation, fitting: requestLength)
         if Task.isCancelled { throw .cancelled(operation) }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        let transaction = ProcedureCall(procedure, operation, on: bearer, arrival: arrival)
+        let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
         bearer.submit(transaction)
         do {
             return try await transaction.call.value(operation, timeout: timeout, on: loop)
         } catch  where error.cause == .attribute(.databaseOutOfSync) {
             try await resynchronize(operation, until: deadline)
-            let again = ProcedureCall(procedure, operation, on: bearer, arrival: arrival)
+            let again = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
             bearer.submit(again)
             return try await again.call.value(
                 operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
@@ -98,11 +99,12 @@ extension Connection {
         try await write(value, to: attribute, timeout: timeout, arrival: nil)
     }
 
-    /// As ``write(_:to:timeout:)``; `arrival` is called when the peer's answer arrives, in order with what
-    /// ``observeValues(_:)`` tells. It is called on the loop and may not call the connection.
+    /// As ``write(_:to:timeout:)``; `departure` is called when a request is about to be sent, so that a command made
+    /// then follows it, and `arrival` when the peer's answer arrives, in order with what ``observeValues(_:)`` tells.
+    /// They are called on the loop and may not call the connection.
     package func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
-        arrival: (@Sendable (()) -> Void)?
+        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (()) -> Void)?
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write")
         let longest = AttributeProtocol.maximumAttributeValueLength
@@ -114,10 +116,11 @@ extension Connection {
         if value.count <= maximumCommandLength {
             try await perform(
                 ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout,
-                arrival: arrival)
+                departure: departure, arrival: arrival)
         } else {
             try await perform(
-                ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout, arrival: arrival)
+                ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout, departure: departure,
+                arrival: arrival)
         }
     }
 

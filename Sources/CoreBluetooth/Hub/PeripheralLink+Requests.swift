@@ -19,8 +19,9 @@ extension PeripheralLink {
                 }
                 if isBusy { await group.next() }
                 isBusy = true
-                // Begun at once, so that what comes after it in the queue comes after it on the air.
-                group.addImmediateTask { [self] in await perform(request, on: connection, attempt) }
+                let hasBegun = OneShot<Void>()
+                group.addTask { [self] in await perform(request, on: connection, attempt, hasBegun) }
+                await hasBegun.value(ifCancelled: ())
             }
         }
     }
@@ -37,7 +38,7 @@ extension PeripheralLink {
     }
 
     /// The kernel has a write without response, so there is room for another.
-    private func didSend(_ attempt: Int) {
+    private nonisolated func didSend(_ attempt: Int) {
         guard shared({ $0.attempt == attempt && $0.flow.didSend() }) else { return }
         tell(attempt) { peripheral, delegate in
             guard peripheral.link.shared({ $0.flow.renew() }) else { return }
@@ -45,7 +46,12 @@ extension PeripheralLink {
         }
     }
 
-    private func perform(_ request: PeripheralRequest, on connection: Connection, _ attempt: Int) async {
+    /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
+    private nonisolated func perform(
+        _ request: PeripheralRequest, on connection: Connection, _ attempt: Int, _ hasBegun: OneShot<Void>
+    ) async {
+        if case .write = request {} else { hasBegun.resolve(()) }
+        defer { hasBegun.resolve(()) }
         switch request {
         case .readRSSI: await readRSSI(connection, attempt)
         case .discoverServices(let uuids): await discoverServices(uuids, connection, attempt)
@@ -62,10 +68,12 @@ extension PeripheralLink {
         case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic, attempt)
         case .read(let characteristic): await read(characteristic, connection, attempt)
         case .readDescriptor(let descriptor): await read(descriptor, connection, attempt)
-        case .write(let characteristic, let value): await write(value, to: characteristic, connection, attempt)
+        case .write(let characteristic, let value):
+            await write(value, to: characteristic, connection, attempt, hasBegun)
         case .writeCommand(let characteristic, let value):
             coreBluetoothLog.notice(
-                "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts.")
+                "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
+            )
             await ifItFails(connection, attempt) { () throws(BluetoothError) in
                 try await connection.write(value, to: characteristic)
             } tell: { error in
@@ -80,7 +88,7 @@ extension PeripheralLink {
     }
 
     /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then.
-    private func ifItFails(
+    private nonisolated func ifItFails(
         _ connection: Connection, _ attempt: Int, _ body: () async throws(BluetoothError) -> Void,
         tell: (any Error) -> Void
     ) async {
@@ -91,7 +99,7 @@ extension PeripheralLink {
         }
     }
 
-    private func readRSSI(_ connection: Connection, _ attempt: Int) async {
+    private nonisolated func readRSSI(_ connection: Connection, _ attempt: Int) async {
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             let rssi = try await connection.rssi()
             answer(attempt) { peripheral, delegate in
@@ -105,7 +113,8 @@ extension PeripheralLink {
 
     // MARK: Discovery
 
-    private func discoverServices(_ uuids: [BluetoothUUID]?, _ connection: Connection, _ attempt: Int) async {
+    private nonisolated func discoverServices(_ uuids: [BluetoothUUID]?, _ connection: Connection, _ attempt: Int) async
+    {
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             let found = try await connection.discover()
             hub.radio.connected.withLock { $0[address]?.formUnion(found.map(\.uuid)) }
@@ -119,7 +128,7 @@ extension PeripheralLink {
     }
 
     /// Discovers what is in a service: all was, together with the services, unless the peripheral has changed it.
-    private func discover(
+    private nonisolated func discover(
         in service: Handed<CBService>, _ connection: Connection, _ attempt: Int,
         _ tell: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) async {
@@ -128,7 +137,7 @@ extension PeripheralLink {
         }
     }
 
-    private func discoverDescriptors(_ characteristic: Handed<CBCharacteristic>, _ attempt: Int) {
+    private nonisolated func discoverDescriptors(_ characteristic: Handed<CBCharacteristic>, _ attempt: Int) {
         answer(attempt) { peripheral, delegate in
             let isCurrent = peripheral.link.isCurrent(characteristic.object.service)
             if isCurrent {
@@ -219,7 +228,9 @@ extension PeripheralLink {
         }
     }
 
-    private func read(_ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int) async {
+    private nonisolated func read(_ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int)
+        async
+    {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             _ = try await connection.read(remote) { [self] value in
@@ -233,7 +244,7 @@ extension PeripheralLink {
         }
     }
 
-    private func read(_ descriptor: Handed<CBDescriptor>, _ connection: Connection, _ attempt: Int) async {
+    private nonisolated func read(_ descriptor: Handed<CBDescriptor>, _ connection: Connection, _ attempt: Int) async {
         guard let remote = descriptor.object.remote else { return notOurs(attempt) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             _ = try await connection.read(remote) { [self] value in
@@ -247,8 +258,9 @@ extension PeripheralLink {
         }
     }
 
-    private func write(
-        _ value: [UInt8], to characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int
+    private nonisolated func write(
+        _ value: [UInt8], to characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int,
+        _ hasBegun: OneShot<Void>
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
         let tell: @Sendable ((any Error)?) -> Void = { [self] error in
@@ -256,13 +268,13 @@ extension PeripheralLink {
         }
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
-            try await connection.write(value, to: remote) { _ in tell(nil) }
+            try await connection.write(value, to: remote, departure: { hasBegun.resolve(()) }) { _ in tell(nil) }
         } tell: { error in
             tell(error)
         }
     }
 
-    private func write(
+    private nonisolated func write(
         _ value: [UInt8], to descriptor: Handed<CBDescriptor>, _ connection: Connection, _ attempt: Int
     ) async {
         guard let remote = descriptor.object.remote else { return notOurs(attempt) }
@@ -280,14 +292,14 @@ extension PeripheralLink {
         }
     }
 
-    private func notOurs(_ attempt: Int) {
+    private nonisolated func notOurs(_ attempt: Int) {
         misuse("an attribute of this program is not one of a peripheral's.")
         answer(attempt) { _, _ in }
     }
 
     // MARK: Notifications
 
-    private func setNotify(
+    private nonisolated func setNotify(
         _ isOn: Bool, _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
@@ -319,7 +331,7 @@ extension PeripheralLink {
         }
     }
 
-    private func stopNotifying(
+    private nonisolated func stopNotifying(
         _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int
     ) async {
         misuse("\(Self.valueLimit) values wait to be taken, so \(characteristic.object.uuid) notifies no more.")
@@ -335,7 +347,7 @@ extension PeripheralLink {
 
     // MARK: Channels
 
-    private func openChannel(_ psm: CBL2CAPPSM, _ connection: Connection, _ attempt: Int) async {
+    private nonisolated func openChannel(_ psm: CBL2CAPPSM, _ connection: Connection, _ attempt: Int) async {
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             let channel = try await connection.openChannel(psm: psm)
             answer(attempt) { peripheral, delegate in
