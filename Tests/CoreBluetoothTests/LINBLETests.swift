@@ -16,6 +16,7 @@ private final class Sender: NSObject, CBCentralManagerDelegate, CBPeripheralDele
     }
 
     let journal = Journal<String>()
+    private let byteCount: Int
     private var rest: ArraySlice<UInt8>
     private let chunkLength: Int?
     private var central: CBCentralManager?
@@ -28,6 +29,7 @@ private final class Sender: NSObject, CBCentralManagerDelegate, CBPeripheralDele
     private(set) var pauses = 0
 
     init(_ bytes: [UInt8], chunkLength: Int?, queue: DispatchQueue) {
+        byteCount = bytes.count
         rest = bytes[...]
         self.chunkLength = chunkLength
         super.init()
@@ -78,7 +80,7 @@ private final class Sender: NSObject, CBCentralManagerDelegate, CBPeripheralDele
         _ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?
     ) {
         received += characteristic.value ?? Data()
-        journal.add("received \(received.count)")
+        if received.count == byteCount { journal.add("all received") }
     }
 
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {
@@ -119,7 +121,7 @@ private final class Sender: NSObject, CBCentralManagerDelegate, CBPeripheralDele
             let linble = SimulatedLINBLE(on: world.radio, .init(wiring: .loopback, bufferCapacity: 1 << 21))
             let sender = Sender(bytes, chunkLength: chunkLength, queue: world.queue)
             let finished = await sender.journal.wait(on: world.radio.loop, limit: .seconds(3000)) {
-                $0.contains("received \(1 << 20)")
+                $0.contains("all received")
             }
             #expect(finished != nil)
             #expect(linble.statistics.bytesFromHosts == 1 << 20)
