@@ -118,7 +118,8 @@ import Testing
             await program.wait(for: "descriptor 2901")
             await program.perform(with: { peripheral in
                 guard let level = peripheral.characteristic("2A19", in: "180F"),
-                    let label = peripheral.characteristic(note, in: Device.own)?.descriptors?.first
+                    let label = peripheral.characteristic(note, in: Device.own)?.descriptors?
+                        .first(where: { $0.uuid == CBUUID(string: "2901") })
                 else { return }
                 #expect(level.descriptors?.first?.value as? NSNumber == 0)
                 #expect(level.descriptors?.last?.value as? Data == Data([0x04, 0, 0xAD, 0x27, 1, 0, 0]))
@@ -137,7 +138,8 @@ import Testing
                     "wrote descriptor 2901", "wrote descriptor 2902 CBATTError 3", "descriptor 2901",
                 ])
             await program.perform(with: { peripheral in
-                let label = peripheral.characteristic(note, in: Device.own)?.descriptors?.first
+                let label = peripheral.characteristic(note, in: Device.own)?.descriptors?
+                    .first { $0.uuid == CBUUID(string: "2901") }
                 #expect(label?.value as? String == "another")
             })
             #expect(device.server.subscribers(of: device.handle("2A19", in: "180F")).isEmpty)

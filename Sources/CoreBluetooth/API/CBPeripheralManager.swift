@@ -3,8 +3,7 @@ public import Foundation
 
 /// Offers services to centrals.
 ///
-/// Advertising, and taking links that centrals make, is not there yet: services are offered to the devices that this
-/// program's central managers connect to, and ``startAdvertising(_:)`` tells `.operationNotSupported`.
+/// A long read is one request for the whole value here, with an offset of zero.
 open class CBPeripheralManager: CBManager {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
     private let hub = Locked<PeripheralHub?>(nil)
@@ -74,11 +73,17 @@ open class CBPeripheralManager: CBManager {
     /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` and ``CBAdvertisementDataServiceUUIDsKey``.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard isReady(for: "startAdvertising(_:)") else { return }
-        readyHub?.startAdvertising()
+        let name = advertisementData?[CBAdvertisementDataLocalNameKey] as? String
+        let services = advertisementData?[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID]
+        let known = [CBAdvertisementDataLocalNameKey, CBAdvertisementDataServiceUUIDsKey]
+        for key in advertisementData?.keys.sorted() ?? [] where !known.contains(key) {
+            misuse("\(key) is not advertised, as it is not on Apple's systems.")
+        }
+        readyHub?.startAdvertising(name: name, services: services?.map(\.bluetooth) ?? [])
     }
 
     /// Ends advertising.
-    open func stopAdvertising() {}
+    open func stopAdvertising() { readyHub?.stopAdvertising() }
 
     /// A hint on how quickly values shall reach a central; the central decides, and nothing is asked of it here.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {}
@@ -93,12 +98,12 @@ open class CBPeripheralManager: CBManager {
 
     /// Offers a service no more; one that is not offered is passed over.
     open func remove(_ service: CBMutableService) {
-        readyHub?.remove { $0 === service }
+        readyHub?.removeServices { $0 === service }
     }
 
     /// Offers none of the services any more.
     open func removeAllServices() {
-        readyHub?.remove { _ in true }
+        readyHub?.removeServices { _ in true }
     }
 
     // MARK: Values
@@ -120,7 +125,7 @@ open class CBPeripheralManager: CBManager {
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
         guard isReady(for: "updateValue(_:for:onSubscribedCentrals:)") else { return false }
-        return true
+        return readyHub?.update(Array(value), of: characteristic, for: centrals) ?? false
     }
 
     // MARK: Channels
