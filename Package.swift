@@ -35,6 +35,11 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        // Programs as they are written today, in the language mode that most of them have.
+        .testTarget(
+            name: "CoreBluetoothSnippetTests",
+            dependencies: ["CoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", "TestSupport"],
+            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     ]
 #else
     let coreBluetoothProducts: [Product] = []
