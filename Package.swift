@@ -35,10 +35,19 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        .executableTarget(
+            name: "CoreBluetoothCentral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothCentral",
+            exclude: ["world.json"], swiftSettings: settings),
+        .executableTarget(
+            name: "CoreBluetoothPeripheral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothPeripheral",
+            swiftSettings: settings),
         // Programs as they are written today, in the language mode that most of them have.
         .testTarget(
             name: "CoreBluetoothSnippetTests",
-            dependencies: ["CoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", "TestSupport"],
+            dependencies: [
+                "CoreBluetooth", "CoreBluetoothCentral", "CoreBluetoothPeripheral", "BluetoothLE", "SimulatedKernel",
+                "SimulatedLINBLE", "TestSupport",
+            ],
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
     ]
 #else
