@@ -15,6 +15,7 @@ open class UIViewController: NSObject {
 private class Screen: UIViewController {
     let journal = Journal<String>()
     let queue: DispatchQueue
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var centralManager: CBCentralManager!
     fileprivate var discovered: [CBPeripheral] = []
     fileprivate var connected: CBPeripheral?
@@ -174,8 +175,11 @@ extension Screen: CBPeripheralDelegate {
 /// C1 to C13: the tasks of a central, with everything printed.
 private final class Central: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     let journal = Journal<String>()
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     var manager: CBCentralManager!
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var peripheral: CBPeripheral!
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var interesting: CBCharacteristic!
 
     init(_ queue: DispatchQueue) {

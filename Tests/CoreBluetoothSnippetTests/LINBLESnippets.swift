@@ -16,8 +16,10 @@ private class Identifiers {
 
 private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     let journal = Journal<String>()
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var manager: CBCentralManager!
     private var device: CBPeripheral?
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var outlet: CBCharacteristic!
     private var chunks: [Data]
     var received = Data()

@@ -7,6 +7,7 @@ import Testing
 
 private final class Offerer: NSObject, CBPeripheralManagerDelegate {
     let journal = Journal<String>()
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private(set) var manager: CBPeripheralManager!
     let characteristic = CBMutableCharacteristic(
         type: CBUUID(string: "2A3D"), properties: [.notify, .read, .write], value: nil,

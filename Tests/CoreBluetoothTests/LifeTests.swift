@@ -153,6 +153,30 @@ import Testing
         }
     }
 
+    @Test func nothingIsToldFromWithinACall() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await program.perform { manager, program in
+                guard let peripheral = program.peripherals.first,
+                    let level = peripheral.characteristic("2A19", in: "180F")
+                else { return }
+                // As long as this block is on the queue, nothing else is.
+                let count = program.journal.entries.count
+                manager.scanForPeripherals(withServices: nil)
+                peripheral.setNotifyValue(false, for: level)
+                peripheral.readValue(for: level)
+                peripheral.discoverServices(nil)
+                manager.cancelPeripheralConnection(peripheral)
+                Thread.sleep(forTimeInterval: 0.05)
+                #expect(program.journal.entries.count == count)
+            }
+            await program.wait(for: "disconnected")
+            withExtendedLifetime(device) {}
+        }
+    }
+
     @Test func aDroppedPeripheralIsDisconnected() async throws {
         try await World.run { world in
             let device = try Device(on: world.radio)

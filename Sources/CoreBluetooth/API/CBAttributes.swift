@@ -193,7 +193,8 @@ open class CBDescriptor: CBAttribute {
         switch value {
         case let text as String: return Array(text.utf8)
         case let data as Data: return Array(data)
-        case let number as NSNumber: return [UInt8(truncatingIfNeeded: number.intValue), UInt8(truncatingIfNeeded: number.intValue >> 8)]
+        case let number as NSNumber:
+            return [UInt8(truncatingIfNeeded: number.intValue), UInt8(truncatingIfNeeded: number.intValue >> 8)]
         default: return nil
         }
     }

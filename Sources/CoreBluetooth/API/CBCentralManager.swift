@@ -77,7 +77,9 @@ open class CBCentralManager: CBManager {
     private var readyHub: CentralHub? { hub { $0 } }
 
     /// Whether this machine has a feature: extended scanning is used wherever the controller has it.
-    open class func supports(_ features: CBCentralManager.Feature) -> Bool { features.isEmpty || features == .extendedScanAndConnect }
+    open class func supports(_ features: CBCentralManager.Feature) -> Bool {
+        features.isSubset(of: .extendedScanAndConnect)
+    }
 
     // MARK: Known peripherals
 

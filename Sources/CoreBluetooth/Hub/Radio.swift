@@ -120,8 +120,8 @@ actor Radio: LoopActor {
             let environment = kernel.environment()
             if !environment.hasNetRaw {
                 let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
-                log.warning(
-                    "Bluetooth needs CAP_NET_RAW and CAP_NET_ADMIN: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)")
+                let fix = "sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)"
+                log.warning("Bluetooth needs CAP_NET_RAW and CAP_NET_ADMIN: \(fix)")
             }
             set(environment.hasNetRaw ? .poweredOn : .unauthorized)
         case .absent:
