@@ -25,6 +25,36 @@ func tests(of name: String, with dependencies: [Target.Dependency] = [], path: S
 let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 
+// Apple's systems have a CoreBluetooth of their own, with which the same code is built there.
+#if os(Linux)
+    let coreBluetoothProducts: [Product] = [.library(name: "CoreBluetooth", targets: ["CoreBluetooth"])]
+    let coreBluetoothTargets: [Target] = [
+        .target(name: "CCoreBluetooth"),
+        .target(
+            name: "CoreBluetooth",
+            dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
+            swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
+        tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        .executableTarget(
+            name: "CoreBluetoothCentral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothCentral",
+            exclude: ["world.json"], swiftSettings: settings),
+        .executableTarget(
+            name: "CoreBluetoothPeripheral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothPeripheral",
+            swiftSettings: settings),
+        // Programs as they are written today, in the language mode that most of them have.
+        .testTarget(
+            name: "CoreBluetoothSnippetTests",
+            dependencies: [
+                "CoreBluetooth", "CoreBluetoothCentral", "CoreBluetoothPeripheral", "BluetoothLE", "SimulatedKernel",
+                "SimulatedLINBLE", "TestSupport",
+            ],
+            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
+    ]
+#else
+    let coreBluetoothProducts: [Product] = []
+    let coreBluetoothTargets: [Target] = []
+#endif
+
 let package = Package(
     name: "swift-bluetooth-le",
     products: [
@@ -33,7 +63,7 @@ let package = Package(
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "SimulatedKernel", targets: ["SimulatedKernel"]),
         .library(name: "SimulatedLINBLE", targets: ["SimulatedLINBLE"]),
-    ],
+    ] + coreBluetoothProducts,
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -117,5 +147,5 @@ let package = Package(
             of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management", "Capture"],
             path: "Tests/Conformance"),
         tests(of: "Peers", with: ["BluetoothLE", "LinuxKernel"], path: "Tests/Peers"),
-    ]
+    ] + coreBluetoothTargets
 )

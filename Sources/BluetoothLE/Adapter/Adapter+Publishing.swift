@@ -83,7 +83,8 @@ extension Adapter {
         throw .invalidArgument(operation("publish services"), message)
     }
 
-    func withdraw(_ services: PublishedServices) {
+    /// Takes published services away.
+    package func withdraw(_ services: PublishedServices) {
         tell(localServer.remove(services.handles), of: services.handles)
     }
 

@@ -35,6 +35,8 @@ public struct AttributeHandlers: Sendable {
     ///
     /// Commands come here as well; nobody is told when it throws then.
     public var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
+    /// Takes in place of ``write`` all that a device writes at once, in one call.
+    package var writeTogether: (@Sendable ([(request: AttributeRequest, value: [UInt8])]) async throws -> Void)?
 
     /// Handlers of dynamic values; what has none is refused as Read Not Permitted and Write Not Permitted.
     public init(

@@ -40,19 +40,20 @@ extension AttributeHandle: RemoteAttribute {
 extension Connection {
     func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
-        timeout: Duration?
+        timeout: Duration?, departure: (@Sendable () -> Void)? = nil,
+        arrival: (@Sendable (Procedure.Output) -> Void)? = nil
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let bearer = try requestBearer(for: operation, fitting: requestLength)
         if Task.isCancelled { throw .cancelled(operation) }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        let transaction = ProcedureCall(procedure, operation, on: bearer)
+        let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
         bearer.submit(transaction)
         do {
             return try await transaction.call.value(operation, timeout: timeout, on: loop)
         } catch  where error.cause == .attribute(.databaseOutOfSync) {
             try await resynchronize(operation, until: deadline)
-            let again = ProcedureCall(procedure, operation, on: bearer)
+            let again = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
             bearer.submit(again)
             return try await again.call.value(
                 operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
@@ -75,8 +76,16 @@ extension Connection {
     public func read(
         _ attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [UInt8] {
+        try await read(attribute, timeout: timeout, arrival: nil)
+    }
+
+    /// As ``read(_:timeout:)``; `arrival` is told the value when it arrives, in order with what
+    /// ``observeValues(_:)`` tells. It is called on the loop and may not call the connection.
+    package func read(
+        _ attribute: some RemoteAttribute, timeout: Duration? = nil, arrival: (@Sendable ([UInt8]) -> Void)?
+    ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
-        return try await perform(ValueRead(handle), "read", of: handle, timeout: timeout)
+        return try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, arrival: arrival)
     }
 
     /// Writes a value and waits until the peer has taken it.
@@ -87,6 +96,16 @@ extension Connection {
     public func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
+        try await write(value, to: attribute, timeout: timeout, arrival: nil)
+    }
+
+    /// As ``write(_:to:timeout:)``; `departure` is called when a request is about to be sent, so that a command made
+    /// then follows it, and `arrival` when the peer's answer arrives, in order with what ``observeValues(_:)`` tells.
+    /// They are called on the loop and may not call the connection.
+    package func write(
+        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
+        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (()) -> Void)?
+    ) async throws(BluetoothError) {
         let handle = try current(attribute, "write")
         let longest = AttributeProtocol.maximumAttributeValueLength
         guard value.count <= longest else {
@@ -96,9 +115,12 @@ extension Connection {
         }
         if value.count <= maximumCommandLength {
             try await perform(
-                ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout)
+                ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout,
+                departure: departure, arrival: arrival)
         } else {
-            try await perform(ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout)
+            try await perform(
+                ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout, departure: departure,
+                arrival: arrival)
         }
     }
 

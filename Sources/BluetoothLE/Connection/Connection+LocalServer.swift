@@ -239,9 +239,8 @@ struct HandlerWork: Sendable {
             case .read(let request, _):
                 guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
                 return .success(try await read(access(request.handle, 0)))
-            case .write(let request, _):
-                for write in request.writes { try await take(write) }
-            case .command(let write): try await take(write)
+            case .write(let request, _): try await take(request.writes)
+            case .command(let write): try await take([write])
             }
             return .success([])
         } catch let code as ATTErrorCode {
@@ -255,9 +254,14 @@ struct HandlerWork: Sendable {
         }
     }
 
-    private func take(_ write: AttributeWrite) async throws {
-        guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
-        try await body(access(write.handle, write.offset), write.value)
+    private func take(_ writes: [AttributeWrite]) async throws {
+        if let first = writes.first, let body = server.handlers(of: first.handle)?.writeTogether {
+            return try await body(writes.map { (access($0.handle, $0.offset), $0.value) })
+        }
+        for write in writes {
+            guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
+            try await body(access(write.handle, write.offset), write.value)
+        }
     }
 
     private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {

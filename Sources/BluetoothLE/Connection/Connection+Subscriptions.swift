@@ -94,6 +94,15 @@ extension Connection {
         return descriptor.handle
     }
 
+    /// Has every value that the peer notifies or indicates told as it arrives, whoever has subscribed to it.
+    ///
+    /// For who writes the peer's configurations itself and needs values in order with the answers to requests. Called on
+    /// the loop; `observer` may not call the connection. There is one: nil takes it away.
+    package func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?) {
+        guard let bearer = try? bearer(for: .init("observe values", peer: peer)) else { return }
+        bearer.subscribers.observer = observer
+    }
+
     /// Ends the subscriptions to a characteristic that is something else by now.
     func endSubscriptions(to handle: AttributeHandle) {
         let operation = BluetoothError.Operation("take values", peer: peer, attribute: handle)

@@ -8,24 +8,36 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
+    /// Told when a request is on its way.
+    private let departure: (@Sendable () -> Void)?
+    /// Told the outcome as it arrives, before anything that comes after it.
+    private let arrival: (@Sendable (Procedure.Output) -> Void)?
 
-    init(_ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+    init(
+        _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
+        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (Procedure.Output) -> Void)? = nil
+    ) {
         self.procedure = procedure
         self.operation = operation
         self.bearer = bearer
+        self.departure = departure
+        self.arrival = arrival
     }
 
     var isAbandoned: Bool { call.isResolved }
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
+        departure?()
     }
 
     func receive(_ answer: ATTServerPDU) -> TransactionStep {
         do {
             switch try procedure.receive(answer) {
             case .next: return .next
-            case .done(let output): call.succeed(output)
+            case .done(let output):
+                if !call.isResolved { arrival?(output) }
+                call.succeed(output)
             }
         } catch {
             fail(error)

@@ -34,6 +34,8 @@ struct SubscriberTable {
     private var nextID: UInt64 = 0
     /// How many values came that nobody had asked for.
     private(set) var unwantedCount = 0
+    /// Who is told every value as it comes, whoever has subscribed; see ``Connection/observeValues(_:)``.
+    var observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?
 
     // MARK: Who wants what
 
@@ -94,11 +96,14 @@ struct SubscriberTable {
     mutating func deliver(
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) {
-        guard let wanting = characteristics[handle]?.subscribers, !wanting.isEmpty else {
+        let wanting = characteristics[handle]?.subscribers ?? []
+        guard !wanting.isEmpty || observer != nil else {
             unwantedCount += 1
             return
         }
         let bytes = [UInt8](value)
+        observer?(handle, bytes)
+        guard !wanting.isEmpty else { return }
         if wanting.count == 1 {
             wanting[0].channel.send(bytes)
             return

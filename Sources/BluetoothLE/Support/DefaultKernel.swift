@@ -2,7 +2,7 @@ import BluetoothKernel
 import LinuxKernel
 
 /// The kernel a caller means: the one given, or the machine's own.
-func chosenKernel(
+package func chosenKernel(
     _ kernel: (any BluetoothKernel)?, _ operation: BluetoothError.Operation
 ) throws(BluetoothError) -> any BluetoothKernel {
     if let kernel { return kernel }

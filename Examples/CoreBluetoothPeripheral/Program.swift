@@ -1,0 +1,12 @@
+import CoreBluetooth
+
+@main
+struct Program {
+    static func main() {
+        let sensor = HeartRateSensor { line in
+            FileHandle.standardOutput.write(Data((line + "\n").utf8))
+        }
+        // Callbacks come on the main queue, which somebody has to run where there is no app.
+        withExtendedLifetime(sensor) { dispatchMain() }
+    }
+}

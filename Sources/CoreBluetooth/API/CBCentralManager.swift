@@ -1,0 +1,163 @@
+import BluetoothLE
+public import Foundation
+
+/// Finds peripherals and connects to them.
+open class CBCentralManager: CBManager {
+    /// What some machines have and others have not.
+    public struct Feature: OptionSet, Sendable {
+        /// The bits.
+        public let rawValue: UInt
+
+        /// Features from their bits.
+        public init(rawValue: UInt) {
+            self.rawValue = rawValue
+        }
+
+        /// Extended advertisements are heard, and connected to.
+        public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
+    }
+
+    private let observer = Locked(WeakDelegate<any CBCentralManagerDelegate>())
+    private let hub = Locked<CentralHub?>(nil)
+
+    /// A manager without a delegate, which calls back on the main queue.
+    public convenience init() {
+        self.init(delegate: nil, queue: nil, options: nil)
+    }
+
+    /// A manager.
+    /// - Parameters:
+    ///   - delegate: who is told what happens; not kept alive.
+    ///   - queue: where it is told; nil is the main queue.
+    public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: dispatch_queue_t?) {
+        self.init(delegate: delegate, queue: queue, options: nil)
+    }
+
+    /// A manager.
+    /// - Parameters:
+    ///   - delegate: who is told what happens; not kept alive.
+    ///   - queue: where it is told; nil is the main queue.
+    ///   - options: none has an effect here.
+    public init(
+        delegate: (any CBCentralManagerDelegate)?, queue: dispatch_queue_t?, options: [String: Any]? = nil
+    ) {
+        super.init(manager: ())
+        observer { $0.delegate = delegate }
+        let configuration = CBLinux.configuration
+        let callbacks = CallbackQueue(queue, hold: configuration.hold)
+        do throws(BluetoothError) {
+            let radio = try Radio.shared(configuration, log: coreBluetoothLog)
+            let made = CentralHub(WeakReference(self), radio, callbacks, configuration)
+            hub { $0 = made }
+            made.begin()
+        } catch {
+            coreBluetoothLog.error("\(error)")
+            let manager = WeakReference(self)
+            callbacks.post {
+                guard let manager = manager.object else { return }
+                manager.shared { $0 = .unsupported }
+                manager.delegate?.centralManagerDidUpdateState(manager)
+            }
+        }
+    }
+
+    deinit {
+        hub { $0 }?.close()
+    }
+
+    /// Who is told what happens; not kept alive.
+    open var delegate: (any CBCentralManagerDelegate)? {
+        get { observer { $0.delegate } }
+        set { observer { $0.delegate = newValue } }
+    }
+
+    /// Whether it scans.
+    open var isScanning: Bool { readyHub?.shared { $0.isScanning } ?? false }
+
+    private var readyHub: CentralHub? { hub { $0 } }
+
+    /// Whether this machine has a feature: extended scanning is used wherever the controller has it.
+    open class func supports(_ features: CBCentralManager.Feature) -> Bool {
+        features.isSubset(of: .extendedScanAndConnect)
+    }
+
+    // MARK: Known peripherals
+
+    /// The peripherals with these identifiers, in this order. Those that are no identifiers of this library are left
+    /// out; none are known while the manager is not powered on.
+    open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
+        guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let hub = readyHub else { return [] }
+        return identifiers.compactMap(\.bluetoothAddress).map { hub.peripheral($0) }
+    }
+
+    /// The peripherals that this program is connected to, by whichever manager, and that have one of these services.
+    open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
+        guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let hub = readyHub else { return [] }
+        let wanted = Set(serviceUUIDs.map(\.bluetooth))
+        let connected = hub.radio.connected.withLock { $0.filter { !$0.value.isDisjoint(with: wanted) }.keys.sorted() }
+        return connected.map { hub.peripheral($0) }
+    }
+
+    // MARK: Scanning
+
+    /// Begins to scan, in place of a scan that is on.
+    /// - Parameters:
+    ///   - serviceUUIDs: peripherals that advertise one of these; nil or an empty list for all.
+    ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``,
+    ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
+    open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
+        guard isReady(for: "scanForPeripherals(withServices:options:)"), let hub = readyHub else { return }
+        let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID]
+        hub.startScan(
+            ScanRequest(
+                services: serviceUUIDs.uuids, solicited: solicited?.map(\.bluetooth) ?? [],
+                allowsDuplicates: flag(CBCentralManagerScanOptionAllowDuplicatesKey, in: options)))
+    }
+
+    /// Ends the scan; nothing is discovered any more when it returns.
+    open func stopScan() { readyHub?.stopScan() }
+
+    // MARK: Connecting
+
+    /// Connects to a peripheral, for as long as it takes.
+    /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
+    open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
+        guard isReady(for: "connect(_:options:)"), let hub = readyHub else { return }
+        guard peripheral.link.hub === hub else {
+            return misuse("\(peripheral) belongs to another manager; retrieve it by its identifier.")
+        }
+        var connectOptions = PeripheralConnectOptions()
+        let delay = options?[CBConnectPeripheralOptionStartDelayKey]
+        if let seconds = (delay as? NSNumber)?.doubleValue ?? delay as? Double, seconds > 0 {
+            connectOptions.startDelay = .seconds(min(seconds, 1e6))
+        }
+        connectOptions.reconnects = flag(CBConnectPeripheralOptionEnableAutoReconnect, in: options)
+        peripheral.link.connect(connectOptions)
+    }
+
+    /// Ends the connection to a peripheral, or the attempt at one.
+    open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
+        guard let hub = readyHub, peripheral.link.hub === hub else {
+            return misuse("\(peripheral) belongs to another manager.")
+        }
+        peripheral.link.cancel()
+    }
+
+    /// Has connections and disconnections of this program's peripherals told by
+    /// ``CBCentralManagerDelegate/centralManager(_:connectionEventDidOccur:for:)``; nil ends that.
+    /// - Parameter options: of which: those with these services, as far as they are known, or with these identifiers.
+    open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
+        guard isReady(for: "registerForConnectionEvents(options:)"), let hub = readyHub else { return }
+        let services = options?[.serviceUUIDs] as? [CBUUID] ?? []
+        let peers = options?[.peripheralUUIDs] as? [UUID] ?? []
+        hub.shared {
+            $0.watchedServices = Set(services.map(\.bluetooth))
+            $0.watchedPeers = Set(peers)
+        }
+    }
+}
+
+/// Whether an option is on, written as a Bool or as an NSNumber.
+func flag(_ key: String, in options: [String: Any]?) -> Bool {
+    (options?[key] as? Bool) ?? (options?[key] as? NSNumber)?.boolValue ?? false
+}

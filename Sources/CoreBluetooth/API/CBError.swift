@@ -1,0 +1,191 @@
+public import CCoreBluetooth
+
+/// The domain of the errors that Core Bluetooth itself tells.
+public let CBErrorDomain: String = "CBErrorDomain"
+
+/// The domain of the errors that the device's attribute server told.
+public let CBATTErrorDomain: String = "CBATTErrorDomain"
+
+/// An error of Core Bluetooth.
+///
+/// `error as? CBError`, `catch CBError.connectionTimeout`, `(error as NSError).code` and `localizedDescription` work on
+/// every error that a delegate is told. Unlike on Apple's systems an `NSError` that a program makes itself does not turn
+/// into one.
+public struct CBError: _BridgedStoredNSError, Sendable {
+    /// What went wrong.
+    public typealias Code = CBErrorCode
+
+    /// The error as Foundation has it.
+    public let _nsError: NSError
+
+    /// An error from Foundation's.
+    public init(_nsError error: NSError) {
+        _nsError = error.described(as: CBErrorDomain, by: Self.description(of: error.code))
+    }
+
+    /// The domain of these errors.
+    public static var _nsErrorDomain: String { CBErrorDomain }
+
+    /// Something unknown.
+    public static var unknown: Code { .unknown }
+    /// The caller's arguments make no sense.
+    public static var invalidParameters: Code { .invalidParameters }
+    /// There is no such attribute.
+    public static var invalidHandle: Code { .invalidHandle }
+    /// The device is not connected.
+    public static var notConnected: Code { .notConnected }
+    /// There is no room left.
+    public static var outOfSpace: Code { .outOfSpace }
+    /// The operation was cancelled.
+    public static var operationCancelled: Code { .operationCancelled }
+    /// The device vanished.
+    public static var connectionTimeout: Code { .connectionTimeout }
+    /// The device ended the connection.
+    public static var peripheralDisconnected: Code { .peripheralDisconnected }
+    /// The UUID belongs to the system.
+    public static var uuidNotAllowed: Code { .uuidNotAllowed }
+    /// The program advertises already.
+    public static var alreadyAdvertising: Code { .alreadyAdvertising }
+    /// The connection could not be made.
+    public static var connectionFailed: Code { .connectionFailed }
+    /// There are too many connections.
+    public static var connectionLimitReached: Code { .connectionLimitReached }
+    /// The device is not known; spelt as Apple once did.
+    public static var unkownDevice: Code { .unkownDevice }
+    /// The device is not known.
+    public static var unknownDevice: Code { .unknownDevice }
+    /// The operation is not supported.
+    public static var operationNotSupported: Code { .operationNotSupported }
+    /// The device has forgotten the pairing.
+    public static var peerRemovedPairingInformation: Code { .peerRemovedPairingInformation }
+    /// The link was not encrypted in time.
+    public static var encryptionTimedOut: Code { .encryptionTimedOut }
+    /// Too many devices are paired.
+    public static var tooManyLEPairedDevices: Code { .tooManyLEPairedDevices }
+    /// Too many notifications came while the program was in the background.
+    public static var leGattExceededBackgroundNotificationLimit: Code { .leGattExceededBackgroundNotificationLimit }
+    /// Almost too many notifications came while the program was in the background.
+    public static var leGattNearBackgroundNotificationLimit: Code { .leGattNearBackgroundNotificationLimit }
+
+    private static func description(of code: Int) -> String {
+        switch Code(rawValue: code) {
+        case .invalidParameters: "The parameters make no sense."
+        case .invalidHandle: "The attribute is not there any more."
+        case .notConnected: "The device is not connected."
+        case .outOfSpace: "There is no room left for this."
+        case .operationCancelled: "The operation was cancelled."
+        case .connectionTimeout: "The device vanished: the connection has timed out."
+        case .peripheralDisconnected: "The device ended the connection."
+        case .uuidNotAllowed: "The UUID belongs to the system."
+        case .alreadyAdvertising: "This program advertises already."
+        case .connectionFailed: "The connection could not be made."
+        case .connectionLimitReached: "There are too many connections."
+        case .unkownDevice: "The device is not known."
+        case .operationNotSupported: "The operation is not supported."
+        case .peerRemovedPairingInformation: "The device has forgotten the pairing."
+        case .encryptionTimedOut: "The link was not encrypted in time."
+        case .tooManyLEPairedDevices: "Too many devices are paired."
+        default: "Something went wrong that has no name."
+        }
+    }
+}
+
+extension CBErrorCode: @retroactive _ErrorCodeProtocol {
+    /// The error with such a code.
+    public typealias _ErrorType = CBError
+}
+
+/// A refusal by a device's attribute server, or by this one.
+///
+/// Codes that the specification does not assign to the protocol, such as a service's own (0x80 to 0x9F), are values as
+/// well: `CBATTError.Code(rawValue: 0x80)`.
+public struct CBATTError: _BridgedStoredNSError, Sendable {
+    /// Why the server refused.
+    public typealias Code = CBATTErrorCode
+
+    /// The error as Foundation has it.
+    public let _nsError: NSError
+
+    /// An error from Foundation's.
+    public init(_nsError error: NSError) {
+        _nsError = error.described(as: CBATTErrorDomain, by: Self.description(of: error.code))
+    }
+
+    /// The domain of these errors.
+    public static var _nsErrorDomain: String { CBATTErrorDomain }
+
+    /// It did not refuse.
+    public static var success: Code { .success }
+    /// There is no such handle.
+    public static var invalidHandle: Code { .invalidHandle }
+    /// The attribute cannot be read.
+    public static var readNotPermitted: Code { .readNotPermitted }
+    /// The attribute cannot be written.
+    public static var writeNotPermitted: Code { .writeNotPermitted }
+    /// The request was malformed.
+    public static var invalidPdu: Code { .invalidPdu }
+    /// The link has to be authenticated first.
+    public static var insufficientAuthentication: Code { .insufficientAuthentication }
+    /// The server does not support the request.
+    public static var requestNotSupported: Code { .requestNotSupported }
+    /// The offset is past the end of the value.
+    public static var invalidOffset: Code { .invalidOffset }
+    /// The client has to be authorised first.
+    public static var insufficientAuthorization: Code { .insufficientAuthorization }
+    /// Too many prepared writes are queued.
+    public static var prepareQueueFull: Code { .prepareQueueFull }
+    /// There is no such attribute.
+    public static var attributeNotFound: Code { .attributeNotFound }
+    /// The attribute cannot be read in parts.
+    public static var attributeNotLong: Code { .attributeNotLong }
+    /// The link's key is too short.
+    public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
+    /// The value has the wrong length.
+    public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
+    /// Something went wrong that no other code describes.
+    public static var unlikelyError: Code { .unlikelyError }
+    /// The link has to be encrypted first.
+    public static var insufficientEncryption: Code { .insufficientEncryption }
+    /// The type does not group attributes.
+    public static var unsupportedGroupType: Code { .unsupportedGroupType }
+    /// The server has no memory left for the request.
+    public static var insufficientResources: Code { .insufficientResources }
+
+    private static func description(of code: Int) -> String {
+        switch Code(rawValue: code) {
+        case .success: "Nothing went wrong."
+        case .invalidHandle: "The handle is invalid."
+        case .readNotPermitted: "Reading is not permitted."
+        case .writeNotPermitted: "Writing is not permitted."
+        case .invalidPdu: "The request was malformed."
+        case .insufficientAuthentication: "Authentication is insufficient."
+        case .requestNotSupported: "The request is not supported."
+        case .invalidOffset: "The offset is past the end of the value."
+        case .insufficientAuthorization: "Authorization is insufficient."
+        case .prepareQueueFull: "Too many prepared writes are queued."
+        case .attributeNotFound: "The attribute could not be found."
+        case .attributeNotLong: "The attribute cannot be read in parts."
+        case .insufficientEncryptionKeySize: "The encryption key is too short."
+        case .invalidAttributeValueLength: "The value has the wrong length."
+        case .unlikelyError: "An unlikely error has occurred."
+        case .insufficientEncryption: "Encryption is insufficient."
+        case .unsupportedGroupType: "The group type is not supported."
+        case .insufficientResources: "The device lacks the resources for this."
+        default: "The device refused with code 0x\(String(code, radix: 16, uppercase: true))."
+        }
+    }
+}
+
+extension CBATTErrorCode: @retroactive _ErrorCodeProtocol {
+    /// The error with such a code.
+    public typealias _ErrorType = CBATTError
+}
+
+extension NSError {
+    /// The same error with a description, which Foundation looks for in the user information alone.
+    fileprivate func described(as domain: String, by text: String) -> NSError {
+        guard self.domain == domain, userInfo[NSLocalizedDescriptionKey] == nil else { return self }
+        return NSError(
+            domain: domain, code: code, userInfo: userInfo.merging([NSLocalizedDescriptionKey: text]) { $1 })
+    }
+}

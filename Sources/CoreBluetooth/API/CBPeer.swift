@@ -1,0 +1,21 @@
+public import Foundation
+import BluetoothPrimitives
+
+/// A device at the other end: a peripheral or a central.
+open class CBPeer: NSObject, NSCopying {
+    let address: BluetoothAddress
+    private let uuid: UUID
+
+    init(_ address: BluetoothAddress) {
+        self.address = address
+        uuid = UUID(address)
+        super.init()
+    }
+
+    /// What the device is known by: on Linux its address in another form, so it is the same in every run and on every
+    /// machine, for as long as the device keeps its address.
+    open var identifier: UUID { uuid }
+
+    /// Itself.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+}

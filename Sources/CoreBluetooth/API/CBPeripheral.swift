@@ -1,0 +1,135 @@
+import BluetoothLE
+public import Foundation
+
+/// A device that a central manager has heard of.
+///
+/// There is one object for a device and a manager, and it is the program that keeps it: when the last reference goes,
+/// its connection ends, made or not.
+open class CBPeripheral: CBPeer {
+    let link: PeripheralLink
+    private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
+
+    init(_ address: BluetoothAddress, of hub: CentralHub) {
+        link = PeripheralLink(address, of: hub)
+        super.init(address)
+    }
+
+    deinit {
+        link.abandon()
+    }
+
+    /// Who is told what happens; not kept alive.
+    open var delegate: (any CBPeripheralDelegate)? {
+        get { observer { $0.delegate } }
+        set { observer { $0.delegate = newValue } }
+    }
+
+    /// The name that the device told last; nil before it has told one.
+    open var name: String? { link.shared { $0.name } }
+
+    /// The signal strength that was read last.
+    open var rssi: NSNumber? { link.shared { $0.rssi.map { NSNumber(value: $0) } } }
+
+    /// Whether it is connected.
+    open var state: CBPeripheralState { link.shared { $0.state } }
+
+    /// The services that were discovered so far; nil before, and after a disconnection.
+    open var services: [CBService]? { link.shared { $0.services } }
+
+    /// Whether it takes a write without response now. After it was false ``CBPeripheralDelegate`` is told when it is
+    /// true again.
+    open var canSendWriteWithoutResponse: Bool { link.canSend }
+
+    /// Never so here.
+    open var ancsAuthorized: Bool { false }
+
+    /// Asks how strongly the device is received.
+    open func readRSSI() { link.request(.readRSSI, "readRSSI()") }
+
+    /// Discovers services: all, or those that are given.
+    open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
+        link.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
+    }
+
+    /// Discovers the services that a service includes: all, or those that are given.
+    open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
+        link.request(
+            .discoverIncludedServices(includedServiceUUIDs.uuids, Handed(service)), "discoverIncludedServices(_:for:)")
+    }
+
+    /// Discovers the characteristics of a service: all, or those that are given.
+    open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
+        link.request(
+            .discoverCharacteristics(characteristicUUIDs.uuids, Handed(service)), "discoverCharacteristics(_:for:)")
+    }
+
+    /// Discovers the descriptors of a characteristic.
+    open func discoverDescriptors(for characteristic: CBCharacteristic) {
+        link.request(.discoverDescriptors(Handed(characteristic)), "discoverDescriptors(for:)")
+    }
+
+    /// Reads a value, in as many requests as it takes.
+    open func readValue(for characteristic: CBCharacteristic) {
+        link.request(.read(Handed(characteristic)), "readValue(for:)")
+    }
+
+    /// Reads a descriptor.
+    open func readValue(for descriptor: CBDescriptor) {
+        link.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
+    }
+
+    /// How many bytes a write takes: 512 with a response, in as many requests as it takes, and those of one packet
+    /// without; 0 while it is not connected.
+    open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
+        link.shared { shared in
+            guard shared.state == .connected else { return 0 }
+            return type == .withResponse ? AttributeProtocol.maximumAttributeValueLength : shared.commandLength
+        }
+    }
+
+    /// Writes a value.
+    ///
+    /// A value that is too long for one request or command is written in prepared parts.
+    open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
+        link.write(Array(data), to: characteristic, type)
+    }
+
+    /// Writes a descriptor. The client characteristic configuration is refused: it is ``setNotifyValue(_:for:)`` that
+    /// changes it.
+    open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
+        link.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
+    }
+
+    /// Has the device notify or indicate a value, or stop to.
+    open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
+        link.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
+    }
+
+    /// Opens an L2CAP channel to a service of the device.
+    open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
+        link.request(.openChannel(PSM), "openL2CAPChannel(_:)")
+    }
+
+    /// The peripheral in one line.
+    open override var description: String {
+        "<\(Swift.type(of: self)): identifier = \(identifier), name = \(name ?? "(null)"), state = \(state)>"
+    }
+}
+
+/// A delegate that is not kept alive.
+struct WeakDelegate<Delegate> {
+    private weak var object: AnyObject?
+
+    var delegate: Delegate? {
+        get { object as? Delegate }
+        set { object = newValue as AnyObject? }
+    }
+}
+
+extension Optional where Wrapped == [CBUUID] {
+    /// What to look for; nil for everything, which an empty list means as well.
+    var uuids: [BluetoothUUID]? {
+        guard let uuids = self, !uuids.isEmpty else { return nil }
+        return uuids.map(\.bluetooth)
+    }
+}

@@ -1,0 +1,102 @@
+import BluetoothPrimitives
+public import Foundation
+
+/// The characteristic extended properties descriptor; its value is an `NSNumber`.
+public let CBUUIDCharacteristicExtendedPropertiesString: String = "2900"
+/// The characteristic user description descriptor; its value is a `String`.
+public let CBUUIDCharacteristicUserDescriptionString: String = "2901"
+/// The client characteristic configuration descriptor; its value is an `NSNumber`.
+public let CBUUIDClientCharacteristicConfigurationString: String = "2902"
+/// The server characteristic configuration descriptor; its value is an `NSNumber`.
+public let CBUUIDServerCharacteristicConfigurationString: String = "2903"
+/// The characteristic presentation format descriptor; its value is `Data`.
+public let CBUUIDCharacteristicFormatString: String = "2904"
+/// The characteristic aggregate format descriptor; its value is `Data`.
+public let CBUUIDCharacteristicAggregateFormatString: String = "2905"
+/// The valid range descriptor; its value is `Data`.
+public let CBUUIDCharacteristicValidRangeString: String = "2906"
+/// The observation schedule descriptor; its value is `Data`.
+public let CBUUIDCharacteristicObservationScheduleString: String = "2910"
+/// The characteristic that tells a PSM as a little-endian `UInt16`.
+public let CBUUIDL2CAPPSMCharacteristicString: String = "ABDD3056-28FA-441D-A470-55A75A52553A"
+
+/// A Bluetooth UUID of 16, 32 or 128 bits.
+///
+/// The short forms are equal to, and hash like, the long form that they stand for; ``uuidString`` and ``data`` keep the
+/// width that was given.
+open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
+    private let uuid: BluetoothUUID
+    private let width: BluetoothUUID.Width
+
+    init(_ uuid: BluetoothUUID) {
+        self.uuid = uuid
+        width = uuid.shortestWidth
+    }
+
+    /// A UUID from 4, 8 or 36 characters in either case; anything else stops the program.
+    public init(string theString: String) {
+        guard let uuid = BluetoothUUID(theString), [4, 8, 36].contains(theString.utf8.count) else {
+            preconditionFailure("\"\(theString)\" is not a UUID of 16, 32 or 128 bits.")
+        }
+        self.uuid = uuid
+        width = theString.utf8.count == 4 ? .bits16 : theString.utf8.count == 8 ? .bits32 : .bits128
+    }
+
+    /// A UUID from 2, 4 or 16 bytes, the most significant first; any other number stops the program.
+    public init(data theData: Data) {
+        func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        switch theData.count {
+        case 2, 4:
+            uuid = BluetoothUUID(UInt32(truncatingIfNeeded: number(theData)))
+            width = theData.count == 2 ? .bits16 : .bits32
+        case 16:
+            uuid = BluetoothUUID(high: number(theData.prefix(8)), low: number(theData.suffix(8)))
+            width = .bits128
+        default: preconditionFailure("\(theData.count) bytes are not a UUID of 16, 32 or 128 bits.")
+        }
+    }
+
+    /// A UUID of 128 bits from Foundation's.
+    public init(nsuuid theUUID: UUID) {
+        uuid = withUnsafeBytes(of: theUUID.uuid) { bytes in
+            BluetoothUUID(
+                high: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) },
+                low: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        }
+        width = .bits128
+    }
+
+    /// The bytes, the most significant first: 2, 4 or 16.
+    open var data: Data {
+        switch width {
+        case .bits16: Data(uuid.bytes[2..<4])
+        case .bits32: Data(uuid.bytes[0..<4])
+        case .bits128: Data(uuid.bytes)
+        }
+    }
+
+    /// The UUID in capitals: 4, 8 or 36 characters.
+    open var uuidString: String {
+        switch width {
+        case .bits16: String(uuid.fullDescription.dropFirst(4).prefix(4))
+        case .bits32: String(uuid.fullDescription.prefix(8))
+        case .bits128: uuid.fullDescription
+        }
+    }
+
+    /// Whether the other one is the same UUID, in whichever width.
+    open override func isEqual(_ object: Any?) -> Bool { (object as? CBUUID)?.uuid == uuid }
+
+    /// Of the 128 bits.
+    open override var hash: Int { uuid.hashValue }
+
+    /// As ``uuidString``.
+    open override var description: String { uuidString }
+
+    /// Itself, as it never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+extension CBUUID {
+    var bluetooth: BluetoothUUID { uuid }
+}

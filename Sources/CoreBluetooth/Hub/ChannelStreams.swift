@@ -1,0 +1,369 @@
+import BluetoothLE
+import Foundation
+
+/// A channel that two streams share: it closes when both are closed, or gone.
+final class ChannelEnd: Sendable {
+    let channel: ConnectionOrientedChannel
+
+    init(_ channel: ConnectionOrientedChannel) {
+        self.channel = channel
+    }
+
+    deinit {
+        channel.loop.execute { [channel] in channel.assumeIsolated { $0.close() } }
+    }
+}
+
+/// What the two streams of a channel have in common: where their delegate is told what.
+///
+/// Foundation's streams on Linux know files and memory alone, and nobody tells their delegates anything; these tell
+/// theirs on the run loops in which they are scheduled.
+final class StreamEvents: @unchecked Sendable {
+    private struct State {
+        weak var stream: Stream?
+        weak var delegate: (any StreamDelegate)?
+        var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
+        /// What was to be told before there was a run loop to tell it on.
+        var early: [Stream.Event] = []
+    }
+
+    private let state = Locked(State())
+
+    func attach(_ stream: Stream) { state { $0.stream = stream } }
+
+    var delegate: (any StreamDelegate)? {
+        get { state { $0.delegate } }
+        set { state { $0.delegate = newValue } }
+    }
+
+    func schedule(in loop: RunLoop, _ mode: RunLoop.Mode) {
+        let early = state { state in
+            state.places.append((loop, mode))
+            defer { state.early = [] }
+            return state.early
+        }
+        for event in early { tell(event) }
+    }
+
+    func remove(from loop: RunLoop, _ mode: RunLoop.Mode) {
+        state { $0.places.removeAll { $0.loop === loop && $0.mode == mode } }
+    }
+
+    /// Tells the delegate, on the run loop.
+    func tell(_ event: Stream.Event) {
+        let place = state { state -> (loop: RunLoop, mode: RunLoop.Mode)? in
+            if state.places.isEmpty, !state.early.contains(event) { state.early.append(event) }
+            return state.places.first
+        }
+        guard let place else { return }
+        // A timer wakes a run loop that waits, which a block alone does not.
+        let timer = Timer(timeInterval: 0, repeats: false) { [state] _ in
+            let (stream, delegate) = state { ($0.stream, $0.delegate) }
+            if let stream { delegate?.stream(stream, handle: event) }
+        }
+        place.loop.add(timer, forMode: place.mode)
+    }
+}
+
+/// How many bytes a stream keeps.
+private let streamCapacity = 65_536
+
+/// Takes what a device sends over a channel.
+final class ChannelReader: @unchecked Sendable {
+    private struct State {
+        var status = Stream.Status.notOpen
+        var error: (any Error)?
+        var bytes: [UInt8] = []
+        var end: ChannelEnd?
+        var task: Task<Void, Never>?
+        /// Resumed when there is room again.
+        var room: OneShot<Void>?
+    }
+
+    private let condition = NSCondition()
+    private var state = State()
+    let events = StreamEvents()
+
+    init(_ end: ChannelEnd) {
+        state.end = end
+    }
+
+    deinit {
+        state.task?.cancel()
+    }
+
+    private func locked<Result>(_ body: (inout State) -> Result) -> Result {
+        condition.lock()
+        defer { condition.unlock() }
+        return body(&state)
+    }
+
+    var status: Stream.Status { locked { $0.status } }
+    var error: (any Error)? { locked { $0.error } }
+    var hasBytes: Bool { locked { !$0.bytes.isEmpty } }
+
+    func open() {
+        let channel = locked { state -> ConnectionOrientedChannel? in
+            guard state.status == .notOpen else { return nil }
+            state.status = .open
+            return state.end?.channel
+        }
+        guard let channel else { return }
+        events.tell(.openCompleted)
+        let task = Task(executorPreference: channel.loop) { [weak self] in
+            do throws(BluetoothError) {
+                while let sdu = try await channel.read() {
+                    guard let room = self?.take(sdu) else { return }
+                    await room.value(ifCancelled: ())
+                }
+                self?.finish(nil)
+            } catch {
+                self?.finish(error.code == .cancelled ? nil : error.coreBluetooth)
+            }
+        }
+        locked { $0.task = task }
+    }
+
+    func close() {
+        let (task, end, room) = locked { state in
+            state.status = .closed
+            defer { (state.task, state.end, state.room) = (nil, nil, nil) }
+            return (state.task, state.end, state.room)
+        }
+        condition.broadcast()
+        task?.cancel()
+        room?.resolve(())
+        withExtendedLifetime(end) {}
+    }
+
+    /// Takes what has come; returns what to wait for before there is room for more.
+    private func take(_ sdu: [UInt8]) -> OneShot<Void> {
+        let room = OneShot<Void>()
+        let hasRoom = locked { state -> Bool in
+            state.bytes += sdu
+            if state.bytes.count >= streamCapacity { state.room = room }
+            return state.room == nil
+        }
+        if hasRoom { room.resolve(()) }
+        condition.broadcast()
+        events.tell(.hasBytesAvailable)
+        return room
+    }
+
+    private func finish(_ error: (any Error)?) {
+        let isTold = locked { state -> Bool in
+            guard state.status == .open else { return false }
+            state.status = error == nil ? .atEnd : .error
+            state.error = error
+            return true
+        }
+        condition.broadcast()
+        if isTold { events.tell(error == nil ? .endEncountered : .errorOccurred) }
+    }
+
+    /// Waits until there is something, as streams do; 0 is the end.
+    func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+        condition.lock()
+        while state.bytes.isEmpty, state.status == .open { condition.wait() }
+        let count = min(len, state.bytes.count)
+        for index in 0..<count { buffer[index] = state.bytes[index] }
+        state.bytes.removeFirst(count)
+        let hasMore = !state.bytes.isEmpty
+        let room = state.bytes.count < streamCapacity ? state.room : nil
+        if room != nil { state.room = nil }
+        let isError = count == 0 && state.status == .error
+        condition.unlock()
+        room?.resolve(())
+        if hasMore { events.tell(.hasBytesAvailable) }
+        return isError ? -1 : count
+    }
+}
+
+/// Sends to a device over a channel.
+final class ChannelWriter: @unchecked Sendable {
+    private struct State {
+        var status = Stream.Status.notOpen
+        var error: (any Error)?
+        var bytes: [UInt8] = []
+        var end: ChannelEnd?
+        /// Resumed when there is something to send, or nothing any more.
+        var work: OneShot<Void>?
+    }
+
+    private let condition = NSCondition()
+    private var state = State()
+    let events = StreamEvents()
+
+    init(_ end: ChannelEnd) {
+        state.end = end
+    }
+
+    deinit {
+        state.work?.resolve(())
+    }
+
+    private func locked<Result>(_ body: (inout State) -> Result) -> Result {
+        condition.lock()
+        defer { condition.unlock() }
+        return body(&state)
+    }
+
+    var status: Stream.Status { locked { $0.status } }
+    var error: (any Error)? { locked { $0.error } }
+    var hasSpace: Bool { locked { $0.status == .open && $0.bytes.count < streamCapacity } }
+
+    func open() {
+        let end = locked { state -> ChannelEnd? in
+            guard state.status == .notOpen else { return nil }
+            state.status = .open
+            return state.end
+        }
+        guard let end else { return }
+        events.tell(.openCompleted)
+        events.tell(.hasSpaceAvailable)
+        // What was written before the stream was closed is still sent, so the task keeps the channel that long.
+        let writer = WeakReference(self)
+        Task(executorPreference: end.channel.loop) {
+            do throws(BluetoothError) {
+                while let bytes = await Self.next(of: writer) { try await end.channel.write(bytes) }
+                try await end.channel.flush(timeout: .seconds(30))
+            } catch {
+                writer.object?.fail(error)
+            }
+        }
+    }
+
+    func close() {
+        let (work, end) = locked { state in
+            state.status = .closed
+            defer { (state.work, state.end) = (nil, nil) }
+            return (state.work, state.end)
+        }
+        condition.broadcast()
+        work?.resolve(())
+        withExtendedLifetime(end) {}
+    }
+
+    /// What is to be sent next; nil when the stream is closed, or gone, and nothing is left.
+    private static func next(of stream: WeakReference<ChannelWriter>) async -> [UInt8]? {
+        while true {
+            let work = OneShot<Void>()
+            guard let (bytes, isClosed) = stream.object?.takeAll(orWaitFor: work) else { return nil }
+            if !bytes.isEmpty { return bytes }
+            if isClosed { return nil }
+            await work.value(ifCancelled: ())
+        }
+    }
+
+    private func takeAll(orWaitFor work: OneShot<Void>) -> ([UInt8], Bool) {
+        let (bytes, wasFull, isClosed) = locked { state in
+            let bytes = state.bytes
+            state.bytes = []
+            if bytes.isEmpty { state.work = work }
+            return (bytes, bytes.count >= streamCapacity, state.status == .closed)
+        }
+        if wasFull {
+            condition.broadcast()
+            events.tell(.hasSpaceAvailable)
+        }
+        return (bytes, isClosed)
+    }
+
+    private func fail(_ error: BluetoothError) {
+        let isTold = locked { state -> Bool in
+            guard state.status == .open else { return false }
+            state.status = .error
+            state.error = error.coreBluetooth
+            return true
+        }
+        condition.broadcast()
+        if isTold { events.tell(.errorOccurred) }
+    }
+
+    /// Waits until there is room, as streams do, and takes as much as there is room for.
+    func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
+        condition.lock()
+        while state.status == .open, state.bytes.count >= streamCapacity { condition.wait() }
+        guard state.status == .open else {
+            condition.unlock()
+            return -1
+        }
+        let count = min(len, streamCapacity - state.bytes.count)
+        state.bytes += UnsafeBufferPointer(start: buffer, count: count)
+        let isFull = state.bytes.count >= streamCapacity
+        let work = state.work
+        state.work = nil
+        condition.unlock()
+        work?.resolve(())
+        if !isFull { events.tell(.hasSpaceAvailable) }
+        return count
+    }
+}
+
+/// What a device sends over a channel, as a stream.
+final class ChannelInputStream: InputStream {
+    private let reader: ChannelReader
+
+    init(_ end: ChannelEnd) {
+        reader = ChannelReader(end)
+        super.init(data: Data())
+        reader.events.attach(self)
+    }
+
+    override var delegate: (any StreamDelegate)? {
+        get { reader.events.delegate }
+        set { reader.events.delegate = newValue }
+    }
+    override var streamStatus: Stream.Status { reader.status }
+    override var streamError: (any Error)? { reader.error }
+    override var hasBytesAvailable: Bool { reader.hasBytes }
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        reader.events.schedule(in: aRunLoop, mode)
+    }
+    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        reader.events.remove(from: aRunLoop, mode)
+    }
+    override func open() { reader.open() }
+    override func close() { reader.close() }
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+        reader.read(buffer, maxLength: len)
+    }
+    override func getBuffer(
+        _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
+    ) -> Bool { false }
+}
+
+/// What is sent to a device over a channel, as a stream.
+final class ChannelOutputStream: OutputStream {
+    private let writer: ChannelWriter
+
+    init(_ end: ChannelEnd) {
+        writer = ChannelWriter(end)
+        super.init(toMemory: ())
+        writer.events.attach(self)
+    }
+
+    required init(toMemory: ()) {
+        preconditionFailure("a channel's stream has no memory to write to")
+    }
+
+    override var delegate: (any StreamDelegate)? {
+        get { writer.events.delegate }
+        set { writer.events.delegate = newValue }
+    }
+    override var streamStatus: Stream.Status { writer.status }
+    override var streamError: (any Error)? { writer.error }
+    override var hasSpaceAvailable: Bool { writer.hasSpace }
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        writer.events.schedule(in: aRunLoop, mode)
+    }
+    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
+        writer.events.remove(from: aRunLoop, mode)
+    }
+    override func open() { writer.open() }
+    override func close() { writer.close() }
+    override func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
+        writer.write(buffer, maxLength: len)
+    }
+    override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
+}

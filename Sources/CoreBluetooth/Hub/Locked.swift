@@ -1,0 +1,37 @@
+import Foundation
+
+/// A value that several threads use in turn, of whatever type: what comes out of the lock is the caller's to keep in
+/// order.
+final class Locked<Value>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+
+    func callAsFunction<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body(&value)
+    }
+}
+
+/// One of Apple's objects on its way from the caller's thread to the callback queue. They are not Sendable, as they are
+/// not on Apple's systems, but what changes in them is locked.
+struct Handed<Object>: @unchecked Sendable {
+    let object: Object
+
+    init(_ object: Object) {
+        self.object = object
+    }
+}
+
+/// One of Apple's objects that does not live on because of us.
+struct WeakReference<Object: AnyObject>: @unchecked Sendable {
+    weak let object: Object?
+
+    init(_ object: Object?) {
+        self.object = object
+    }
+}

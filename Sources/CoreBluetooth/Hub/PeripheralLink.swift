@@ -1,0 +1,314 @@
+import BluetoothKernel
+import BluetoothLE
+import Foundation
+import Logging
+import Synchronization
+
+/// What a program asks of a peripheral; each is answered by one callback, in the order they were asked.
+enum PeripheralRequest: Sendable {
+    case readRSSI
+    case discoverServices([BluetoothUUID]?)
+    case discoverIncludedServices([BluetoothUUID]?, Handed<CBService>)
+    case discoverCharacteristics([BluetoothUUID]?, Handed<CBService>)
+    case discoverDescriptors(Handed<CBCharacteristic>)
+    case read(Handed<CBCharacteristic>)
+    case readDescriptor(Handed<CBDescriptor>)
+    case write(Handed<CBCharacteristic>, [UInt8])
+    /// Not answered.
+    case writeCommand(RemoteCharacteristic, [UInt8])
+    case writeDescriptor(Handed<CBDescriptor>, [UInt8])
+    case setNotify(Bool, Handed<CBCharacteristic>)
+    /// The program has not taken its values in time, so no more are wanted.
+    case stopNotifying(Handed<CBCharacteristic>)
+    case openChannel(CBL2CAPPSM)
+}
+
+/// How to connect to a peripheral.
+struct PeripheralConnectOptions: Sendable {
+    var startDelay: Duration?
+    var reconnects = false
+}
+
+/// A peripheral's connection, behind ``CBPeripheral``: attempts, requests in order, values, flow control.
+///
+/// It lives on the loop. What the program sees is in ``shared``, which changes on the callback queue, just before the
+/// program is told.
+actor PeripheralLink: LoopActor {
+    struct Shared {
+        var state = CBPeripheralState.disconnected
+        /// Counts the program's wishes to be connected; what belongs to an earlier one is of no interest any more.
+        var attempt = 0
+        /// Whether the program has taken back the wish.
+        var isCancelled = false
+        var name: String?
+        var rssi: Int?
+        /// The services it advertised last.
+        var advertisedServices: [BluetoothUUID] = []
+        /// The services discovered so far.
+        var services: [CBService]?
+        /// All services there are, discovered or not, by their handles.
+        var known: [AttributeHandle: CBService] = [:]
+        /// The characteristics whose values are wanted.
+        var notifying: [AttributeHandle: Handed<CBCharacteristic>] = [:]
+        /// Takes requests while it is connected.
+        var requests: RequestQueue<PeripheralRequest>?
+        /// How many requests have not been answered.
+        var requestCount = 0
+        var commandLength = 20
+        var flow: WriteFlow
+        /// How many values wait to be taken by the program.
+        var valueCount = 0
+    }
+
+    /// How many requests may wait.
+    static let requestLimit = 1024
+    /// How many values may wait for the program.
+    static let valueLimit = 8192
+    /// How often a link that fails to be established is tried.
+    private static let connectAttempts = 8
+
+    nonisolated let loop: EventLoop
+    nonisolated let address: BluetoothAddress
+    nonisolated let hub: CentralHub
+    nonisolated let shared: Locked<Shared>
+    private var task: Task<Void, Never>?
+
+    init(_ address: BluetoothAddress, of hub: CentralHub) {
+        self.address = address
+        self.hub = hub
+        loop = hub.loop
+        shared = Locked(Shared(flow: WriteFlow(credits: hub.configuration.writeCredits)))
+    }
+
+    private nonisolated var log: Logger { coreBluetoothLog }
+
+    // MARK: The program's wishes, from any thread
+
+    /// Begins to connect, unless that has begun.
+    nonisolated func connect(_ options: PeripheralConnectOptions) {
+        let attempt = shared { shared -> Int? in
+            switch shared.state {
+            case .connecting, .connected: return nil
+            case .disconnected, .disconnecting:
+                shared.attempt += 1
+                shared.state = .connecting
+                shared.isCancelled = false
+                return shared.attempt
+            }
+        }
+        guard let attempt else { return }
+        loop.execute { self.assumeIsolated { $0.begin(attempt, options) } }
+    }
+
+    /// Ends the connection, or the attempt at one.
+    nonisolated func cancel() {
+        let isDue = shared { shared -> Bool in
+            guard shared.state == .connecting || shared.state == .connected else { return false }
+            shared.state = .disconnecting
+            shared.isCancelled = true
+            return true
+        }
+        if isDue { abandon() }
+    }
+
+    /// Ends the connection, or the attempt at one, whoever wants to know.
+    nonisolated func abandon() {
+        loop.execute { self.assumeIsolated { $0.task?.cancel() } }
+    }
+
+    /// Asks something of the peripheral, or logs that it is not connected.
+    nonisolated func request(_ request: PeripheralRequest, _ call: String) {
+        let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
+            guard shared.state == .connected, let requests = shared.requests else { return (false, false) }
+            guard shared.requestCount < Self.requestLimit, requests.append(request) else { return (true, false) }
+            shared.requestCount += 1
+            return (true, true)
+        }
+        guard isConnected else {
+            return misuse("\(call) has no effect while the peripheral is not connected.")
+        }
+        if !isTaken { misuse("\(call) was dropped: \(Self.requestLimit) requests are waiting already.") }
+    }
+
+    /// Writes a value, or logs why not.
+    nonisolated func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
+        guard type == .withoutResponse else {
+            return request(.write(Handed(characteristic), value), "writeValue(_:for:type:)")
+        }
+        guard let remote = characteristic.remote, remote.properties.contains(.writeWithoutResponse) else {
+            return misuse("\(characteristic.uuid) takes no writes without response; its value is not written.")
+        }
+        let problem = shared { shared -> String? in
+            guard shared.state == .connected, let requests = shared.requests else {
+                return "has no effect while the peripheral is not connected."
+            }
+            guard shared.flow.begin() else {
+                return "was dropped: \(WriteFlow.limit) writes are waiting. Mind canSendWriteWithoutResponse."
+            }
+            if requests.append(.writeCommand(remote, value)) { return nil }
+            shared.flow.cancel()
+            return "was dropped: too much is waiting."
+        }
+        if let problem { misuse("writeValue(_:for:type:) \(problem)") }
+    }
+
+    nonisolated var canSend: Bool { shared { $0.state == .connected && $0.flow.canSend } }
+
+    // MARK: Connecting
+
+    private func begin(_ attempt: Int, _ options: PeripheralConnectOptions) {
+        let before = task
+        task = Task(executorPreference: loop) { [self] in
+            await before?.value
+            await run(attempt, options)
+        }
+    }
+
+    private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {
+        if let delay = options.startDelay, await !sleep(for: delay) { return ended(attempt, nil) }
+        repeat {
+            guard let adapter = await hub.radio.adapter else { return failed(attempt, nil) }
+            let connection: Connection
+            do throws(BluetoothError) {
+                var socket = L2CAPOptions(receiveBuffer: 1 << 20)
+                socket.sendBuffer = hub.configuration.sendBuffer
+                connection = try await adapter.connect(
+                    to: address,
+                    options: ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket))
+            } catch {
+                await hub.radio.settle()
+                return error.code == .cancelled ? ended(attempt, nil) : failed(attempt, error)
+            }
+            let reason = await serve(connection, attempt)
+            await hub.radio.settle()
+            hub.radio.connected.withLock { $0[address] = nil }
+            let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
+            ended(attempt, reason, isReconnecting: isReconnecting)
+            guard isReconnecting else { return }
+        } while true
+    }
+
+    /// Waits; false when it was cancelled meanwhile.
+    private func sleep(for duration: Duration) async -> Bool {
+        let nap = OneShot<Bool>()
+        let timer = loop.makeTimer { nap.resolve(true) }
+        timer.set(after: duration)
+        defer { timer.cancel() }
+        return await nap.value(ifCancelled: false)
+    }
+
+    /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
+    private func serve(_ connection: Connection, _ attempt: Int) async -> BluetoothError? {
+        let requests = RequestQueue<PeripheralRequest>(capacity: Self.requestLimit + WriteFlow.limit)
+        await connection.observeValues { [weak self] handle, value in self?.take(value, of: handle, attempt) }
+        let length = await connection.maximumCommandLength
+        hub.radio.connected.withLock { $0[address] = Set(shared { $0.advertisedServices }) }
+        post { link, peripheral, manager in
+            let isWanted = link.shared { shared -> Bool in
+                guard shared.attempt == attempt, !shared.isCancelled, shared.state == .connecting else { return false }
+                shared.state = .connected
+                shared.requests = requests
+                shared.requestCount = 0
+                shared.valueCount = 0
+                shared.commandLength = length
+                shared.flow.reset()
+                return true
+            }
+            guard isWanted else { return }
+            manager.delegate?.centralManager(manager, didConnect: peripheral)
+            link.hub.tellConnectionEvent(.peerConnected, peripheral)
+        }
+        let reason = await withTaskGroup(of: Void.self) { group in
+            group.addTask { [self] in await work(requests, on: connection, attempt) }
+            group.addTask { [self] in await followServices(of: connection, attempt) }
+            var reason = await connection.closed()
+            if reason.code == .cancelled {
+                await connection.disconnect()
+                reason.disconnectReason = .local
+            }
+            requests.finish()
+            group.cancelAll()
+            return reason
+        }
+        return reason.disconnectReason == .local ? nil : reason
+    }
+
+    // MARK: Telling the program
+
+    /// Calls back with the peripheral and its manager, if the program still has both.
+    nonisolated func post(
+        _ body: @escaping @Sendable (PeripheralLink, CBPeripheral, CBCentralManager) -> Void
+    ) {
+        hub.callbacks.post { [self] in
+            guard let manager = hub.manager, let peripheral = hub.peripheral(of: self) else { return }
+            body(self, peripheral, manager)
+        }
+    }
+
+    /// Calls the delegate back, if the connection it is about is still up as far as the program knows.
+    nonisolated func tell(
+        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    ) {
+        post { link, peripheral, _ in
+            let isUp = link.shared { shared in
+                shared.attempt == attempt && (shared.state == .connected || shared.state == .disconnecting)
+                    && shared.requests != nil
+            }
+            if isUp { body(peripheral, peripheral.delegate) }
+        }
+    }
+
+    /// Calls the delegate back with the answer to a request.
+    nonisolated func answer(
+        _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    ) {
+        tell(attempt) { peripheral, delegate in
+            peripheral.link.shared { $0.requestCount -= 1 }
+            body(peripheral, delegate)
+        }
+    }
+
+    private nonisolated func failed(_ attempt: Int, _ error: BluetoothError?) {
+        post { link, peripheral, manager in
+            guard link.takeEnd(attempt, state: .disconnected) else { return }
+            let error = error?.coreBluetooth ?? CBError(.notConnected)
+            manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error)
+        }
+    }
+
+    private nonisolated func ended(_ attempt: Int, _ reason: BluetoothError?, isReconnecting: Bool = false) {
+        let time = Date().timeIntervalSinceReferenceDate
+        post { link, peripheral, manager in
+            let isCancelled = link.shared { $0.isCancelled }
+            let isReconnecting = isReconnecting && !isCancelled
+            guard link.takeEnd(attempt, state: isReconnecting ? .connecting : .disconnected) else { return }
+            manager.delegate?.centralManager(
+                manager, didDisconnectPeripheral: peripheral, timestamp: time, isReconnecting: isReconnecting,
+                error: isCancelled ? nil : reason?.coreBluetooth)
+            link.hub.tellConnectionEvent(.peerDisconnected, peripheral)
+        }
+    }
+
+    /// Takes in the end of a connection or an attempt; says whether the program is to be told.
+    private nonisolated func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
+        let (isCurrent, gone, notifying) = shared { shared in
+            // What the program has begun meanwhile has a state of its own.
+            let isCurrent = shared.attempt == attempt
+            defer {
+                if isCurrent {
+                    shared.state = state
+                    shared.requests = nil
+                }
+                shared.services = nil
+                shared.known = [:]
+                shared.notifying = [:]
+                shared.flow.reset()
+            }
+            return (isCurrent, shared.known, shared.notifying)
+        }
+        for characteristic in notifying.values { characteristic.object.contents { $0.isNotifying = false } }
+        withExtendedLifetime(gone) {}
+        // The end of what the program itself has ended is told though it has begun anew.
+        return isCurrent || shared { $0.attempt == attempt + 1 }
+    }
+}

@@ -1,0 +1,150 @@
+import BluetoothKernel
+import BluetoothLE
+import Logging
+import Synchronization
+
+/// The adapter that all managers of the program share, and how it stands in Core Bluetooth's terms.
+///
+/// It is opened when the first manager wants it, followed through everything that happens to it, and closed when the
+/// last manager has gone.
+actor Radio: LoopActor {
+    typealias Listener = @Sendable (CBManagerState) -> Void
+
+    nonisolated let loop: EventLoop
+    nonisolated let kernel: any BluetoothKernel
+    nonisolated let log: Logger
+    /// Who is connected by whichever manager, and with which services as far as they are known.
+    nonisolated let connected = Mutex<[BluetoothAddress: Set<BluetoothUUID>]>([:])
+    private let configuration: CBLinux.Configuration
+    private(set) var adapter: Adapter?
+    private(set) var state = CBManagerState.unknown
+    private var task: Task<Void, Never>?
+    private var listeners: [ObjectIdentifier: Listener] = [:]
+    private var absenceTimer: LoopTimer?
+
+    /// How long an adapter that has gone may take to come back before there is none.
+    private static let absenceLimit = Duration.seconds(10)
+
+    private static let all = Mutex<[ObjectIdentifier: WeakReference<Radio>]>([:])
+
+    /// The one for the kernel of `configuration`.
+    static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
+        let kernel = try configuration.makeKernel()
+        return all.withLock { all in
+            if let radio = all[ObjectIdentifier(kernel)]?.object { return radio }
+            all = all.filter { $0.value.object != nil }
+            let radio = Radio(kernel, configuration, log)
+            all[ObjectIdentifier(kernel)] = WeakReference(radio)
+            return radio
+        }
+    }
+
+    private init(_ kernel: any BluetoothKernel, _ configuration: CBLinux.Configuration, _ log: Logger) {
+        self.kernel = kernel
+        self.configuration = configuration
+        self.log = log
+        loop = kernel.loop
+    }
+
+    // MARK: Listeners
+
+    /// Tells `listener` how the adapter stands, now if that is known, and whenever it changes; on the loop.
+    func attach(_ id: ObjectIdentifier, _ listener: @escaping Listener) {
+        listeners[id] = listener
+        if state != .unknown { listener(state) }
+        guard task == nil else { return }
+        task = Task(executorPreference: loop) { [weak self] in await self?.run() }
+    }
+
+    func detach(_ id: ObjectIdentifier) {
+        listeners[id] = nil
+        guard listeners.isEmpty else { return }
+        task?.cancel()
+        task = nil
+        state = .unknown
+    }
+
+    private func set(_ state: CBManagerState) {
+        guard state != self.state, !listeners.isEmpty else { return }
+        self.state = state
+        for listener in listeners.values { listener(state) }
+    }
+
+    // MARK: Following the adapter
+
+    private func run() async {
+        do throws(BluetoothError) {
+            let adapter = try await open()
+            self.adapter = adapter
+            await follow(adapter)
+            if self.adapter === adapter { self.adapter = nil }
+            await adapter.close()
+        } catch {
+            if error.code != .cancelled { report(error) }
+        }
+    }
+
+    /// Opens the adapter, as soon as there is one that can be used.
+    private func open() async throws(BluetoothError) -> Adapter {
+        let changes = try await Adapter.changes(on: kernel)
+        var iterator = changes.makeAsyncIterator()
+        var last: BluetoothError?
+        repeat {
+            do throws(BluetoothError) {
+                let selector = configuration.selector
+                return try await Adapter.open(selector, power: configuration.power, on: kernel, log: log)
+            } catch {
+                if error.code == .cancelled { throw error }
+                // The same for each adapter that is there already.
+                if error.code != last?.code { report(error) }
+                last = error
+            }
+        } while try await iterator.next() != nil
+        throw last ?? BluetoothError(.noAdapter, .init("follow the adapters"), "There is no adapter.")
+    }
+
+    private func follow(_ adapter: Adapter) async {
+        do throws(BluetoothError) {
+            for try await _ in adapter.states { settle() }
+        } catch {
+            if error.code != .cancelled { report(error) }
+        }
+    }
+
+    /// Takes in how the adapter stands at this moment.
+    func settle() {
+        guard let adapter else { return }
+        switch adapter.state {
+        case .poweredOn:
+            absenceTimer = nil
+            let environment = kernel.environment()
+            if !environment.hasNetRaw {
+                let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
+                let fix = "sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)"
+                log.warning("Bluetooth needs CAP_NET_RAW and CAP_NET_ADMIN: \(fix)")
+            }
+            set(environment.hasNetRaw ? .poweredOn : .unauthorized)
+        case .absent:
+            set(.resetting)
+            let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.set(.unsupported) } }
+            timer.set(after: Self.absenceLimit)
+            absenceTimer = timer
+        case .lowEnergyOff, .poweredOff, .blocked:
+            absenceTimer = nil
+            set(.poweredOff)
+        case .unsupported:
+            absenceTimer = nil
+            set(.unsupported)
+        }
+    }
+
+    private func report(_ error: BluetoothError) {
+        log.warning("\(error)")
+        switch error.code {
+        case .adapterOff, .adapterBlocked: set(.poweredOff)
+        case .notPermitted: set(.unauthorized)
+        case .busy, .timedOut: set(.resetting)
+        default: set(.unsupported)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import BluetoothLE
+import Foundation
+
+/// A service of a program in the terms of the attribute server, and where its values will be.
+struct ServiceLayout: Sendable {
+    let service: GATTService
+    let characteristics: [Handed<CBMutableCharacteristic>]
+
+    /// - Throws: ``CBError`` when the service cannot be offered.
+    init(_ service: CBMutableService) throws {
+        let uuid = service.uuid.bluetooth
+        guard uuid != .genericAccess, uuid != .genericAttribute else { throw CBError(.uuidNotAllowed) }
+        let own = try (service.characteristics ?? []).map { characteristic in
+            guard let characteristic = characteristic as? CBMutableCharacteristic else {
+                throw CBError(.invalidParameters)
+            }
+            return characteristic
+        }
+        characteristics = own.map { Handed($0) }
+        self.service = GATTService(
+            uuid, isPrimary: service.isPrimary,
+            includedServices: (service.includedServices ?? []).map(\.uuid.bluetooth),
+            characteristics: try own.map { try $0.layout })
+    }
+
+    /// Where the values are when the service's declaration is at `start`.
+    func valueHandles(from start: AttributeHandle) -> [AttributeHandle] {
+        var next = Int(start.rawValue) + 1 + service.includedServices.count
+        return service.characteristics.map { characteristic in
+            defer { next += 2 + characteristic.descriptors.count }
+            return AttributeHandle(UInt16(clamping: next + 1))
+        }
+    }
+}
+
+extension CBMutableCharacteristic {
+    fileprivate var layout: GATTCharacteristic {
+        get throws {
+            // A value that the system answers with can only be read.
+            if value != nil, properties != .read || permissions != .readable {
+                throw CBError(
+                    .invalidParameters,
+                    userInfo: [NSLocalizedDescriptionKey: "Characteristics with cached values must be read-only."])
+            }
+            let onAir = CharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
+                .subtracting([.broadcast, .extendedProperties])
+            var access: AttributePermissions = []
+            if permissions.contains(.readable) { access.insert(.read) }
+            if permissions.contains(.writeable) { access.insert(.write) }
+            if permissions.contains(.readEncryptionRequired) { access.formUnion([.read, .readEncrypted]) }
+            if permissions.contains(.writeEncryptionRequired) { access.formUnion([.write, .writeEncrypted]) }
+            var own: [GATTDescriptor] = []
+            let isEncrypted = !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired])
+            var onAirProperties = onAir
+            if properties.contains(.notifyEncryptionRequired) { onAirProperties.insert(.notify) }
+            if properties.contains(.indicateEncryptionRequired) { onAirProperties.insert(.indicate) }
+            if !onAirProperties.isDisjoint(with: [.notify, .indicate]) {
+                own.append(
+                    GATTDescriptor(
+                        .clientCharacteristicConfiguration,
+                        permissions: isEncrypted ? [.read, .write, .writeEncrypted] : [.read, .write]))
+            }
+            for descriptor in descriptors ?? [] {
+                // The system's own.
+                if descriptor.uuid.bluetooth == .clientCharacteristicConfiguration { continue }
+                guard let bytes = CBDescriptor.bytes(descriptor.value, of: descriptor.uuid.bluetooth) else {
+                    throw CBError(.invalidParameters)
+                }
+                own.append(GATTDescriptor(descriptor.uuid.bluetooth, value: .stored(bytes)))
+            }
+            return GATTCharacteristic(
+                uuid.bluetooth, properties: onAirProperties, permissions: access,
+                value: value.map { .stored(Array($0)) } ?? .dynamic, descriptors: own)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+public import BluetoothKernel
+import BluetoothLE
+import Synchronization
+
+/// What is beneath Core Bluetooth on Linux. Nothing here exists on Apple's systems, and no program needs it.
+///
+/// Without a word all managers use the first adapter of the machine that works, and switch it on if it is off. Without
+/// touching the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, names the adapter;
+/// `BLUETOOTH_SIMULATION=FILE` puts the program on a simulated radio with the devices that the file describes, see
+/// Docs/Guide/PortingCoreBluetooth.md. A program that calls one of these functions has the last word; it counts for
+/// managers that are created afterwards.
+public enum CBLinux {
+    /// Has managers use an adapter of this machine.
+    /// - Parameters:
+    ///   - adapter: `hci1`, `1` or an address; anything else stops the program.
+    ///   - powersOn: whether an adapter that is off is switched on, which needs CAP_NET_ADMIN.
+    public static func use(adapter: String, powersOn: Bool = true) {
+        guard let selector = AdapterSelector(adapter) else {
+            preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
+        }
+        chosen.withLock { $0 = Configuration(selector: selector, power: powersOn ? .powerOn : .leave) }
+    }
+
+    /// Has managers use a kernel of the program's own, such as a simulated one.
+    /// - Parameters:
+    ///   - kernel: whose adapters.
+    ///   - powersOn: whether an adapter that is off is switched on.
+    public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
+        chosen.withLock { $0 = Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel) }
+    }
+
+    /// Has the managers that `body` creates use a simulated kernel.
+    /// - Parameters:
+    ///   - kernel: whose adapters.
+    ///   - powersOn: whether an adapter that is off is switched on.
+    ///   - hold: holds the kernel's time while callbacks are on their way.
+    ///   - writeCredits: how many writes without response a program makes before it has to wait.
+    ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
+    ///   - body: the story.
+    package static func withKernel<Result: Sendable>(
+        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
+        sendBuffer: Int? = nil, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        let configuration = Configuration(
+            power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
+            sendBuffer: sendBuffer)
+        return try await $scoped.withValue(configuration, operation: body)
+    }
+
+    @TaskLocal private static var scoped: Configuration?
+    private static let chosen = Mutex<Configuration?>(nil)
+
+    /// What a manager that is created now has beneath it.
+    static var configuration: Configuration {
+        scoped ?? chosen.withLock { $0 } ?? environment
+    }
+
+    private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
+}
+
+extension CBLinux {
+    struct Configuration: Sendable {
+        var selector = AdapterSelector.first
+        var power = PowerPolicy.powerOn
+        /// Nil is the machine's own.
+        var kernel: (any BluetoothKernel)?
+        var hold: (any SimulationHold)?
+        /// Why what the environment asks for cannot be had.
+        var problem: BluetoothError?
+        var writeCredits = 64
+        var sendBuffer: Int?
+
+        func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
+            if let problem { throw problem }
+            return try chosenKernel(kernel, .init("use Bluetooth"))
+        }
+    }
+}
+
+extension CBLinux.Configuration {
+    /// What the environment says.
+    init(environment: [String: String]) {
+        self.init()
+        let operation = BluetoothError.Operation("use Bluetooth")
+        if let name = environment["BLUETOOTH_ADAPTER"], !name.isEmpty {
+            if let selector = AdapterSelector(name) {
+                self.selector = selector
+            } else {
+                problem = .init(
+                    .noAdapter, operation, "BLUETOOTH_ADAPTER is \"\(name)\", which is no adapter.",
+                    remedy: "Use hci0, hci1 … or an adapter's address.")
+            }
+        }
+        if let path = environment["BLUETOOTH_SIMULATION"], !path.isEmpty {
+            do {
+                kernel = try SimulatedWorld(contentsOf: path).makeKernel()
+            } catch {
+                problem = .init(.noAdapter, operation, "BLUETOOTH_SIMULATION=\(path) cannot be used: \(error)")
+            }
+        }
+    }
+}

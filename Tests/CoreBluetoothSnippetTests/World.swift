@@ -1,0 +1,1 @@
+../CoreBluetoothTests/World.swift

@@ -1,0 +1,136 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import Testing
+
+/// A heart rate sensor with a battery, and a service of its own that has one of everything.
+struct Device: Sendable {
+    static let name = "Pulse"
+    static let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
+    /// What a program stores as its identifier.
+    static let identifier = "C098E512-3458-8001-8043-424C696E7578"
+    static let own = "5E010000-1234-5678-9ABC-DEF012345678"
+
+    static func uuid(_ number: Int) -> String { "CA01000\(number)-1234-5678-9ABC-DEF012345678" }
+
+    let server: SimulatedGATTServer
+    let peripheral: SimulatedPeripheral
+    /// What was written to the characteristics that the program of the device takes, in order.
+    let written: Written
+
+    final class Written: Sendable {
+        private let values = Mutex<[[UInt8]]>([])
+        var all: [[UInt8]] { values.withLock { $0 } }
+        func append(_ value: [UInt8]) { values.withLock { $0.append(value) } }
+    }
+
+    init(on radio: SimulatedRadio, limits: GATTServer.Limits = GATTServer.Limits()) throws {
+        let written = Written()
+        self.written = written
+        server = try SimulatedGATTServer(Self.services, limits: limits)
+        server.onWrite { writes, _ in
+            for write in writes { written.append(write.value) }
+            return writes.contains { $0.value == [0xEE] } ? .refuse(ATTErrorCode(0x80)) : .accept
+        }
+        peripheral = SimulatedPeripheral(
+            on: radio, address: Self.address,
+            advertisements: [
+                try SimulatedAdvertisement(
+                    fields: [
+                        .flags([.leGeneralDiscoverable, .brEDRNotSupported]), .services(["180D"]), .txPowerLevel(4),
+                        .manufacturerData(ManufacturerData(company: CompanyIdentifier(0xFFFF), data: [1, 2])),
+                    ],
+                    scanResponse: [
+                        .localName(Self.name), .serviceData(ServiceData(service: "180F", data: [97])),
+                        .solicitedServices(["1805"]),
+                    ])
+            ], signalStrength: -55, gatt: server)
+    }
+
+    func handle(_ characteristic: String, in service: String) -> AttributeHandle {
+        guard let characteristic = BluetoothUUID(characteristic), let service = BluetoothUUID(service) else {
+            return .none
+        }
+        return server.handle(of: characteristic, in: service) ?? .none
+    }
+
+    static var services: [GATTService] {
+        func uuid(_ number: Int) -> BluetoothUUID { BluetoothUUID(Self.uuid(number)) ?? 0 }
+        func label(_ text: String) -> GATTDescriptor {
+            GATTDescriptor(
+                .characteristicUserDescription, permissions: [.read, .write], value: .stored(Array(text.utf8)))
+        }
+        return [
+            GATTService(
+                .genericAccess,
+                characteristics: [GATTCharacteristic(.deviceName, properties: .read, value: .stored(Array(name.utf8)))]),
+            GATTService(
+                .genericAttribute,
+                characteristics: [GATTCharacteristic(.serviceChanged, properties: .indicate, value: .dynamic)]),
+            GATTService(
+                "180D", includedServices: ["180F"],
+                characteristics: [
+                    GATTCharacteristic("2A37", properties: .notify),
+                    GATTCharacteristic("2A38", properties: .read, value: .stored([2])),
+                    GATTCharacteristic("2A39", properties: .write, valueLengths: 1...1),
+                ]),
+            GATTService(
+                "180F",
+                characteristics: [
+                    GATTCharacteristic(
+                        "2A19", properties: [.read, .notify, .indicate], value: .stored([97]),
+                        descriptors: [
+                            GATTDescriptor(
+                                .characteristicPresentationFormat, value: .stored([0x04, 0, 0xAD, 0x27, 1, 0, 0]))
+                        ])
+                ]),
+            GATTService(
+                BluetoothUUID(own) ?? 0,
+                characteristics: [
+                    GATTCharacteristic(
+                        uuid(1), properties: [.read, .write], value: .stored(Array("note".utf8)),
+                        descriptors: [label("a note")]),
+                    GATTCharacteristic(uuid(2), properties: [.writeWithoutResponse, .write]),
+                    GATTCharacteristic(uuid(3), properties: .indicate),
+                    GATTCharacteristic(
+                        uuid(4), properties: .read, value: .stored((0..<300).map { UInt8(truncatingIfNeeded: $0) })),
+                    GATTCharacteristic(uuid(5), properties: [.read, .notify], value: .stored([0])),
+                    GATTCharacteristic(uuid(6), properties: .write, permissions: []),
+                ]),
+        ]
+    }
+}
+
+extension CBPeripheral {
+    /// A characteristic that was discovered.
+    func characteristic(_ uuid: String, in service: String) -> CBCharacteristic? {
+        services?.first { $0.uuid == CBUUID(string: service) }?.characteristics?
+            .first { $0.uuid == CBUUID(string: uuid) }
+    }
+}
+
+extension Recorder {
+    /// Connects to the device and discovers everything.
+    func reachDevice() async -> CBPeripheral? {
+        await perform { manager, recorder in
+            guard
+                let peripheral = UUID(uuidString: Device.identifier).map({
+                    manager.retrievePeripherals(withIdentifiers: [$0])
+                })?.first
+            else { return }
+            recorder.peripherals.append(peripheral)
+            manager.connect(peripheral, options: nil)
+        }
+        await wait(for: "connected")
+        await perform { _, recorder in recorder.peripherals.first?.discoverServices(nil) }
+        await wait(for: "services")
+        await perform { _, recorder in
+            guard let peripheral = recorder.peripherals.first else { return }
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        }
+        await wait(for: "characteristics \(Device.own.uppercased())")
+        _ = take()
+        return peripherals.first
+    }
+}

@@ -1,0 +1,310 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import TestSupport
+import Testing
+
+/// Adapters, links and objects that come and go.
+@Suite struct LifeTests {
+    @Test func powerOffAndOn() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await program.perform { manager, _ in
+                manager.scanForPeripherals(withServices: nil)
+                #expect(manager.isScanning)
+            }
+            program.then["state 4"] = { program, _ in
+                #expect(program.manager?.isScanning == false)
+                #expect(program.peripherals.first?.state == .disconnected)
+            }
+            _ = program.take()
+            world.kernel.setPowered(false, adapter: 0)
+            await program.wait(for: "disconnected CBError 3")
+            let told = program.take().filter { !$0.hasPrefix("discovered") }
+            #expect(told == ["state 4", "disconnected CBError 3"])
+            await program.perform { manager, program in
+                #expect(program.peripherals.first?.services == nil)
+                // All of these are logged, and have no effect.
+                manager.scanForPeripherals(withServices: nil)
+                #expect(!manager.isScanning)
+                if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+                #expect(program.peripherals.first?.state == .disconnected)
+                #expect(manager.retrievePeripherals(withIdentifiers: [UUID()]).isEmpty)
+            }
+            world.kernel.setPowered(true, adapter: 0)
+            await program.wait(for: "state 5", count: 2)
+            #expect(program.take() == ["state 5"])
+            withExtendedLifetime(device) {}
+            _ = try #require(await program.reachAgain())
+        }
+    }
+
+    @Test(arguments: [true, false]) func aBlockedOrMissingAdapter(isPlugged: Bool) async throws {
+        let radio = SimulatedRadio(time: .virtual)
+        let kernel = radio.makeKernel(adapters: isPlugged ? [.fresh] : [])
+        if isPlugged { kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true) }
+        let world = World(radio: radio, kernel: kernel)
+        try await CBLinux.withKernel(kernel, hold: TimeHold(radio: radio)) {
+            try await radio.run {
+                let recorder = Recorder(world)
+                recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
+                #expect(recorder.manager?.state == .unknown)
+                let state = isPlugged ? "state 4" : "state 2"
+                await recorder.wait(for: state)
+                if isPlugged { kernel.setRadioSwitch(adapter: 0) } else { kernel.plug() }
+                await recorder.wait(for: "state 5")
+                #expect(recorder.take().first == state)
+                kernel.unplug(0)
+                await recorder.wait(for: "state 1")
+                kernel.plug()
+                await recorder.wait(for: isPlugged ? "state 1" : "state 1")
+            }
+        }
+        radio.tearDown()
+    }
+
+    @Test func withoutCapabilities() async throws {
+        try await World.run { world in
+            world.kernel.hasNetRaw = false
+            world.kernel.hasNetAdmin = false
+            let recorder = Recorder(world)
+            recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
+            await recorder.wait(for: "state 3")
+            #expect(recorder.manager?.authorization == .denied)
+            #expect(recorder.take() == ["state 3"])
+        }
+    }
+
+    @Test func disconnectionWithRequestsPending() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            device.peripheral.setMute(true)
+            await program.perform(with: { peripheral in
+                guard let level = peripheral.characteristic("2A19", in: "180F") else { return }
+                for _ in 0..<10 { peripheral.readValue(for: level) }
+                peripheral.setNotifyValue(true, for: level)
+                peripheral.discoverServices(nil)
+            })
+            try await world.radio.sleep(for: .seconds(1))
+            device.peripheral.disconnect()
+            await program.wait(for: "disconnected CBError 7")
+            try await world.radio.sleep(for: .seconds(60))
+            #expect(program.take() == ["disconnected CBError 7"])
+            await program.perform(with: { peripheral in
+                #expect(peripheral.state == .disconnected)
+                #expect(!peripheral.canSendWriteWithoutResponse)
+                // Logged, and without effect.
+                peripheral.discoverServices(nil)
+                peripheral.readRSSI()
+            })
+            #expect(program.take() == [])
+        }
+    }
+
+    @Test func aDeviceThatVanishes() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            device.peripheral.setHidden(true)
+            await program.wait(for: "disconnected CBError 6")
+            #expect(program.take() == ["disconnected CBError 6"])
+        }
+    }
+
+    @Test func connectingWaitsForEverAndIsCancelled() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            device.peripheral.setHidden(true)
+            let program = await Recorder.start(world)
+            _ = program.take()
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier, UUID(), identifier])
+                #expect(program.peripherals.count == 2)
+                #expect(program.peripherals.first === program.peripherals.last)
+                manager.connect(program.peripherals[0])
+                manager.connect(program.peripherals[0])
+            }
+            try await world.radio.sleep(for: .seconds(600))
+            #expect(program.take() == [])
+            await program.perform { manager, program in
+                #expect(program.peripherals[0].state == .connecting)
+                manager.cancelPeripheralConnection(program.peripherals[0])
+                manager.cancelPeripheralConnection(program.peripherals[0])
+                #expect(program.peripherals[0].state == .disconnecting)
+            }
+            await program.wait(for: "disconnected")
+            #expect(program.take() == ["disconnected"])
+            await program.perform { manager, program in
+                // Harmless.
+                manager.cancelPeripheralConnection(program.peripherals[0])
+                manager.connect(program.peripherals[0])
+                manager.cancelPeripheralConnection(program.peripherals[0])
+                manager.connect(program.peripherals[0])
+            }
+            device.peripheral.setHidden(false)
+            await program.wait(for: "connected")
+            #expect(program.take() == ["disconnected connecting", "connected"])
+        }
+    }
+
+    @Test func nothingIsToldFromWithinACall() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await program.perform { manager, program in
+                guard let peripheral = program.peripherals.first,
+                    let level = peripheral.characteristic("2A19", in: "180F")
+                else { return }
+                // As long as this block is on the queue, nothing else is.
+                let count = program.journal.entries.count
+                manager.scanForPeripherals(withServices: nil)
+                peripheral.setNotifyValue(false, for: level)
+                peripheral.readValue(for: level)
+                peripheral.discoverServices(nil)
+                manager.cancelPeripheralConnection(peripheral)
+                Thread.sleep(forTimeInterval: 0.05)
+                #expect(program.journal.entries.count == count)
+            }
+            await program.wait(for: "disconnected")
+            withExtendedLifetime(device) {}
+        }
+    }
+
+    @Test func aDroppedPeripheralIsDisconnected() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = await program.reachDevice()
+            #expect(device.peripheral.links.count == 1)
+            await program.perform { _, program in program.peripherals = [] }
+            await world.settle { device.peripheral.links.isEmpty }
+            #expect(program.take() == [])
+        }
+    }
+
+    @Test func aDroppedManagerDisconnects() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = await program.reachDevice()
+            await program.world.onQueue { program.manager = nil }
+            await world.settle { device.peripheral.links.isEmpty }
+            #expect(program.take() == [])
+        }
+    }
+
+    @Test func reconnectsWhenAskedTo() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = program.take()
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                manager.registerForConnectionEvents(options: [.peripheralUUIDs: [identifier]])
+                manager.connect(
+                    program.peripherals[0],
+                    options: [
+                        CBConnectPeripheralOptionEnableAutoReconnect: true,
+                        CBConnectPeripheralOptionStartDelayKey: NSNumber(value: 5),
+                    ])
+            }
+            let waited = world.radio.now
+            await program.wait(for: "connected")
+            #expect(waited.duration(to: world.radio.now) >= .seconds(5))
+            device.peripheral.disconnect()
+            await program.wait(for: "connected", count: 2)
+            await program.perform { manager, program in manager.cancelPeripheralConnection(program.peripherals[0]) }
+            await program.wait(for: "disconnected")
+            #expect(
+                program.take() == [
+                    "connected", "event 1", "disconnected CBError 7 connecting", "event 0", "connected", "event 1",
+                    "disconnected", "event 0",
+                ])
+        }
+    }
+
+    @Test func objectsStayTheSame() async throws {
+        try await World.run { world in
+            _ = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let peripheral = try #require(await program.reachDevice())
+            let before = peripheral.services ?? []
+            let characteristics = before.flatMap { $0.characteristics ?? [] }
+            #expect(before.count == 5)
+            await program.perform(with: { peripheral in
+                peripheral.discoverServices([CBUUID(string: "180F")])
+                for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+            })
+            await program.wait(for: "characteristics \(Device.own)", count: 2)
+            let after = peripheral.services ?? []
+            #expect(zip(before, after).allSatisfy { $0 === $1 })
+            #expect(before.count == after.count)
+            #expect(zip(characteristics, after.flatMap { $0.characteristics ?? [] }).allSatisfy { $0 === $1 })
+            let manager = try #require(program.manager)
+            #expect(manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first === peripheral)
+            #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180F")]).first === peripheral)
+            #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1805")]).isEmpty)
+            #expect(manager.retrieveConnectedPeripherals(withServices: []).isEmpty)
+            let copy = peripheral.copy() as? CBPeripheral
+            #expect(copy === peripheral)
+        }
+    }
+
+    @Test func changedServices() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let peripheral = try #require(await program.reachDevice())
+            // That it is to tell of changes has to have reached the device.
+            try await world.radio.sleep(for: .seconds(2))
+            let before = peripheral.services ?? []
+            nonisolated(unsafe) let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
+            nonisolated(unsafe) let level = try #require(battery.characteristics?.first)
+            await program.perform(with: { $0.setNotifyValue(true, for: level) })
+            await program.wait(for: "notifying 2A19 true")
+            _ = program.take()
+            // From the declaration of the service to the presentation format.
+            let value = device.handle("2A19", in: "180F").rawValue
+            try device.server.change(
+                removing: AttributeHandleRange(start: AttributeHandle(value - 2), end: AttributeHandle(value + 2)))
+            await program.wait(for: "modified 180F")
+            #expect(!level.isNotifying)
+            #expect(peripheral.services?.contains { $0 === battery } == false)
+            #expect(peripheral.services?.count == before.count - 1)
+            await program.perform(with: { peripheral in
+                peripheral.readValue(for: level)
+                peripheral.discoverCharacteristics(nil, for: battery)
+                peripheral.discoverServices(nil)
+            })
+            await program.wait(for: "services", count: 2)
+            #expect(
+                program.take() == [
+                    "modified 180F", "value 2A19 CBError 2", "characteristics 180F CBError 2", "services",
+                ])
+            // What has not changed is what it was.
+            for service in peripheral.services ?? [] where service.uuid != CBUUID(string: "180D") {
+                #expect(before.contains { $0 === service })
+            }
+        }
+    }
+}
+
+extension Recorder {
+    /// Connects once more to the peripheral it knows.
+    func reachAgain() async -> CBPeripheral? {
+        let count = journal.entries.count { $0 == "connected" }
+        await perform { manager, program in
+            if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+        }
+        await wait(for: "connected", count: count + 1)
+        return peripherals.first { $0.state == .connected }
+    }
+}

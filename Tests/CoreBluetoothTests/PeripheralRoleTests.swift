@@ -1,0 +1,306 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// A program that offers a service with one of everything, and writes down what it is told.
+private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
+    static let service = CBUUID(string: "5E110000-1234-5678-9ABC-DEF012345678")
+    static let dynamic = CBUUID(string: "CA110001-1234-5678-9ABC-DEF012345678")
+    static let fixed = CBUUID(string: "CA110002-1234-5678-9ABC-DEF012345678")
+    static let stream = CBUUID(string: "CA110003-1234-5678-9ABC-DEF012345678")
+
+    let journal = Journal<String>()
+    let world: World
+    let offer = CBMutableService(type: Server.service, primary: true)
+    let dynamic = CBMutableCharacteristic(
+        type: Server.dynamic, properties: [.read, .write, .writeWithoutResponse], value: nil,
+        permissions: [.readable, .writeable])
+    let fixed = CBMutableCharacteristic(
+        type: Server.fixed, properties: .read, value: Data("fixed".utf8), permissions: .readable)
+    let stream = CBMutableCharacteristic(
+        type: Server.stream, properties: .notify, value: nil, permissions: .readable)
+    var manager: CBPeripheralManager?
+    var value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
+    var central: CBCentral?
+    var left = 0
+
+    init(_ world: World) {
+        self.world = world
+        super.init()
+        fixed.descriptors = [
+            CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicUserDescriptionString), value: "a label")
+        ]
+        offer.characteristics = [dynamic, fixed, stream]
+        manager = CBPeripheralManager(delegate: self, queue: world.queue)
+    }
+
+    private func note(_ entry: String) {
+        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        journal.add(entry)
+    }
+
+    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
+        note("state \(peripheral.state.rawValue)")
+        guard peripheral.state == .poweredOn else { return }
+        peripheral.add(offer)
+        peripheral.startAdvertising([
+            CBAdvertisementDataLocalNameKey: "Server", CBAdvertisementDataServiceUUIDsKey: [Server.service],
+        ])
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {
+        note("added \(service === offer) \((error as? CBError)?.errorCode ?? 0)")
+    }
+
+    func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {
+        note("advertising \(peripheral.isAdvertising) \((error as? CBError)?.errorCode ?? 0)")
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic
+    ) {
+        self.central = central
+        note("subscribed \(characteristic === stream) \(stream.subscribedCentrals?.count ?? 0)")
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
+    ) {
+        note("unsubscribed \(central === self.central) \(stream.subscribedCentrals?.count ?? 0)")
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
+        guard request.characteristic === dynamic, request.offset <= value.count else {
+            return peripheral.respond(to: request, withResult: .invalidOffset)
+        }
+        request.value = value.subdata(in: request.offset..<value.count)
+        peripheral.respond(to: request, withResult: .success)
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
+        guard let first = requests.first else { return }
+        note("wrote \(requests.map { "\($0.offset)+\($0.value?.count ?? 0)" }.joined(separator: " "))")
+        if first.value == Data([0xEE]) {
+            guard let own = CBATTError.Code(rawValue: 0x81) else { return }
+            return peripheral.respond(to: first, withResult: own)
+        }
+        peripheral.respond(to: first, withResult: .success)
+    }
+
+    func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {
+        note("ready")
+        sendRest()
+    }
+
+    /// Sends as long as there is room.
+    func sendRest() {
+        while left > 0 {
+            let value = Data([UInt8(truncatingIfNeeded: left), UInt8(truncatingIfNeeded: left >> 8)])
+            guard manager?.updateValue(value, for: stream, onSubscribedCentrals: nil) == true else { return }
+            left -= 1
+        }
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, didPublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?
+    ) {
+        psm = PSM
+        note("published \(PSM >= 0x80)")
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
+        self.channel = channel
+        note("opened \(channel?.psm == psm)")
+    }
+
+    var psm: CBL2CAPPSM = 0
+    var channel: CBL2CAPChannel?
+}
+
+@Suite struct PeripheralRoleTests {
+    /// Runs a story with a program that offers a service, on one machine, and one that uses it, on another.
+    private func run(
+        _ story: @escaping @Sendable (World, Server, Recorder) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let server = Server(world)
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let other = world.radio.makeKernel(adapters: [.fresh])
+            try await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
+                let client = await Recorder.start(world)
+                await client.perform { manager, _ in manager.scanForPeripherals(withServices: [Server.service]) }
+                await client.wait(for: "discovered Server")
+                await client.perform { manager, program in
+                    manager.stopScan()
+                    if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+                }
+                await client.wait(for: "connected")
+                await client.perform(with: { $0.discoverServices([Server.service]) })
+                await client.wait(for: "services")
+                await client.perform(with: { peripheral in
+                    if let service = peripheral.services?.first {
+                        peripheral.discoverCharacteristics(nil, for: service)
+                    }
+                })
+                await client.wait(for: "characteristics \(Server.service)")
+                _ = client.take()
+                try await story(world, server, client)
+            }
+        }
+    }
+
+    @Test func aServiceIsAddedOnce() async throws {
+        try await World.run { world in
+            let server = Server(world)
+            await world.wait(for: "advertising true 0", in: server.journal)
+            await world.onQueue {
+                guard let manager = server.manager else { return }
+                manager.add(server.offer)
+                manager.startAdvertising(nil)
+                manager.add(CBMutableService(type: CBUUID(string: "1800"), primary: true))
+                let wrong = CBMutableService(type: CBUUID(string: "1815"), primary: true)
+                wrong.characteristics = [
+                    CBMutableCharacteristic(
+                        type: CBUUID(string: "2A56"), properties: [.read, .write], value: Data(),
+                        permissions: .readable)
+                ]
+                manager.add(wrong)
+            }
+            await world.wait(for: "added false 1", in: server.journal)
+            #expect(
+                server.journal.entries == [
+                    "state 5", "added true 0", "advertising true 0", "added true 1", "advertising true 9",
+                    "added false 8", "added false 1",
+                ])
+            await world.onQueue {
+                server.manager?.stopAdvertising()
+                #expect(server.manager?.isAdvertising == false)
+                server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Again"])
+            }
+            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+        }
+    }
+
+    @Test func valuesAreReadAndWritten() async throws {
+        try await run { _, server, client in
+            let dynamic = Server.dynamic.uuidString
+            await client.perform(with: { peripheral in
+                guard let dynamic = peripheral.characteristic(dynamic, in: Server.service.uuidString),
+                    let fixed = peripheral.characteristic(Server.fixed.uuidString, in: Server.service.uuidString)
+                else { return }
+                peripheral.readValue(for: fixed)
+                peripheral.readValue(for: dynamic)
+                peripheral.writeValue(Data([1, 2, 3]), for: dynamic, type: .withResponse)
+                peripheral.writeValue(Data([0xEE]), for: dynamic, type: .withResponse)
+                peripheral.writeValue(Data(count: 512), for: dynamic, type: .withResponse)
+                peripheral.discoverDescriptors(for: fixed)
+            })
+            await client.wait(for: "descriptors \(Server.fixed)")
+            #expect(
+                client.take().suffix(4) == [
+                    "wrote \(dynamic)", "wrote \(dynamic) CBATTError 129", "wrote \(dynamic)",
+                    "descriptors \(Server.fixed)",
+                ])
+            await client.perform(with: { peripheral in
+                let dynamic = peripheral.characteristic(dynamic, in: Server.service.uuidString)
+                let fixed = peripheral.characteristic(Server.fixed.uuidString, in: Server.service.uuidString)
+                #expect(dynamic?.value == server.value)
+                #expect(fixed?.value == Data("fixed".utf8))
+                #expect(fixed?.descriptors?.map(\.uuid.uuidString) == ["2901"])
+            })
+            let writes = server.journal.entries.filter { $0.hasPrefix("wrote") }
+            #expect(writes.prefix(2) == ["wrote 0+3", "wrote 0+1"])
+            // All parts of a long write come together.
+            #expect(writes.count == 3)
+        }
+    }
+
+    @Test func everySubscriberGetsEveryValue() async throws {
+        try await run { world, server, client in
+            let name = Server.stream.uuidString
+            await client.perform(with: { peripheral in
+                guard let stream = peripheral.characteristic(name, in: Server.service.uuidString) else { return }
+                peripheral.setNotifyValue(true, for: stream)
+            })
+            await client.wait(for: "notifying \(name) true")
+            await world.wait(for: "subscribed true 1", in: server.journal)
+            #expect((server.central?.maximumUpdateValueLength ?? 0) > 20)
+            _ = client.take()
+            await world.onQueue {
+                server.left = 300
+                server.sendRest()
+                // More than are taken at once.
+                #expect(server.left > 0)
+            }
+            await client.wait(for: "value \(name) = 1 0")
+            let expected = (1...300).reversed().map { "value \(name) = \($0 & 0xFF) \($0 >> 8)" }
+            #expect(client.take() == expected)
+            #expect(server.journal.entries.contains("ready"))
+            await client.perform(with: { peripheral in
+                guard let stream = peripheral.characteristic(name, in: Server.service.uuidString) else { return }
+                peripheral.setNotifyValue(false, for: stream)
+                peripheral.setNotifyValue(true, for: stream)
+            })
+            await world.wait(for: "subscribed true 1", in: server.journal, count: 2)
+            await client.perform { manager, program in
+                if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
+            }
+            await world.wait(for: "unsubscribed true 0", in: server.journal, count: 2)
+        }
+    }
+
+    @Test func channels() async throws {
+        try await run { world, server, client in
+            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+            await world.wait(for: "published true", in: server.journal)
+            let psm = server.psm
+            let opened = Mutex<Handed<CBL2CAPChannel>?>(nil)
+            client.then["channel \(psm)"] = { _, channel in
+                if let channel = channel as? CBL2CAPChannel { opened.withLock { $0 = Handed(channel) } }
+            }
+            await client.perform(with: { $0.openL2CAPChannel(psm) })
+            await client.wait(for: "channel \(psm)")
+            await world.wait(for: "opened true", in: server.journal)
+            let mine = try #require(opened.withLock { $0 }).object
+            let theirs = try #require(server.channel)
+            #expect(mine.peer === client.peripherals.first)
+            let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            let sender = Handed(mine.outputStream)
+            let receiver = Handed(theirs.inputStream)
+            sender.object?.open()
+            receiver.object?.open()
+            // Blocking, as streams are that nobody has scheduled; threads of their own, since time has to pass.
+            let sending = Task.detached {
+                var sent = 0
+                while sent < bytes.count {
+                    let count = bytes[sent...].withUnsafeBufferPointer { buffer in
+                        buffer.baseAddress.map { sender.object?.write($0, maxLength: buffer.count) ?? -1 } ?? -1
+                    }
+                    guard count > 0 else { break }
+                    sent += count
+                }
+                sender.object?.close()
+            }
+            let receiving = Task.detached { () -> [UInt8] in
+                var received: [UInt8] = []
+                var buffer = [UInt8](repeating: 0, count: 1000)
+                while received.count < bytes.count {
+                    let count = receiver.object?.read(&buffer, maxLength: buffer.count) ?? -1
+                    guard count > 0 else { break }
+                    received += buffer.prefix(count)
+                }
+                return received
+            }
+            #expect(await receiving.value == bytes)
+            await sending.value
+        }
+    }
+}
+
+private struct Handed<Object>: @unchecked Sendable {
+    let object: Object
+    init(_ object: Object) { self.object = object }
+}

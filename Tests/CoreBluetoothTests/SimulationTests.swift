@@ -1,0 +1,62 @@
+import BluetoothLE
+import TestSupport
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite struct SimulationTests {
+    @Test func theEnvironmentChoosesTheAdapter() {
+        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_ADAPTER": "hci3"])
+        #expect(configuration.selector == .index(3))
+        #expect(configuration.problem == nil)
+        #expect(CBLinux.Configuration(environment: ["BLUETOOTH_ADAPTER": "usb"]).problem?.code == .noAdapter)
+        #expect(CBLinux.Configuration(environment: [:]).selector == .first)
+        #expect(CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": "/nowhere"]).problem?.code == .noAdapter)
+    }
+
+    @Test func aFileMakesAWorld() async throws {
+        let path = try #require(
+            #filePath.range(of: "/Tests/").map {
+                #filePath[..<$0.lowerBound] + "/Examples/CoreBluetoothCentral/world.json"
+            })
+        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": String(path)])
+        let kernel = try #require(configuration.kernel)
+        let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+        let connection = try await adapter.connect(firstMatching: { $0.data.localName == "Pulse-Z1" })
+        let services = try await connection.discover()
+        let rate = try #require(services.characteristic("2A37", in: "180D"))
+        let place = try #require(services.characteristic("2A38", in: "180D"))
+        #expect(try await connection.read(place) == [2])
+        var values = try await connection.subscribe(to: rate).makeAsyncIterator()
+        let first = try await values.next()
+        #expect(first?.first == 0 && (first?.last ?? 0) > 0x48)
+        await connection.disconnect()
+        await adapter.close()
+    }
+
+    @Test(
+        arguments: [
+            #"{"devices":[{"address":"nothing"}]}"#, #"{"devices":[{"linble":"teapot"}]}"#,
+            #"{"devices":[{"services":[{"uuid":"x"}]}]}"#, "{}", "",
+            #"{"devices":[{"services":[{"uuid":"180D","characteristics":[{"uuid":"2A37","properties":["sing"]}]}]}]}"#,
+        ])
+    func whatMakesNoSenseIsAProblem(text: String) throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("world-\(UUID()).json")
+        try text.write(to: path, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": path.path])
+        #expect(configuration.problem != nil)
+        #expect(throws: BluetoothError.self) { try configuration.makeKernel() }
+    }
+
+    @Test func identifiersAreAddresses() throws {
+        for kind in BluetoothAddress.Kind.allCases {
+            let address = BluetoothAddress(0xC098_E512_3458, kind: kind)
+            #expect(UUID(address).bluetoothAddress == address)
+        }
+        #expect(UUID().bluetoothAddress == nil)
+        #expect(
+            UUID(BluetoothAddress(0xC098_E512_3458, kind: .random)).uuidString
+                == "C098E512-3458-8001-8043-424C696E7578")
+    }
+}

@@ -1,0 +1,235 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// A machine on a radio in virtual time, for programs written to Core Bluetooth.
+///
+/// Time stands still while callbacks are on their way to the program's queue, so what programs do takes none.
+struct World: Sendable {
+    let radio: SimulatedRadio
+    let kernel: SimulatedKernel
+    /// Where the programs of the story are called back.
+    let queue: DispatchQueue
+
+    static func run(
+        _ controller: SimulatedController = .fresh, seed: UInt64 = 1, writeCredits: Int = 64, sendBuffer: Int? = nil,
+        _ story: @escaping @Sendable (World) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio(time: .virtual, seed: seed)
+        let kernel = radio.makeKernel(adapters: [controller])
+        let world = World(radio: radio, kernel: kernel)
+        try await CBLinux.withKernel(
+            kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer
+        ) {
+            try await radio.run(limit: .seconds(3600)) { try await story(world) }
+        }
+        radio.tearDown()
+    }
+
+    init(radio: SimulatedRadio, kernel: SimulatedKernel) {
+        self.radio = radio
+        self.kernel = kernel
+        queue = DispatchQueue(label: "program")
+        queue.setSpecific(key: Self.onQueue, value: ObjectIdentifier(radio))
+    }
+
+    private static let onQueue = DispatchSpecificKey<ObjectIdentifier>()
+
+    /// Whether the caller runs on the programs' queue.
+    var isOnQueue: Bool { DispatchQueue.getSpecific(key: Self.onQueue) == ObjectIdentifier(radio) }
+
+    /// Calls `body` on the programs' queue, as programs do, and lets no time pass until it has returned.
+    func onQueue<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        let hold = TimeHold(radio: radio)
+        hold.begin()
+        defer { hold.end() }
+        return await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: body()) }
+        }
+    }
+
+    /// Lets time pass, at most a minute, until `condition` holds.
+    func settle(
+        sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () -> Bool
+    ) async {
+        for _ in 0..<600 {
+            if condition() { return }
+            try? await radio.sleep(for: .milliseconds(100))
+        }
+        Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
+    }
+
+    /// Waits until `journal` has an entry, for at most two minutes.
+    func wait(
+        for entry: String, in journal: Journal<String>, count: Int = 1,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let found = await journal.wait(on: radio.loop, limit: .seconds(120)) { entries in
+            entries.count { $0 == entry } >= count
+        }
+        if found == nil {
+            Issue.record("“\(entry)” did not come; there is \(journal.entries)", sourceLocation: sourceLocation)
+        }
+    }
+}
+
+/// Holds the virtual time of a radio.
+struct TimeHold: SimulationHold {
+    let radio: SimulatedRadio
+
+    func begin() { radio.pauseTime() }
+    func end() { radio.resumeTime() }
+}
+
+/// A program that writes down everything it is told, and can be given more to do.
+final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
+    let journal = Journal<String>()
+    let world: World
+    /// Kept, as programs have to.
+    var peripherals: [CBPeripheral] = []
+    var advertisements: [(CBPeripheral, [String: Any], NSNumber)] = []
+    /// Done after a callback was written down.
+    var then: [String: (Recorder, Any?) -> Void] = [:]
+    var manager: CBCentralManager?
+
+    init(_ world: World) {
+        self.world = world
+    }
+
+    /// A program with its manager, powered on.
+    static func start(_ world: World) async -> Recorder {
+        let recorder = Recorder(world)
+        // Here and not on the queue, which does not know of this story's kernel.
+        recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
+        await world.wait(for: "state 5", in: recorder.journal)
+        return recorder
+    }
+
+    /// The one peripheral of most stories.
+    func perform(with body: @escaping @Sendable (CBPeripheral) -> Void) async {
+        await perform { _, program in
+            guard let peripheral = program.peripherals.first else { return }
+            body(peripheral)
+        }
+    }
+
+    /// Does something with the manager on the queue.
+    func perform(_ body: @escaping @Sendable (CBCentralManager, Recorder) -> Void) async {
+        await world.onQueue {
+            guard let manager = self.manager else { return }
+            body(manager, self)
+        }
+    }
+
+    func wait(for entry: String, count: Int = 1, sourceLocation: SourceLocation = #_sourceLocation) async {
+        await world.wait(for: entry, in: journal, count: count, sourceLocation: sourceLocation)
+    }
+
+    /// What has been told since it was asked last.
+    func take() -> [String] {
+        defer { seen = journal.entries.count }
+        return Array(journal.entries.dropFirst(seen))
+    }
+
+    private var seen = 0
+
+    private func note(_ entry: String, _ subject: Any? = nil) {
+        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        journal.add(entry)
+        then[entry]?(self, subject)
+    }
+
+    private func text(_ error: (any Error)?) -> String {
+        guard let error else { return "" }
+        if let error = error as? CBError { return " CBError \(error.errorCode)" }
+        if let error = error as? CBATTError { return " CBATTError \(error.errorCode)" }
+        return " another error"
+    }
+
+    func centralManagerDidUpdateState(_ central: CBCentralManager) { note("state \(central.state.rawValue)", central) }
+    func centralManager(
+        _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
+        rssi RSSI: NSNumber
+    ) {
+        advertisements.append((peripheral, advertisementData, RSSI))
+        if !peripherals.contains(where: { $0 === peripheral }) { peripherals.append(peripheral) }
+        note("discovered \(peripheral.name ?? "?")", peripheral)
+    }
+    func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {
+        peripheral.delegate = self
+        note("connected", peripheral)
+    }
+    func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?) {
+        note("failed" + text(error), peripheral)
+    }
+    func centralManager(
+        _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
+    ) {
+        note(
+            "disconnected" + text(error) + (peripheral.state == .disconnected ? "" : " \(peripheral.state)"), peripheral
+        )
+    }
+    func centralManager(
+        _ central: CBCentralManager, connectionEventDidOccur event: CBConnectionEvent, for peripheral: CBPeripheral
+    ) {
+        note("event \(event.rawValue)", peripheral)
+    }
+    func peripheralDidUpdateName(_ peripheral: CBPeripheral) { note("name \(peripheral.name ?? "?")", peripheral) }
+    func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService]) {
+        note("modified \(invalidatedServices.map(\.uuid.uuidString).joined(separator: " "))", invalidatedServices)
+    }
+    func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?) {
+        note("rssi \(RSSI)" + text(error))
+    }
+    func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?) {
+        note("services" + text(error), peripheral)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didDiscoverIncludedServicesFor service: CBService, error: (any Error)?
+    ) {
+        note("included \(service.uuid)" + text(error), service)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?
+    ) {
+        note("characteristics \(service.uuid)" + text(error), service)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?
+    ) {
+        let value = characteristic.value.map { $0.map { String($0) }.joined(separator: " ") } ?? "nil"
+        note("value \(characteristic.uuid)" + (error == nil ? " = \(value)" : text(error)), characteristic)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didWriteValueFor characteristic: CBCharacteristic, error: (any Error)?
+    ) {
+        note("wrote \(characteristic.uuid)" + text(error), characteristic)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didUpdateNotificationStateFor characteristic: CBCharacteristic,
+        error: (any Error)?
+    ) {
+        note("notifying \(characteristic.uuid) \(characteristic.isNotifying)" + text(error), characteristic)
+    }
+    func peripheral(
+        _ peripheral: CBPeripheral, didDiscoverDescriptorsFor characteristic: CBCharacteristic, error: (any Error)?
+    ) {
+        note("descriptors \(characteristic.uuid)" + text(error), characteristic)
+    }
+    func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?) {
+        note("descriptor \(descriptor.uuid)" + text(error), descriptor)
+    }
+    func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?) {
+        note("wrote descriptor \(descriptor.uuid)" + text(error), descriptor)
+    }
+    func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {
+        if !peripheral.canSendWriteWithoutResponse { Issue.record("ready, but cannot send") }
+        note("ready", peripheral)
+    }
+    func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
+        note("channel \(channel?.psm ?? 0)" + text(error), channel)
+    }
+}
