@@ -222,7 +222,7 @@ import Testing
             device.peripheral.disconnect()
             await program.wait(for: "connected", count: 2)
             await program.perform { manager, program in manager.cancelPeripheralConnection(program.peripherals[0]) }
-            await program.wait(for: "disconnected")
+            await program.wait(for: "event 0", count: 2)
             #expect(
                 program.take() == [
                     "connected", "event 1", "disconnected CBError 7 connecting", "event 0", "connected", "event 1",
