@@ -55,11 +55,18 @@ import Testing
                 await recorder.wait(for: state)
                 if isPlugged { kernel.setRadioSwitch(adapter: 0) } else { kernel.plug() }
                 await recorder.wait(for: "state 5")
-                #expect(recorder.take().first == state)
+                #expect(recorder.take() == [state, "state 5"])
+                let address = try #require(kernel.adapters().first?.address)
                 kernel.unplug(0)
                 await recorder.wait(for: "state 1")
-                kernel.plug()
-                await recorder.wait(for: isPlugged ? "state 1" : "state 1")
+                // It is known by its address when it is back; while it is away for long, there is none.
+                try await radio.sleep(for: .seconds(11))
+                var same = SimulatedController.fresh
+                same.address = address
+                kernel.plug(same)
+                await recorder.wait(for: "state 5", count: 2)
+                // It comes back switched off, and is switched on.
+                #expect(recorder.take() == ["state 1", "state 2", "state 4", "state 5"])
             }
         }
         radio.tearDown()
@@ -222,7 +229,7 @@ import Testing
             device.peripheral.disconnect()
             await program.wait(for: "connected", count: 2)
             await program.perform { manager, program in manager.cancelPeripheralConnection(program.peripherals[0]) }
-            await program.wait(for: "disconnected")
+            await program.wait(for: "event 0", count: 2)
             #expect(
                 program.take() == [
                     "connected", "event 1", "disconnected CBError 7 connecting", "event 0", "connected", "event 1",

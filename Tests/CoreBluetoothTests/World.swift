@@ -24,7 +24,8 @@ struct World: Sendable {
         try await CBLinux.withKernel(
             kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer
         ) {
-            try await radio.run(limit: .seconds(3600)) { try await story(world) }
+            // Long enough for a busy machine: the programs' threads are not the radio's.
+            try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(world) }
         }
         radio.tearDown()
     }

@@ -25,16 +25,22 @@ actor Radio: LoopActor {
     /// How long an adapter that has gone may take to come back before there is none.
     private static let absenceLimit = Duration.seconds(10)
 
-    private static let all = Mutex<[ObjectIdentifier: WeakReference<Radio>]>([:])
+    private struct Key: Hashable {
+        let kernel: ObjectIdentifier
+        let selector: AdapterSelector
+    }
 
-    /// The one for the kernel of `configuration`.
+    private static let all = Mutex<[Key: WeakReference<Radio>]>([:])
+
+    /// The one for the adapter of `configuration`.
     static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
         let kernel = try configuration.makeKernel()
         return all.withLock { all in
-            if let radio = all[ObjectIdentifier(kernel)]?.object { return radio }
+            let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+            if let radio = all[key]?.object { return radio }
             all = all.filter { $0.value.object != nil }
             let radio = Radio(kernel, configuration, log)
-            all[ObjectIdentifier(kernel)] = WeakReference(radio)
+            all[key] = WeakReference(radio)
             return radio
         }
     }
