@@ -11,6 +11,8 @@ struct TwoMachines: Sendable {
     let story: Story
     let kernel: SimulatedKernel
     let other: SimulatedKernel
+    /// What the first machine's adapter is opened on.
+    let faulting: FaultingKernel
     let central: Adapter
     let peripheral: Adapter
     let attributes: AttributePeer
@@ -18,10 +20,12 @@ struct TwoMachines: Sendable {
     static func run(_ body: @escaping @Sendable (TwoMachines) async throws -> Void) async throws {
         try await Story.run { story in
             let other = story.radio.makeKernel()
-            let central = try await Adapter.open(on: story.kernel)
+            let faulting = FaultingKernel(story.kernel)
+            let central = try await Adapter.open(on: faulting)
             let peripheral = try await Adapter.open(on: other)
             let machines = TwoMachines(
-                story: story, kernel: story.kernel, other: other, central: central, peripheral: peripheral,
+                story: story, kernel: story.kernel, other: other, faulting: faulting, central: central,
+                peripheral: peripheral,
                 attributes: try await AttributePeer(other, peripheral.information.address))
             try await machines.advertise()
             try await body(machines)

@@ -130,29 +130,55 @@ import Testing
         }
     }
 
-    /// The link breaks, or the task is cancelled, at any time while bearers are opened or used.
-    @Test(arguments: [true, false]) func everyWaitEnds(isCut: Bool) async throws {
-        for milliseconds in stride(from: 0, through: 1500, by: 75) {
-            try await Self.run { machines, connection, value in
-                let work = machines.story.begin {
-                    try await connection.openEnhancedBearers(count: 3)
-                    try await withThrowingTaskGroup(of: Void.self) { group in
-                        for _ in 0..<12 { group.addTask { _ = try await connection.read(value) } }
-                        try await group.waitForAll()
-                    }
-                }
-                try await machines.story.radio.sleep(for: .milliseconds(milliseconds))
-                if isCut {
+    /// A fault at every packet, on whichever bearer, while bearers are opened and used.
+    @Test(arguments: [Fault.cutLink, .cancel, .unplug, .powerOff, .disconnect])
+    func everyFaultAtEveryPacketEndsTyped(_ fault: Fault) async throws {
+        let packets = try await Self.disturbed(by: nil, at: nil)
+        #expect(packets >= 30)
+        for index in 0..<packets { _ = try await Self.disturbed(by: fault, at: index) }
+    }
+
+    /// Opens bearers and reads over them; says how many packets that took.
+    private static func disturbed(by fault: Fault?, at index: Int?) async throws -> Int {
+        let count = Mutex(0)
+        try await run { machines, connection, value in
+            let task = Mutex<Task<Void, any Error>?>(nil)
+            machines.faulting.arm(at: index) {
+                switch fault {
+                case .cutLink:
                     machines.story.radio.breakLink(machines.central.information.address, machines.peer)
-                } else {
-                    work.cancel()
+                case .cancel: task.withLock { $0 }?.cancel()
+                case .unplug: machines.kernel.unplug(0)
+                case .powerOff: machines.kernel.setPowered(false, adapter: 0)
+                case .disconnect:
+                    machines.story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
+                default: break
                 }
-                let error = await failure { try await work.value }
-                let allowed: [BluetoothError.Code] =
-                    isCut ? [.disconnected, .connectionFailed, .timedOut, .noAdapter] : [.cancelled]
-                #expect(error.map { allowed.contains($0.code) } ?? true, "\(String(describing: error))")
+            }
+            let work = machines.story.begin {
+                try await connection.openEnhancedBearers(count: 3)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<12 { group.addTask { _ = try await connection.read(value) } }
+                    try await group.waitForAll()
+                }
+            }
+            task.withLock { $0 = work }
+            let error = await failure { try await work.value }
+            count.withLock { $0 = machines.faulting.count }
+            machines.faulting.arm(at: nil) {}
+            if let error {
+                let isExpected = fault?.codes.contains(error.code) ?? false
+                #expect(isExpected, "\(String(describing: fault)) at packet \(index ?? -1): \(error)")
+            }
+            if fault == .cancel {
+                let bytes = try await connection.read(value)
+                #expect(bytes == pattern(100))
+            } else if fault != nil {
+                _ = await connection.closed()
+                #expect(await connection.bearerCount == 0)
             }
         }
+        return count.withLock { $0 }
     }
 }
 

@@ -10,13 +10,16 @@ extension Connection {
         return reason(of: error, otherwise: own)
     }
 
-    /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when ``finish(_:)`` tells
-    /// which it is later, within five seconds.
-    func reason(of error: KernelError, otherwise other: BluetoothError) -> BluetoothError? {
+    /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when `end` is called with either
+    /// later, within five seconds.
+    func reason(
+        of error: KernelError, otherwise other: BluetoothError,
+        then end: @escaping @Sendable (isolated Connection, BluetoothError) -> Void = { $0.finish($1) }
+    ) -> BluetoothError? {
         guard let adapter else { return other }
         return adapter.assumeIsolated { adapter in
             adapter.reasonOfEnd(error, otherwise: other, isLocal: other.disconnectReason == .localHost) {
-                [weak self] reason in self?.assumeIsolated { $0.finish(reason) }
+                [weak self] reason in self?.assumeIsolated { end($0, reason) }
             }
         }
     }

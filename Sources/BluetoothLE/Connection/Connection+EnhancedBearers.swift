@@ -102,7 +102,8 @@ extension Connection {
             ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
             enhancedBearers.append(EnhancedBearer(id: id, socket: socket, opening: call))
         } catch {
-            throw .openingChannel(operation, psm, error)
+            let other = BluetoothError.openingChannel(operation, psm, error)
+            throw reason(of: error, otherwise: other, then: { _, _ in }) ?? other
         }
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -136,7 +137,13 @@ extension Connection {
             socket, onTimeOut: { [weak self] in self?.assumeIsolated { $0.enhancedBearer(id)?.timeOut() } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.endEnhancedBearer(id, reason) } })
         bearer.joinBearer(main)
-        bearer.reasonOfEnd = { [peer] in .bearerEnded(peer, $0) }
+        bearer.reasonOfEnd = { [weak self, peer] error in
+            let other = BluetoothError.bearerEnded(peer, error)
+            guard let self else { return other }
+            return assumeIsolated {
+                $0.reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
+            }
+        }
         bearer.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: id) } }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
@@ -156,8 +163,10 @@ extension Connection {
             enhancedBearers[index].opening?.succeed(())
             enhancedBearers[index].opening = nil
         case .closed(let error):
-            endEnhancedBearer(
-                id, .openingChannel(.init("open enhanced bearers", peer: peer), AttributeProtocol.enhancedPSM, error))
+            let other = BluetoothError.openingChannel(
+                .init("open enhanced bearers", peer: peer), AttributeProtocol.enhancedPSM, error)
+            let reason = reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
+            if let reason { endEnhancedBearer(id, reason) }
         case .readable: break
         }
     }
