@@ -273,7 +273,7 @@ private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Se
             sender.object?.open()
             receiver.object?.open()
             // Blocking, as streams are that nobody has scheduled; threads of their own, since time has to pass.
-            let sending = onThread {
+            let sending = onThread(world) {
                 var sent = 0
                 while sent < bytes.count {
                     let count = bytes[sent...].withUnsafeBufferPointer { buffer in
@@ -284,7 +284,7 @@ private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Se
                 }
                 sender.object?.close()
             }
-            let receiving = onThread { () -> [UInt8] in
+            let receiving = onThread(world) { () -> [UInt8] in
                 var received: [UInt8] = []
                 var buffer = [UInt8](repeating: 0, count: 1000)
                 while received.count < bytes.count {
@@ -300,9 +300,13 @@ private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Se
     }
 }
 
-/// Does something that blocks on a thread of its own, and not on one of Swift's few.
-private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Task<Result, Never> {
-    Task { await withCheckedContinuation { done in Thread.detachNewThread { done.resume(returning: body()) } } }
+/// Does something that blocks on a thread of its own, and not on one of Swift's few, which other tests may keep busy.
+private func onThread<Result: Sendable>(
+    _ world: World, _ body: @escaping @Sendable () -> Result
+) -> Task<Result, Never> {
+    Task(executorPreference: world.radio.loop) {
+        await withCheckedContinuation { done in Thread.detachNewThread { done.resume(returning: body()) } }
+    }
 }
 
 private struct Handed<Object>: @unchecked Sendable {
