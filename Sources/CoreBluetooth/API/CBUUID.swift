@@ -23,7 +23,7 @@ public let CBUUIDL2CAPPSMCharacteristicString: String = "ABDD3056-28FA-441D-A470
 /// A Bluetooth UUID of 16, 32 or 128 bits.
 ///
 /// The short forms are equal to, and hash like, the long form that they stand for; ``uuidString`` and ``data`` keep the
-/// width that was given.
+/// width that was given. Unchecked, since NSObject is not Sendable; nothing in it changes.
 open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
     private let uuid: BluetoothUUID
     private let width: BluetoothUUID.Width

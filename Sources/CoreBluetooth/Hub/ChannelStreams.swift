@@ -17,7 +17,7 @@ final class ChannelEnd: Sendable {
 /// What the two streams of a channel have in common: where their delegate is told what.
 ///
 /// Foundation's streams on Linux know files and memory alone, and nobody tells their delegates anything; these tell
-/// theirs on the run loops in which they are scheduled.
+/// theirs on the run loops in which they are scheduled. Unchecked, since run loops are not Sendable; all there is is locked.
 final class StreamEvents: @unchecked Sendable {
     private struct State {
         weak var stream: Stream?
@@ -68,7 +68,7 @@ final class StreamEvents: @unchecked Sendable {
 /// How many bytes a stream keeps.
 private let streamCapacity = 65_536
 
-/// Takes what a device sends over a channel.
+/// Takes what a device sends over a channel. Unchecked, since a condition locks all that changes in it.
 final class ChannelReader: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
@@ -179,7 +179,7 @@ final class ChannelReader: @unchecked Sendable {
     }
 }
 
-/// Sends to a device over a channel.
+/// Sends to a device over a channel. Unchecked, since a condition locks all that changes in it.
 final class ChannelWriter: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
