@@ -197,8 +197,9 @@ extension Conformance {
                 let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
                 try await rig.advertise()
                 #expect(await central.told(limit: .seconds(5)) { !$0.isEmpty } == nil)
-                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
+                // Off before, so that the connection is not begun by what is taken back.
                 _ = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [1])
+                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
                 try await rig.advertise()
                 #expect(await central.told { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
