@@ -84,7 +84,7 @@ extension Conformance {
                 let listening = try await rig.listen(on: rig.peripheral.address)
                 #expect(try await Self.begin(rig, 1).status == 0)
                 for round in 1...2 {
-                    let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                    let central = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
                     try #require(await central.told { $0.first == .writable } != nil)
                     let links = await listening.accepted.wait(on: rig.kernel.loop) { $0.count >= round }
                     let accepted = try #require(links?.last)
@@ -161,7 +161,7 @@ extension Conformance {
                 await first.close()
                 expectEnd(await accepted.end(), KernelError("recv", .connectionReset))
                 await rig.kernel.onLoop { new.listener.close() }
-                let second = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                let second = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
                 let next = try #require(await old.first())
                 #expect(await next.send([2]) == .sent)
                 #expect(await second.packets(1) == [[2]])

@@ -144,6 +144,17 @@ final class Rig: Sendable {
         }
     }
 
+    /// A channel, once it is there. An attempt that meets the advertiser while its kernel sets it anew fails at once with
+    /// some controllers (0x3E, Connection Failed to be Established) and is begun again.
+    func connected(from adapter: BluetoothAddress, to peer: BluetoothAddress) async throws -> ChannelEnd {
+        for _ in 1...4 {
+            let end = try await connect(from: adapter, to: peer)
+            let told = try #require(await end.told { !$0.isEmpty })
+            if told.first == .writable { return end }
+        }
+        return try await connect(from: adapter, to: peer)
+    }
+
     /// Listens.
     func listen(
         on adapter: BluetoothAddress, channel: L2CAPChannel = .attribute, options: L2CAPOptions = L2CAPOptions()
