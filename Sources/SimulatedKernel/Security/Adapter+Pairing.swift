@@ -121,15 +121,15 @@ extension Adapter: PairingParty {
         }
         let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
         keys.longTermKeys.removeAll { $0.address == connection.peer }
-        // Secure Connections make one key for both roles, legacy pairing one for each.
-        for isCentral in made.kind.isSecureConnections ? [connection.isCentral] : [false, true] {
+        // Secure Connections make one key for both sides out of what they know. In legacy pairing each hands one out for
+        // either role, and none to keep nothing.
+        let roles = made.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
+        for isCentral in roles {
             let key = LongTermKey(
                 address: connection.peer, kind: made.kind, isCentral: isCentral,
                 encryptedDiversifier: made.encryptedDiversifier, randomNumber: made.randomNumber, value: made.value)
-            if made.isBonded {
-                keys.longTermKeys.append(key)
-                send(.newLongTermKey(key, isStored: isStored))
-            }
+            keys.longTermKeys.append(key)
+            send(.newLongTermKey(key, isStored: isStored))
         }
         connection.paired(.success)
     }

@@ -159,7 +159,7 @@ final class Pairing {
         state = .asking
         let number = UInt32.random(in: 0..<1_000_000, using: &world.generator)
         switch method {
-        case .justWorks: put(.confirm(0, isSimple: true), .confirm(0, isSimple: true))
+        case .justWorks: put(.confirm(number, isSimple: true), .confirm(number, isSimple: true))
         case .numericComparison: put(.confirm(number, isSimple: false), .confirm(number, isSimple: false))
         case .initiatorShows:
             passkeyShown = number

@@ -1,0 +1,143 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+/// What a user can see and enter (management Set IO Capability).
+enum IOCapability: UInt8, Sendable {
+    case displayOnly, displayYesNo, keyboardOnly, noInputNoOutput, keyboardDisplay
+}
+
+/// Two adapters that can pair with each other over a link.
+struct PairingRig: Sendable {
+    let rig: Rig
+    let central: ChannelEnd
+    let peripheral: ChannelEnd
+
+    /// The two ends' adapters.
+    var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (rig.central, rig.peripheral) }
+
+    /// Runs a story on a link of two adapters that have no keys and keep those they make.
+    static func run(
+        central: IOCapability = .noInputNoOutput, peripheral: IOCapability = .noInputNoOutput,
+        secureConnections: Bool = true, bondable: Bool = true,
+        _ story: @escaping @Sendable (PairingRig) async throws -> Void
+    ) async throws {
+        try await Rig.run { rig in
+            for (adapter, capability) in [(rig.central, central), (rig.peripheral, peripheral)] {
+                try await rig.management.preparePairing(
+                    on: adapter, capability, secureConnections: secureConnections, bondable: bondable)
+            }
+            let ends = try await rig.link()
+            try await story(PairingRig(rig: rig, central: ends.central, peripheral: ends.peripheral))
+        }
+    }
+
+    /// Asks one end for more protection.
+    func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {
+        try await rig.kernel.onLoop {
+            try end.socket.raiseSecurity(to: level)
+            end.socket.notifyWhenWritable()
+        }
+    }
+
+    /// How well the link is protected, as an end sees it.
+    func security(_ end: ChannelEnd) async throws -> LinkSecurity {
+        try await rig.kernel.onLoop { try end.socket.security() }
+    }
+
+    /// The question that an adapter's user is asked; nil if none is.
+    func question(_ code: UInt16, of adapter: KernelAdapter) async -> [UInt8]? {
+        await rig.management.event(code, of: adapter)?.payload
+    }
+
+    /// Answers for an adapter's user; returns the status.
+    @discardableResult func answer(
+        _ command: ManagementCommand, on adapter: KernelAdapter, _ more: [UInt8] = []
+    ) async throws -> UInt8 {
+        let peer = adapter.index == rig.central.index ? rig.peripheral : rig.central
+        return try await rig.management.command(
+            command.rawValue, adapter.index, peer.address.managementBytes + more
+        ).status
+    }
+
+    /// Says yes for both sides to what they are asked, the `count`th question of each.
+    func confirmBoth(question count: Int = 1) async throws {
+        for adapter in [rig.central, rig.peripheral] {
+            let asked = await rig.management.events(
+                ManagementEvent.userConfirmationRequest, of: adapter, count: count)
+            try #require(asked != nil)
+            #expect(try await answer(.userConfirmationReply, on: adapter) == 0)
+        }
+    }
+
+    /// Pairs without anybody looking (Just Works), from the central.
+    func pair() async throws {
+        try await raise(central, to: .medium)
+        try await confirmBoth()
+        try #require(await central.told { $0.last == .writable && $0.count > 1 } != nil)
+        // Both have told of their keys.
+        for adapter in [rig.central, rig.peripheral] {
+            try #require(await question(ManagementEvent.newLongTermKey, of: adapter) != nil)
+        }
+    }
+
+    /// The link's end seen from both adapters, begun by closing the central's channel.
+    func disconnect() async throws {
+        await central.close()
+        _ = try await rig.management.succeed(
+            .disconnect, on: rig.central, rig.peripheral.address.managementBytes)
+        #expect(await peripheral.end() != nil)
+    }
+}
+
+extension ManagementUser {
+    /// Makes an adapter ready to pair, without any keys from before.
+    fileprivate func preparePairing(
+        on adapter: KernelAdapter, _ capability: IOCapability, secureConnections: Bool, bondable: Bool
+    ) async throws {
+        // Which an adapter for LE alone does not have, and one for both needs first.
+        _ = try? await succeed(.setSecureSimplePairing, on: adapter, [1])
+        _ = try await succeed(.setSecureConnections, on: adapter, [secureConnections ? 1 : 0])
+        _ = try await succeed(.setBondable, on: adapter, [bondable ? 1 : 0])
+        _ = try await succeed(.setIOCapability, on: adapter, [capability.rawValue])
+        _ = try await succeed(.loadLongTermKeys, on: adapter, [0, 0])
+        _ = try await succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
+    }
+
+    /// Gives an adapter the keys of `count` events New Long Term Key, and no others.
+    func loadKeys(_ keys: [[UInt8]], on adapter: KernelAdapter) async throws {
+        _ = try await succeed(.loadLongTermKeys, on: adapter, [UInt8(keys.count), 0] + keys.flatMap { $0.dropFirst() })
+    }
+
+    /// The parameters of all events with `code` of an adapter so far.
+    func events(_ code: UInt16, of adapter: KernelAdapter) -> [[UInt8]] {
+        Self.payloads(in: events.journal.entries, code, adapter)
+    }
+
+    /// The same, once there are `count`; nil if there never are.
+    func events(_ code: UInt16, of adapter: KernelAdapter, count: Int) async -> [[UInt8]]? {
+        let entries = await events.journal.wait(on: kernel.loop) { entries in
+            Self.payloads(in: entries, code, adapter).count >= count
+        }
+        return entries.map { Self.payloads(in: $0, code, adapter) }
+    }
+
+    private static func payloads(
+        in entries: [SocketRecorder.Entry], _ code: UInt16, _ adapter: KernelAdapter
+    ) -> [[UInt8]] {
+        entries.compactMap { entry in
+            guard case .packet(let packet) = entry, let event = ManagementEvent(packet), event.code == code,
+                event.index == adapter.index
+            else { return nil }
+            return event.payload
+        }
+    }
+}
+
+extension BluetoothAddress {
+    /// As management commands name a device on LE: the address and its kind.
+    var managementBytes: [UInt8] {
+        (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) } + [kind == .public ? 1 : 2]
+    }
+}
