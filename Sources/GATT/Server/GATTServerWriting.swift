@@ -68,7 +68,7 @@ extension GATTServer {
         let position = try writable(handle, in: database)
         let attribute = database.attributes[position]
         var new = [UInt8](value)
-        if case .stored(let old) = attribute.content, attribute.hasFixedLength, new.count < old.count {
+        if attribute.hasFixedLength, let old = wholeValue(of: attribute), new.count < old.count {
             // The rest of a value of fixed length stays as it is.
             new += old[new.count...]
         }
