@@ -43,8 +43,11 @@ final class LocalServer: Sendable {
     }
 
     /// Who answers for an attribute.
-    func handlers(of handle: AttributeHandle) -> AttributeHandlers? {
-        state.withLock { $0.handlers.first { $0.range.contains(handle) }?.handlers }
+    func handlers(of handle: AttributeHandle) -> AttributeHandlers? { publication(of: handle)?.handlers }
+
+    /// What was published together with an attribute, and who answers for it.
+    func publication(of handle: AttributeHandle) -> (range: AttributeHandleRange, handlers: AttributeHandlers)? {
+        state.withLock { $0.handlers.first { $0.range.contains(handle) }.map { ($0.range, $0.handlers) } }
     }
 
     // MARK: Changes

@@ -31,6 +31,7 @@ import Testing
     struct Link: Sendable, CustomTestStringConvertible {
         var name: String
         var security: BearerSecurity
+        var isAuthorized = false
         var minimumKeySize = 7
         var codes: [UInt8]
         var testDescription: String { name }
@@ -38,29 +39,29 @@ import Testing
 
     static let links = [
         Link(name: "just made", security: .none, codes: [0x05, 0x05, 0x08, 0x08]),
-        Link(name: "authorised", security: BearerSecurity(isAuthorized: true), codes: [0x05, 0x05, 0, 0x05]),
+        Link(name: "authorised", security: .none, isAuthorized: true, codes: [0x05, 0x05, 0, 0x05]),
         Link(name: "bonded, not encrypted", security: BearerSecurity(hasLongTermKey: true), codes: [0x0F, 0x05, 8, 8]),
         Link(
             name: "bonded with authentication, not encrypted, authorised",
-            security: BearerSecurity(isAuthenticated: true, hasLongTermKey: true, isAuthorized: true),
+            security: BearerSecurity(isAuthenticated: true, hasLongTermKey: true), isAuthorized: true,
             codes: [0x0F, 0x0F, 0, 0x0F]),
         Link(name: "encrypted", security: .encrypted, codes: [0, 0x05, 0x08, 0x08]),
         Link(name: "encrypted with authentication", security: .authenticated, codes: [0, 0, 0x08, 0x08]),
         Link(
             name: "encrypted with a key of 6 bytes",
             security: BearerSecurity(
-                isEncrypted: true, encryptionKeySize: 6, isAuthenticated: true, hasLongTermKey: true,
-                isAuthorized: true), codes: [0x0C, 0x0C, 0, 0x0C]),
+                isEncrypted: true, encryptionKeySize: 6, isAuthenticated: true, hasLongTermKey: true),
+            isAuthorized: true, codes: [0x0C, 0x0C, 0, 0x0C]),
         Link(
             name: "encrypted with a key of 7 bytes",
             security: BearerSecurity(
-                isEncrypted: true, encryptionKeySize: 7, isAuthenticated: true, hasLongTermKey: true,
-                isAuthorized: true), codes: [0, 0, 0, 0]),
+                isEncrypted: true, encryptionKeySize: 7, isAuthenticated: true, hasLongTermKey: true),
+            isAuthorized: true, codes: [0, 0, 0, 0]),
         Link(
             name: "encrypted with a key of 15 bytes where 16 are asked for",
             security: BearerSecurity(
-                isEncrypted: true, encryptionKeySize: 15, isAuthenticated: true, hasLongTermKey: true,
-                isAuthorized: true), minimumKeySize: 16, codes: [0x0C, 0x0C, 0, 0x0C]),
+                isEncrypted: true, encryptionKeySize: 15, isAuthenticated: true, hasLongTermKey: true),
+            isAuthorized: true, minimumKeySize: 16, codes: [0x0C, 0x0C, 0, 0x0C]),
     ]
 
     /// A way to a value: the PDUs with `T` for its type, and the answer to the last when it is granted.
@@ -122,7 +123,8 @@ import Testing
     ]
 
     static func makeFixture(
-        _ protection: Protection, on link: Link, mtu: Int, type: BluetoothUUID
+        _ protection: Protection, on link: Link, mtu: Int, type: BluetoothUUID,
+        value: AttributeValue = .stored([2])
     ) throws -> ServerFixture {
         let service = GATTService(
             0xAAA0,
@@ -130,12 +132,14 @@ import Testing
                 GATTCharacteristic(type, properties: .read, value: .stored([1])),
                 GATTCharacteristic(
                     type, properties: [.read, .write, .notify, .indicate],
-                    permissions: protection.permissions.union([.read, .write]), value: .stored([2]),
+                    permissions: protection.permissions.union([.read, .write]), value: value,
                     valueLengths: 1...3, handle: 0xFFFD),
             ])
-        return try ServerFixture(
+        var fixture = try ServerFixture(
             [service], mtu: mtu, security: link.security,
             limits: .init(minimumEncryptionKeySize: link.minimumKeySize))
+        if link.isAuthorized { fixture.server.client.authorize(.all) }
+        return fixture
     }
 
     @Test("a value that is protected is refused on every path", arguments: links, Rule.mtus)
@@ -168,12 +172,13 @@ import Testing
         let strongest = Link(
             name: "everything",
             security: BearerSecurity(
-                isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true,
-                isAuthorized: true), codes: [])
+                isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true),
+            isAuthorized: true, codes: [])
         for (protection, code) in zip(Protection.allCases, link.codes) {
             var fixture = try Self.makeFixture(protection, on: strongest, mtu: 23, type: 0xAAAA)
             #expect(fixture.send("16 FEFF 0000 03").hasPrefix("17"))
             fixture.server.security = link.security
+            if !link.isAuthorized { fixture.server.client.endAuthorization(in: .all) }
             if link.minimumKeySize > 7 { continue }
             #expect(fixture.send("18 01") == (code == 0 ? "19" : "0118FEFF\([code].hexadecimal)"), "\(protection)")
             #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == (code == 0 ? [3] : [2]))
