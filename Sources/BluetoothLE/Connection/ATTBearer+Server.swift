@@ -92,6 +92,11 @@ extension ATTBearer {
         submit(ServiceChangedIndication(range, at: serviceChanged, on: self))
     }
 
+    /// Forgets what the peer's client has prepared to write, since the attributes have changed.
+    func forgetPreparedWrites() {
+        localServer.withDatabase { server.databaseChanged($0) }
+    }
+
     // MARK: Requests
 
     /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.

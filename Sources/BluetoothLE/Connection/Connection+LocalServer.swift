@@ -83,6 +83,7 @@ extension Connection {
 
     /// Takes note that our own attributes have changed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
+        for bearer in enhancedBearers { bearer.bearer?.forgetPreparedWrites() }
         (try? bearer(for: .init("tell of changes", peer: peer)))?.localServicesChanged(in: range, serviceChanged)
     }
 

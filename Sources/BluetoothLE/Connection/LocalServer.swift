@@ -103,6 +103,16 @@ final class LocalServer: Sendable {
     /// How many connections are known, those that are gone and have not been taken out included.
     var listenerCount: Int { state.withLock { $0.listeners.count } }
 
+    /// Has devices told what this server can do (Core Vol 3 Part G §7.4).
+    func tellFeatures(_ features: GATTServerFeatures) {
+        state.withLock { state in
+            guard let handle = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute) else {
+                return
+            }
+            try? state.database.setValue([features.rawValue], of: handle)
+        }
+    }
+
     /// Where changes are indicated.
     var serviceChanged: AttributeHandle? {
         state.withLock { $0.database.valueHandle(of: .serviceChanged, in: .genericAttribute) }
