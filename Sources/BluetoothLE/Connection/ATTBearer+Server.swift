@@ -38,6 +38,30 @@ extension ATTBearer {
         flush()
     }
 
+    /// Answers whether the peer's client is authorised for what waits for it.
+    func answer(_ request: GATTAuthorizationRequest, isAuthorized: Bool) {
+        finishAnswer(
+            serve { database in
+                isAuthorized
+                    ? server.authorize(request, database: &database, into: &answer)
+                    : server.refuse(request, database: &database, into: &answer)
+            })
+        flush()
+    }
+
+    /// Carries out a command of the peer's client that has been authorised for it.
+    func carryOut(_ command: AttributeWrite) {
+        answer.removeAll()
+        finishAnswer(serve { server.carryOut(command, database: &$0) })
+    }
+
+    /// Refuses the request that waits for the program.
+    func giveUp(_ code: ATTErrorCode) {
+        server.giveUp(with: code, into: &answer)
+        finishAnswer([])
+        flush()
+    }
+
     /// Writes a notification or an indication of one of our own values, if the peer's client may be sent it.
     func encode(
         _ kind: ClientCharacteristicConfiguration, of characteristic: AttributeHandle, _ value: [UInt8],
@@ -63,8 +87,14 @@ extension ATTBearer {
     /// Takes note that our own attributes have changed in `range`, and tells the peer's client if it wants to know.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
         localServer.withDatabase { server.databaseChanged($0) }
+        client.endAuthorization(in: range)
         guard let serviceChanged, client.configurations[serviceChanged]?.contains(.indication) == true else { return }
         submit(ServiceChangedIndication(range, at: serviceChanged, on: self))
+    }
+
+    /// Forgets what the peer's client has prepared to write, since the attributes have changed.
+    func forgetPreparedWrites() {
+        localServer.withDatabase { server.databaseChanged($0) }
     }
 
     // MARK: Requests

@@ -70,6 +70,7 @@ final class ATTBearer {
         self.onEncryptionTimeOut = onEncryptionTimeOut
         self.localServer = localServer
         server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
+        server.asksForAuthorization = true
         self.socket = socket
         self.peer = peer
         self.loop = loop

@@ -25,7 +25,7 @@ public struct AttributeRequest: Sendable, Hashable {
 /// What a program does when devices read and write its dynamic values.
 ///
 /// A device's requests are handled one after the other, in the order they came; those of several devices at the same
-/// time. A handler may take 25 s, then the device is told Unlikely Error and the handler's task is cancelled. An
+/// time. A request may take 25 s, then the device is told Unlikely Error and the handler's task is cancelled. An
 /// `ATTErrorCode` that a handler throws is what the device is told; any other error becomes Unlikely Error and is
 /// logged. Handlers run on the event loop unless they belong to an actor of their own: they may wait, but not block.
 public struct AttributeHandlers: Sendable {
@@ -35,16 +35,24 @@ public struct AttributeHandlers: Sendable {
     ///
     /// Commands come here as well; nobody is told when it throws then.
     public var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
+    /// Decides whether a device may do what takes authorisation (``AttributePermissions/readAuthorized`` and
+    /// ``AttributePermissions/writeAuthorized``), before anything else that its link may lack is looked at.
+    ///
+    /// Without it, when it throws and when it is late, the device is told Insufficient Authorization.
+    public var authorize: (@Sendable (AuthorizationRequest) async throws -> ClientAuthorization)?
     /// Takes in place of ``write`` all that a device writes at once, in one call.
     package var writeTogether: (@Sendable ([(request: AttributeRequest, value: [UInt8])]) async throws -> Void)?
 
-    /// Handlers of dynamic values; what has none is refused as Read Not Permitted and Write Not Permitted.
+    /// Handlers of dynamic values and of authorisation; what has none is refused as Read Not Permitted, Write Not Permitted
+    /// and Insufficient Authorization.
     public init(
         read: (@Sendable (AttributeRequest) async throws -> [UInt8])? = nil,
-        write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)? = nil
+        write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)? = nil,
+        authorize: (@Sendable (AuthorizationRequest) async throws -> ClientAuthorization)? = nil
     ) {
         self.read = read
         self.write = write
+        self.authorize = authorize
     }
 }
 

@@ -9,6 +9,8 @@ struct EnhancedBearer {
     let socket: any L2CAPSocket
     var opening: PendingCall<Void>?
     var bearer: ATTBearer?
+    /// Whether the peer has opened it.
+    var isPeers = false
 }
 
 // Which bearer a PDU takes: a request goes to the bearer with the fewest requests, and of several to the oldest, which is
@@ -115,6 +117,14 @@ extension Connection {
         _ = try bearer(for: operation)
     }
 
+    /// Whether a channel is one of this link's, is encrypted, and is not more than the peer may open.
+    func takesEnhancedBearer(_ socket: any L2CAPSocket, atMost count: Int) -> Bool {
+        guard isConnected, socketPeer == socket.peer, enhancedBearers.count(where: \.isPeers) < count,
+            let security = try? socket.security()
+        else { return false }
+        return security.level >= .medium
+    }
+
     /// Takes over a channel that the peer has opened for attributes; says who takes its events.
     func acceptEnhancedBearer(_ socket: any L2CAPSocket) -> SocketHandler {
         guard isConnected else {
@@ -123,7 +133,7 @@ extension Connection {
         }
         nextBearerID += 1
         let id = nextBearerID
-        enhancedBearers.append(EnhancedBearer(id: id, socket: socket))
+        enhancedBearers.append(EnhancedBearer(id: id, socket: socket, isPeers: true))
         establishEnhancedBearer(id)
         return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
     }

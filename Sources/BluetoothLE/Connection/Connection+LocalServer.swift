@@ -4,33 +4,6 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-/// What a peer's client asks of the program, in order, and who wants to know of its subscriptions.
-///
-/// Made when the peer first asks for something that the database cannot answer.
-final class PeerRequests {
-    enum Job: Sendable {
-        // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
-        case read(GATTReadRequest, bearer: UInt64?)
-        case write(GATTWriteRequest, bearer: UInt64?)
-        case command(AttributeWrite)
-    }
-
-    /// The most that may wait: one request, and commands, which a server may pass over when they are too many.
-    static let capacity = 256
-
-    var waiting = RingBuffer<Job>()
-    /// The request that the program is at work on.
-    var question: Job?
-    /// Works off what waits; there is none while nothing does.
-    var worker: Task<Void, Never>?
-    /// The handler has used up its time, and has still not returned.
-    var isStuck = false
-    var watchdog: LoopTimer?
-    var missedCommands = 0
-    var listeners: [UInt64: StreamChannel<PeerSubscription>] = [:]
-    var nextListener: UInt64 = 0
-}
-
 // What the peer finds here when it is a client as well, on this one connection.
 extension Connection {
     // MARK: Sending values
@@ -110,6 +83,7 @@ extension Connection {
 
     /// Takes note that our own attributes have changed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
+        for bearer in enhancedBearers { bearer.bearer?.forgetPreparedWrites() }
         (try? bearer(for: .init("tell of changes", peer: peer)))?.localServicesChanged(in: range, serviceChanged)
     }
 
@@ -120,7 +94,9 @@ extension Connection {
         switch event {
         case .readRequested(let request): add(.read(request, bearer: bearer))
         case .writeRequested(let request): add(.write(request, bearer: bearer))
+        case .authorizationRequested(let request): add(.authorization(request, bearer: bearer))
         case .writeCommandReceived(let write): add(.command(write))
+        case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
             for listener in (peerRequests?.listeners ?? [:]).values {
                 listener.send(PeerSubscription(characteristic: handle, configuration: configuration))
@@ -131,16 +107,21 @@ extension Connection {
 
     private func add(_ job: PeerRequests.Job) {
         let requests = requests()
-        if case .command = job {
+        if let answered = requests.answered {
+            requests.next = PeerRequests.Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil)
+            return
+        }
+        if !job.isRequest {
             guard requests.waiting.count < PeerRequests.capacity else {
                 requests.missedCommands += 1
                 return
             }
         } else if requests.isStuck {
             // Whoever has the handler's attention does not let go of it.
-            return refuse(job)
+            return giveUp(job)
         }
-        requests.waiting.append(job)
+        let deadline = job.isRequest ? loop.now.advanced(by: HandlerWork.limit) : nil
+        requests.waiting.append(PeerRequests.Waiting(job: job, deadline: deadline))
         if requests.worker == nil { beginWork(requests) }
     }
 
@@ -155,41 +136,57 @@ extension Connection {
 
     /// The next thing for the program to do; nil ends the worker.
     private func nextWork() -> HandlerWork? {
-        guard let requests = peerRequests, endReason == nil, let job = requests.waiting.popFirst() else {
-            peerRequests?.worker = nil
-            return nil
+        while endReason == nil, let requests = peerRequests, let waiting = requests.popFirst() {
+            if let deadline = waiting.deadline {
+                // What came before it may have taken its time.
+                guard loop.now < deadline else {
+                    giveUp(waiting.job)
+                    continue
+                }
+                requests.question = waiting.job
+                let watchdog =
+                    requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
+                requests.watchdog = watchdog
+                watchdog.set(after: loop.now.duration(to: deadline))
+            }
+            return HandlerWork(waiting: waiting, peer: peer, server: localServer, log: log)
         }
-        if case .command = job {
-        } else {
-            requests.question = job
-            let watchdog =
-                requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
-            requests.watchdog = watchdog
-            watchdog.set(after: HandlerWork.limit)
-        }
-        return HandlerWork(job: job, peer: peer, server: localServer, log: log)
+        peerRequests?.worker = nil
+        return nil
     }
 
     /// Hands the peer the answer; says whether the worker is of further use.
-    private func finish(_ work: HandlerWork, _ result: Result<[UInt8], ATTErrorCode>) -> Bool {
+    private func finish(_ work: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) -> Bool {
         guard let requests = peerRequests else { return false }
         if requests.isStuck {
             // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
             requests.isStuck = false
             requests.worker = nil
-            if endReason == nil, !requests.waiting.isEmpty { beginWork(requests) }
+            if endReason == nil, !requests.isIdle { beginWork(requests) }
             return false
         }
         requests.watchdog?.cancel()
         requests.question = nil
-        answer(work.job, result)
+        requests.answered = work.waiting
+        answer(work.waiting.job, result)
+        requests.answered = nil
         return true
     }
 
-    private func answer(_ job: PeerRequests.Job, _ result: Result<[UInt8], ATTErrorCode>) {
+    private func answer(_ job: PeerRequests.Job, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) {
+        var isAuthorized = false
+        if case .success(.authorized(let range)) = result {
+            isAuthorized = true
+            if let range { (try? bearer(for: .init("authorize", peer: peer)))?.client.authorize(range) }
+        }
         switch job {
-        case .read(let request, let bearer): answering(bearer)?.answer(request, result)
+        case .read(let request, let bearer):
+            answering(bearer)?.answer(request, result.map { if case .value(let value) = $0 { value } else { [] } })
         case .write(let request, let bearer): answering(bearer)?.answer(request, result.map { _ in })
+        case .authorization(let request, let bearer):
+            answering(bearer)?.answer(request, isAuthorized: isAuthorized)
+        case .commandAuthorization(let write, let bearer):
+            if isAuthorized { answering(bearer)?.carryOut(write) }
         case .command: break
         }
     }
@@ -198,18 +195,29 @@ extension Connection {
         if let bearer { enhancedBearer(bearer) } else { try? self.bearer(for: .init("answer", peer: peer)) }
     }
 
-    private func refuse(_ job: PeerRequests.Job) {
-        answer(job, .failure(.unlikelyError))
+    /// Refuses a whole request that the program does not answer in time.
+    private func giveUp(_ job: PeerRequests.Job) {
+        switch job {
+        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.giveUp(.unlikelyError)
+        case .authorization(_, let bearer): answering(bearer)?.giveUp(.insufficientAuthorization)
+        case .command, .commandAuthorization: break
+        }
     }
 
-    /// Refuses a request whose handler has not answered in time, before the peer gives the link up.
+    /// Refuses a request whose handler has not answered in time, before the peer gives the link up, and those that wait
+    /// behind it on other bearers.
     private func handlerIsLate() {
         guard let requests = peerRequests, let job = requests.question else { return }
         log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(peer)"])
         requests.question = nil
         requests.isStuck = true
         requests.worker?.cancel()
-        refuse(job)
+        var late = [job]
+        requests.waiting.removeAll { waiting in
+            if waiting.job.isRequest { late.append(waiting.job) }
+            return waiting.job.isRequest
+        }
+        for job in late { giveUp(job) }
     }
 
     /// Ends what the program is at, since nobody waits for it any more.
@@ -217,55 +225,8 @@ extension Connection {
         guard let requests = peerRequests else { return }
         requests.watchdog?.cancel()
         requests.worker?.cancel()
-        while requests.waiting.popFirst() != nil {}
+        while requests.popFirst() != nil {}
         for listener in requests.listeners.values { listener.finish(reason) }
         requests.listeners = [:]
-    }
-}
-
-/// One call of a program's handlers.
-struct HandlerWork: Sendable {
-    /// How long a handler may take, five seconds less than the peer waits.
-    static let limit = Duration.seconds(25)
-
-    var job: PeerRequests.Job
-    var peer: BluetoothAddress
-    var server: LocalServer
-    var log: Logger
-
-    func result() async -> Result<[UInt8], ATTErrorCode> {
-        do {
-            switch job {
-            case .read(let request, _):
-                guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
-                return .success(try await read(access(request.handle, 0)))
-            case .write(let request, _): try await take(request.writes)
-            case .command(let write): try await take([write])
-            }
-            return .success([])
-        } catch let code as ATTErrorCode {
-            return .failure(code)
-        } catch {
-            // One that was cancelled, since nobody waits for it any more, has not failed.
-            log.log(
-                level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)",
-                metadata: ["peer": "\(peer)"])
-            return .failure(.unlikelyError)
-        }
-    }
-
-    private func take(_ writes: [AttributeWrite]) async throws {
-        if let first = writes.first, let body = server.handlers(of: first.handle)?.writeTogether {
-            return try await body(writes.map { (access($0.handle, $0.offset), $0.value) })
-        }
-        for write in writes {
-            guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
-            try await body(access(write.handle, write.offset), write.value)
-        }
-    }
-
-    private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {
-        let type = server.withDatabase { $0.attribute(at: handle)?.type }
-        return AttributeRequest(peer: peer, handle: handle, type: type ?? BluetoothUUID(0), offset: offset)
     }
 }

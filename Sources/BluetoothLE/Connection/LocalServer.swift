@@ -43,8 +43,11 @@ final class LocalServer: Sendable {
     }
 
     /// Who answers for an attribute.
-    func handlers(of handle: AttributeHandle) -> AttributeHandlers? {
-        state.withLock { $0.handlers.first { $0.range.contains(handle) }?.handlers }
+    func handlers(of handle: AttributeHandle) -> AttributeHandlers? { publication(of: handle)?.handlers }
+
+    /// What was published together with an attribute, and who answers for it.
+    func publication(of handle: AttributeHandle) -> (range: AttributeHandleRange, handlers: AttributeHandlers)? {
+        state.withLock { $0.handlers.first { $0.range.contains(handle) }.map { ($0.range, $0.handlers) } }
     }
 
     // MARK: Changes
@@ -99,6 +102,16 @@ final class LocalServer: Sendable {
 
     /// How many connections are known, those that are gone and have not been taken out included.
     var listenerCount: Int { state.withLock { $0.listeners.count } }
+
+    /// Has devices told what this server can do (Core Vol 3 Part G §7.4).
+    func tellFeatures(_ features: GATTServerFeatures) {
+        state.withLock { state in
+            guard let handle = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute) else {
+                return
+            }
+            try? state.database.setValue([features.rawValue], of: handle)
+        }
+    }
 
     /// Where changes are indicated.
     var serviceChanged: AttributeHandle? {

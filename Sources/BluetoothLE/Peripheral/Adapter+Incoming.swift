@@ -1,5 +1,7 @@
+import ATT
 import BluetoothKernel
 import BluetoothPrimitives
+import GATT
 
 extension Adapter {
     /// Takes the links that other devices make to what this machine advertises, and serves what is published on them.
@@ -11,7 +13,8 @@ extension Adapter {
     /// The kernel lets any number of programs listen, and gives each link to the one that began last. So programs that
     /// serve attributes take turns, not shares: a second one, such as BlueZ's daemon when it is started later, gets all
     /// the links from then on.
-    /// - Throws: `.busy` when this adapter's links are being taken already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`.
+    /// - Throws: `.busy` when this adapter's links are being taken already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`;
+    ///   with ``IncomingConnectionOptions/enhancedBearers`` also `.notPermitted` and `.unsupported`.
     public func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
     ) throws(BluetoothError) -> IncomingConnections {
@@ -25,22 +28,24 @@ extension Adapter {
         }
         let state = IncomingConnectionsState(options, operation, on: loop)
         do {
-            try state.open(
-                on: information.address, of: kernel, options.socket,
-                accept: { [weak self, weak state] socket in
-                    guard let self, let state else {
-                        socket.close()
-                        return { _ in }
-                    }
-                    return assumeIsolated { $0.take(socket, for: state, options) }
-                },
-                onEnd: { [weak self, weak state] in
-                    guard let self, let state else { return }
-                    assumeIsolated { $0.stopsAccepting(state) }
-                })
+            // Before links come in, so that the first can have them.
+            if options.enhancedBearers > 0 { try listenForEnhancedBearers(state, options) }
+            try state.listen(.attribute, on: information.address, of: kernel, options.socket) {
+                [weak self, weak state] socket in
+                guard let self, let state else {
+                    socket.close()
+                    return { _ in }
+                }
+                return assumeIsolated { $0.take(socket, for: state, options) }
+            }
         } catch {
             throw .listening(operation, error, kernel.environment())
         }
+        state.whenEnded { [weak self, weak state] in
+            guard let self, let state else { return }
+            assumeIsolated { $0.stopsAccepting(state) }
+        }
+        localServer.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
         // What the controller tells of links is heard from before they come.
         controller.assumeIsolated { $0.connectingBegins() }
         acceptance = (state, ends.add { [weak state] reason in state?.end(reason) })
@@ -51,6 +56,7 @@ extension Adapter {
         guard let acceptance, acceptance.state === state else { return }
         ends.remove(acceptance.end)
         self.acceptance = nil
+        localServer.tellFeatures([])
         controller.assumeIsolated { $0.connectingEnded() }
     }
 
@@ -71,5 +77,26 @@ extension Adapter {
         // One that has ended by now was told of before it was kept.
         if connection.assumeIsolated({ $0.isConnected }) { state.add(connection) }
         return handler
+    }
+
+    /// Takes further bearers of any link that there is, whoever has made it.
+    private func listenForEnhancedBearers(
+        _ state: IncomingConnectionsState, _ options: IncomingConnectionOptions
+    ) throws(KernelError) {
+        let socketOptions = L2CAPOptions(
+            security: .medium, receiveMTU: max(64, options.maximumTransmissionUnit), receiveBuffer: 1 << 20,
+            flowControl: .enhancedCreditBased)
+        try state.listen(
+            .dynamic(psm: AttributeProtocol.enhancedPSM), on: information.address, of: kernel, socketOptions
+        ) { [weak self] socket in
+            let connection = self?.localServer.connections.first { connection in
+                connection.assumeIsolated { $0.takesEnhancedBearer(socket, atMost: options.enhancedBearers) }
+            }
+            guard let connection else {
+                socket.close()
+                return { _ in }
+            }
+            return connection.assumeIsolated { $0.acceptEnhancedBearer(socket) }
+        }
     }
 }

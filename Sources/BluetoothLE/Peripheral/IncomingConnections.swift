@@ -43,16 +43,23 @@ public struct IncomingConnections: AsyncSequence, Sendable {
 public struct IncomingConnectionOptions: Hashable, Sendable {
     /// The ATT_MTU to agree to, 23 to 517 bytes. The other side is the one that asks.
     public var maximumTransmissionUnit: UInt16
+    /// How many enhanced bearers (EATT) each device may open for attributes beside the link's own, so that its requests
+    /// need not wait for each other; the other bearers that it opens are closed at once. Their links have to be encrypted.
+    ///
+    /// With 0 nobody is told that there are any. Others need CAP_NET_BIND_SERVICE, and a kernel with the enhanced credit
+    /// based mode switched on (Core Vol 3 Part G §5.3, §7.4; Part F §3.2.11).
+    public var enhancedBearers: Int
     /// How many links may wait for the loop; the oldest makes room for the newest.
     public var bufferCapacity: Int
     /// What to set on each link's socket; with a security level the peer is asked to pair as soon as it has connected.
     public var socket: L2CAPOptions
 
-    /// Options with the usual choices: an ATT_MTU of 517, room for 64 links.
+    /// Options with the usual choices: an ATT_MTU of 517, no enhanced bearers, room for 64 links.
     public init(
-        maximumTransmissionUnit: UInt16 = 517, bufferCapacity: Int = 64,
+        maximumTransmissionUnit: UInt16 = 517, enhancedBearers: Int = 0, bufferCapacity: Int = 64,
         socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
     ) {
+        self.enhancedBearers = enhancedBearers
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
         self.bufferCapacity = bufferCapacity
         self.socket = socket
@@ -62,7 +69,8 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
 /// What listening for links has in the kernel, and the links it has brought.
 final class IncomingConnectionsState: Sendable {
     private struct State {
-        var listener: (any L2CAPListener)?
+        /// The attribute channel's first.
+        var listeners: [any L2CAPListener] = []
         var onEnd: (@Sendable () -> Void)?
         var connections: [ObjectIdentifier: Connection] = [:]
         /// Those of ``connections`` in the order they came.
@@ -82,15 +90,25 @@ final class IncomingConnectionsState: Sendable {
     var connections: [Connection] { state.withLock { state in state.order.compactMap { state.connections[$0] } } }
 
     /// Whether links are taken.
-    var isListening: Bool { state.withLock { $0.listener != nil } }
+    var isListening: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    /// Begins to listen. To be called on the loop, where `onEnd` is called when it has ended.
-    func open(
-        on adapter: BluetoothAddress, of kernel: any BluetoothKernel, _ options: L2CAPOptions,
-        accept: @escaping L2CAPAcceptHandler, onEnd: @escaping @Sendable () -> Void
+    /// Begins to listen on one channel more; none is listened on when it fails. To be called on the loop.
+    func listen(
+        _ channel: L2CAPChannel, on adapter: BluetoothAddress, of kernel: any BluetoothKernel, _ options: L2CAPOptions,
+        accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) {
-        let listener = try kernel.listenL2CAP(channel: .attribute, on: adapter, options: options, accept)
-        state.withLock { ($0.listener, $0.onEnd) = (listener, onEnd) }
+        do throws(KernelError) {
+            let listener = try kernel.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+            state.withLock { $0.listeners.append(listener) }
+        } catch {
+            end(nil)
+            throw error
+        }
+    }
+
+    /// Has `onEnd` called on the loop when listening has ended.
+    func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onEnd = onEnd }
     }
 
     /// Keeps a link and hands it to the loop.
@@ -114,14 +132,14 @@ final class IncomingConnectionsState: Sendable {
 
     /// Stops listening, and ends the sequence after the links that wait. Callable from anywhere.
     func end(_ reason: BluetoothError?) {
-        let (listener, onEnd) = state.withLock { state in
-            defer { (state.listener, state.onEnd) = (nil, nil) }
-            return (state.listener, state.onEnd)
+        let (listeners, onEnd) = state.withLock { state in
+            defer { (state.listeners, state.onEnd) = ([], nil) }
+            return (state.listeners, state.onEnd)
         }
         channel.finish(reason)
-        guard let listener else { return }
+        guard !listeners.isEmpty else { return }
         loop.execute {
-            listener.close()
+            for listener in listeners { listener.close() }
             onEnd?()
         }
     }

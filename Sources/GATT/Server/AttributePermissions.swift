@@ -55,19 +55,16 @@ public struct BearerSecurity: Hashable, Sendable {
     public var isAuthenticated: Bool
     /// Whether there is a long term key, so that encrypting is enough and pairing is not needed.
     public var hasLongTermKey: Bool
-    /// Whether the user or the program has authorised this client.
-    public var isAuthorized: Bool
 
     /// A link with these properties; the defaults are those of a link just made between strangers.
     public init(
         isEncrypted: Bool = false, encryptionKeySize: Int = 0, isAuthenticated: Bool = false,
-        hasLongTermKey: Bool = false, isAuthorized: Bool = false
+        hasLongTermKey: Bool = false
     ) {
         self.isEncrypted = isEncrypted
         self.encryptionKeySize = encryptionKeySize
         self.isAuthenticated = isAuthenticated
         self.hasLongTermKey = hasLongTermKey
-        self.isAuthorized = isAuthorized
     }
 
     /// A link that is not encrypted, to a client nothing is known of.
@@ -80,36 +77,33 @@ public struct BearerSecurity: Hashable, Sendable {
 }
 
 /// The two kinds of access that permissions tell apart.
-enum AttributeAccess {
+public enum AttributeAccess: Hashable, Sendable {
+    /// Reading the value, or being sent it.
     case read
+    /// Writing the value, or preparing to.
     case write
 }
 
 extension AttributePermissions {
-    /// Why a client over a link with `security` is refused, or nil when it is not.
-    ///
-    /// The checks come in the order of Core Vol 3 Part F §4: the permission itself, then what the link lacks.
-    func refusal(
-        of access: AttributeAccess, over security: BearerSecurity, minimumKeySize: Int
-    ) -> ATTErrorCode? {
-        switch access {
-        case .read where !contains(.read): .readNotPermitted
-        case .write where !contains(.write): .writeNotPermitted
-        default: securityRefusal(of: access, over: security, minimumKeySize: minimumKeySize)
-        }
+    /// Whether access of this kind is permitted at all.
+    func permits(_ access: AttributeAccess) -> Bool {
+        contains(access == .read ? .read : .write)
     }
 
-    /// Why a link with `security` is not good enough, or nil when it is; the permission itself is not asked.
+    /// Whether access of this kind takes a client that has been authorised.
+    func needsAuthorization(to access: AttributeAccess) -> Bool {
+        contains(access == .read ? .readAuthorized : .writeAuthorized)
+    }
+
+    /// Why a link with `security` is not good enough, or nil when it is; nothing else is asked.
     ///
     /// A link that only has to be encrypted again gets Insufficient Encryption, one that has to be paired for it
     /// Insufficient Authentication (Core Vol 3 Part C §10.3.1).
     func securityRefusal(
         of access: AttributeAccess, over security: BearerSecurity, minimumKeySize: Int
     ) -> ATTErrorCode? {
-        let needsAuthorization = contains(access == .read ? .readAuthorized : .writeAuthorized)
         let needsAuthentication = contains(access == .read ? .readAuthenticated : .writeAuthenticated)
         let needsEncryption = needsAuthentication || contains(access == .read ? .readEncrypted : .writeEncrypted)
-        if needsAuthorization, !security.isAuthorized { return .insufficientAuthorization }
         if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
         guard needsEncryption else { return nil }
         if security.isEncrypted {

@@ -20,6 +20,8 @@ public struct GATTClientState: Hashable, Sendable {
     /// The value of Client Supported Features as the client has written it; empty until then.
     var features: [UInt8] = []
     var awareness = Awareness.aware
+    /// The attributes for which the client has been authorised.
+    public private(set) var authorizedRanges: [AttributeHandleRange] = []
     /// Counts the changes of the database since the bearer was opened.
     public private(set) var changeCount: UInt64 = 0
 
@@ -36,6 +38,22 @@ public struct GATTClientState: Hashable, Sendable {
 
     /// Whether the client has to be kept from what it does not know to have changed.
     var isOutOfSync: Bool { awareness != .aware && supportedFeatures.contains(.robustCaching) }
+
+    /// Authorises the client to read and write the attributes in `range` where that takes it, until
+    /// ``endAuthorization(in:)``.
+    public mutating func authorize(_ range: AttributeHandleRange) {
+        if !authorizedRanges.contains(range) { authorizedRanges.append(range) }
+    }
+
+    /// Takes back what the client was authorised for in `range`.
+    public mutating func endAuthorization(in range: AttributeHandleRange) {
+        authorizedRanges.removeAll { $0.start <= range.end && range.start <= $0.end }
+    }
+
+    /// Whether the client has been authorised to use an attribute.
+    public func isAuthorized(for handle: AttributeHandle) -> Bool {
+        authorizedRanges.contains { $0.contains(handle) }
+    }
 
     /// Takes note that the database is another now.
     mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
@@ -56,7 +74,7 @@ extension GATTServer {
     /// write is forgotten.
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
-        _ = preparedWrites.removeAll()
+        preparedWrites = PreparedWriteQueue()
     }
 
     /// Whether a PDU may be worked off as far as the client's knowledge of the database goes

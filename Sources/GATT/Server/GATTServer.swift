@@ -47,6 +47,9 @@ public struct GATTServer: Sendable {
     }
     /// What is known of the client; the same on all its bearers, so whoever has several keeps it and lends it to each.
     public var client: GATTClientState
+    /// Whether the program decides who is authorised, by answering ``GATTServerEvent/authorizationRequested(_:)``; nobody
+    /// is asked otherwise, and a client that has not been authorised is refused.
+    public var asksForAuthorization = false
     /// The value whose indication has been sent and not confirmed.
     public internal(set) var outstandingIndication: AttributeHandle?
 
@@ -85,7 +88,7 @@ public struct GATTServer: Sendable {
         guard let opcode = ATTOpcode(of: pdu), opcode.isSentByClient else { return [] }
         if opcode.type == .request, question != nil { return [.requestOutOfTurn(opcode)] }
         guard isInSync(pdu, opcode, into: &writer) else { return [] }
-        return process(pdu, opcode: opcode, known: [], database: &database, into: &writer)
+        return process(pdu, opcode: opcode, known: ProgramAnswers(), database: &database, into: &writer)
     }
 
     /// Answers a read with the program's value.
@@ -123,7 +126,7 @@ public struct GATTServer: Sendable {
         begin(&writer)
         guard case .read(request, let pdu, var known)? = question, let opcode = pdu.first else { return [] }
         question = nil
-        known.append(KnownValue(handle: request.handle, result: result))
+        known.values.append(KnownValue(handle: request.handle, result: result))
         return process(
             pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
     }
@@ -154,16 +157,33 @@ public struct GATTServer: Sendable {
                 ATTError(requestOpcode: opcode, handle: handle ?? request.writes.first?.handle ?? .none, code: code)),
             to: &writer)
     }
+
+    /// Refuses the request that waits for the program as a whole, also where a part of it could be answered.
+    public mutating func giveUp(with code: ATTErrorCode, into writer: inout ByteWriter) {
+        begin(&writer)
+        guard let question else { return }
+        self.question = nil
+        let (opcode, handle) =
+            switch question {
+            case .read(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
+            case .authorization(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
+            case .write(let request, let opcode, _): (opcode, request.writes.first?.handle ?? .none)
+            }
+        if opcode == .executeWriteRequest { preparedWrites = PreparedWriteQueue() }
+        write(.errorResponse(ATTError(requestOpcode: opcode, handle: handle, code: code)), to: &writer)
+    }
 }
 
 // MARK: - How a request is worked off
 
 /// A request that waits for the program.
 ///
-/// A read is kept as its bytes and worked off again with every value that comes in, so that a response made of many
-/// values needs no state of its own. A write is kept as what the server itself has to write once the program agrees.
+/// What is read, or takes authorisation, is kept as its bytes and worked off again with everything that the program says,
+/// so that a response made of many values needs no state of its own. A write is kept as what the server itself has to
+/// write once the program agrees.
 enum Question: Sendable {
-    case read(GATTReadRequest, pdu: [UInt8], known: [KnownValue])
+    case read(GATTReadRequest, pdu: [UInt8], known: ProgramAnswers)
+    case authorization(GATTAuthorizationRequest, pdu: [UInt8], known: ProgramAnswers)
     case write(GATTWriteRequest, opcode: ATTOpcode, own: [AttributeWrite])
 }
 
@@ -182,6 +202,7 @@ struct KnownValue: Sendable {
 enum Interruption: Error {
     case refused(ATTErrorCode, AttributeHandle)
     case needsValue(AttributeHandle, offset: Int)
+    case needsAuthorization(AttributeHandle, AttributeAccess)
     case needsDecision([AttributeWrite], own: [AttributeWrite])
 }
 
@@ -202,8 +223,8 @@ extension GATTServer {
         }
     }
 
-    private mutating func process(
-        _ pdu: RawSpan, opcode: ATTOpcode, known: [KnownValue], database: inout AttributeDatabase,
+    mutating func process(
+        _ pdu: RawSpan, opcode: ATTOpcode, known: ProgramAnswers, database: inout AttributeDatabase,
         into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         do throws(Interruption) {
@@ -220,6 +241,10 @@ extension GATTServer {
                 let request = GATTReadRequest(number: nextNumber(), handle: handle, offset: offset)
                 question = .read(request, pdu: [UInt8](pdu), known: known)
                 return [.readRequested(request)]
+            case .needsAuthorization(let handle, let access):
+                let request = GATTAuthorizationRequest(number: nextNumber(), handle: handle, access: access)
+                question = .authorization(request, pdu: [UInt8](pdu), known: known)
+                return [.authorizationRequested(request)]
             case .needsDecision(let writes, let own):
                 let request = GATTWriteRequest(number: nextNumber(), writes: writes)
                 question = .write(request, opcode: opcode, own: own)
@@ -234,7 +259,7 @@ extension GATTServer {
     }
 
     private mutating func dispatch(
-        _ bytes: RawSpan, opcode: ATTOpcode, known: [KnownValue], database: inout AttributeDatabase,
+        _ bytes: RawSpan, opcode: ATTOpcode, known: ProgramAnswers, database: inout AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) -> [GATTServerEvent] {
         guard opcode.isKnown else { throw .refused(.requestNotSupported, .none) }
@@ -264,13 +289,13 @@ extension GATTServer {
         case .readMultipleVariableRequest(let handles):
             try readMultipleVariable(handles, known: known, database: database, into: &writer)
         case .writeRequest(let handle, let value):
-            return try writeValue(handle, value, database: &database, into: &writer)
+            return try writeValue(handle, value, known: known, database: &database, into: &writer)
         case .writeCommand(let handle, let value):
-            return commandValue(handle, value, database: &database)
+            return commandValue(handle, value, known: known, database: &database)
         case .prepareWriteRequest(let handle, let offset, let value):
-            try prepareWrite(handle, offset: offset, value, database: database, into: &writer)
+            try prepareWrite(handle, offset: offset, value, known: known, database: database, into: &writer)
         case .executeWriteRequest(let flags):
-            return try executeWrite(flags, database: &database, into: &writer)
+            return try executeWrite(flags, known: known, database: &database, into: &writer)
         case .handleValueConfirmation:
             guard let handle = outstandingIndication else { return [] }
             outstandingIndication = nil

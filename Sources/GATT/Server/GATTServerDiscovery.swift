@@ -26,7 +26,7 @@ extension GATTServer {
     ///
     /// Values are compared byte by byte; what may not be read is not found.
     func findByTypeValue(
-        _ range: AttributeHandleRange, type: BluetoothUUID, value wanted: RawSpan, known: [KnownValue],
+        _ range: AttributeHandleRange, type: BluetoothUUID, value wanted: RawSpan, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
         try check(range)
@@ -36,7 +36,7 @@ extension GATTServer {
             let found: Bool
             do throws(Interruption) {
                 guard attribute.type == type else { continue }
-                try checkReading(attribute)
+                try check(.read, to: attribute, known: known)
                 found = try equal(value(of: attribute, known: known).bytes, wanted)
             } catch {
                 guard case .refused = error else { throw error }
@@ -70,7 +70,7 @@ extension GATTServer {
     /// The first attribute decides: its refusal refuses the request, its length is that of all entries. A later one
     /// that may not be read or has another length ends the list.
     func readByType(
-        _ range: AttributeHandleRange, type: BluetoothUUID, known: [KnownValue],
+        _ range: AttributeHandleRange, type: BluetoothUUID, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
         try check(range)
@@ -82,7 +82,7 @@ extension GATTServer {
             let attribute = database.attributes[position]
             let before = writer.count
             do throws(Interruption) {
-                try checkReading(attribute)
+                try check(.read, to: attribute, known: known)
                 let value = try value(of: attribute, known: known)
                 guard response.append(attribute.handle, value: value.bytes.span.bytes, to: &writer) else { return }
             } catch {
@@ -107,7 +107,7 @@ extension GATTServer {
         for position in database.positions(of: type, in: range) {
             let attribute = database.attributes[position]
             let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
-            let value = try value(of: attribute, known: [])
+            let value = try value(of: attribute, known: ProgramAnswers())
             guard response.append(group, value: value.bytes.span.bytes, to: &writer) else { break }
         }
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }

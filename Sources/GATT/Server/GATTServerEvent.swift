@@ -11,6 +11,12 @@ public enum GATTServerEvent: Hashable, Sendable {
     case writeRequested(GATTWriteRequest)
     /// The client wrote to an attribute whose value the program has, and waits for nothing.
     case writeCommandReceived(AttributeWrite)
+    /// The client waits to be authorised for what an attribute asks that of; answer with
+    /// ``GATTServer/authorize(_:database:into:)`` or ``GATTServer/refuse(_:database:into:)``.
+    case authorizationRequested(GATTAuthorizationRequest)
+    /// The client sent a command for which it has to be authorised, and waits for nothing; see
+    /// ``GATTServer/carryOut(_:database:)``.
+    case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a value that the database keeps.
     case storedValueChanged(AttributeHandle)
     /// The client changed what it wants to be sent of the characteristic whose value has this handle.
@@ -72,7 +78,8 @@ public enum GATTServerError: Error, Hashable, Sendable {
     case clientOutOfSync(AttributeHandle)
     /// The client has not confirmed the last indication.
     case indicationOutstanding(AttributeHandle)
-    /// The link is not protected as reading the value requires (Core Vol 3 Part C §10.3.1).
+    /// The link is not protected as reading the value requires, or the client is not authorised to
+    /// (Core Vol 3 Part C §10.3.1).
     case insufficientSecurity(AttributeHandle, ATTErrorCode)
 }
 
@@ -96,6 +103,8 @@ extension GATTServerEvent: CustomStringConvertible {
         case .writeRequested(let request):
             "write of \(request.writes.map(\.description).joined(separator: ", ")) requested"
         case .writeCommandReceived(let write): "write command \(write)"
+        case .authorizationRequested(let request): "authorisation to \(request.access) \(request.handle) requested"
+        case .commandAuthorizationRequested(let write): "authorisation for write command \(write) requested"
         case .storedValueChanged(let handle): "stored value of \(handle) changed"
         case .configurationChanged(let handle, let configuration): "configuration of \(handle): \(configuration)"
         case .mtuExchanged(let mtu): "ATT_MTU \(mtu)"

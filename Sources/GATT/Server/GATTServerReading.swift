@@ -10,25 +10,17 @@ struct AvailableValue {
 extension GATTServer {
     /// The attribute `handle`, when it may be read.
     func readable(
-        _ handle: AttributeHandle, in database: borrowing AttributeDatabase
+        _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> AttributeDatabase.Attribute {
         guard let position = database.position(of: handle) else { throw .refused(.invalidHandle, handle) }
         let attribute = database.attributes[position]
-        try checkReading(attribute)
+        try check(.read, to: attribute, known: known)
         return attribute
-    }
-
-    func checkReading(_ attribute: AttributeDatabase.Attribute) throws(Interruption) {
-        if let code = attribute.permissions.refusal(
-            of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
-        {
-            throw .refused(code, attribute.handle)
-        }
     }
 
     /// The value of an attribute that may be read, from `offset` on or from before it.
     func value(
-        of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: [KnownValue]
+        of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: ProgramAnswers
     ) throws(Interruption) -> AvailableValue {
         switch attribute.content {
         case .stored(let bytes):
@@ -38,7 +30,7 @@ extension GATTServer {
         case .clientFeatures:
             return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
         case .dynamic:
-            guard let known = known.first(where: { $0.handle == attribute.handle }) else {
+            guard let known = known.values.first(where: { $0.handle == attribute.handle }) else {
                 throw .needsValue(attribute.handle, offset: offset)
             }
             switch known.result {
@@ -57,10 +49,10 @@ extension GATTServer {
 
     /// Answers a Read Request (Core Vol 3 Part F §3.4.4.3).
     func read(
-        _ handle: AttributeHandle, known: [KnownValue], database: borrowing AttributeDatabase,
+        _ handle: AttributeHandle, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) {
-        let value = try value(of: readable(handle, in: database), known: known)
+        let value = try value(of: readable(handle, known: known, in: database), known: known)
         write(
             .readResponse(value: value.bytes.span.bytes.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
     }
@@ -69,10 +61,10 @@ extension GATTServer {
     ///
     /// Short values are answered too: refusing them as Attribute Not Long is optional and helps nobody.
     func readBlob(
-        _ handle: AttributeHandle, offset: Int, known: [KnownValue], database: borrowing AttributeDatabase,
+        _ handle: AttributeHandle, offset: Int, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) {
-        let value = try value(of: readable(handle, in: database), from: offset, known: known)
+        let value = try value(of: readable(handle, known: known, in: database), from: offset, known: known)
         guard offset - value.start <= value.bytes.count else { throw .refused(.invalidOffset, handle) }
         let part = value.bytes.span.bytes.extracting(droppingFirst: offset - value.start)
         write(.readBlobResponse(value: part.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
@@ -80,11 +72,11 @@ extension GATTServer {
 
     /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7).
     func readMultiple(
-        _ handles: borrowing ATTHandleList, known: [KnownValue], database: borrowing AttributeDatabase,
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) {
         var response = ATTReadMultipleResponseBuilder()
-        for attribute in try readable(handles, in: database) {
+        for attribute in try readable(handles, known: known, in: database) {
             let value = try value(of: attribute, known: known)
             guard response.append(value.bytes.span.bytes, to: &writer) else { break }
         }
@@ -92,11 +84,11 @@ extension GATTServer {
 
     /// Answers a Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.11).
     func readMultipleVariable(
-        _ handles: borrowing ATTHandleList, known: [KnownValue], database: borrowing AttributeDatabase,
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) {
         var response = ATTReadMultipleVariableResponseBuilder()
-        for attribute in try readable(handles, in: database) {
+        for attribute in try readable(handles, known: known, in: database) {
             let value = try value(of: attribute, known: known)
             guard response.append(value.bytes.span.bytes, to: &writer) else { break }
         }
@@ -105,11 +97,11 @@ extension GATTServer {
     /// All attributes of the list, when all may be read: one that may not refuses the whole request, even where its
     /// value would be cut off.
     private func readable(
-        _ handles: borrowing ATTHandleList, in database: borrowing AttributeDatabase
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> [AttributeDatabase.Attribute] {
         var rest = copy handles
         var attributes: [AttributeDatabase.Attribute] = []
-        while let handle = rest.next() { attributes.append(try readable(handle, in: database)) }
+        while let handle = rest.next() { attributes.append(try readable(handle, known: known, in: database)) }
         return attributes
     }
 }

@@ -93,6 +93,11 @@ extension GATTServer {
         if client.isOutOfSync, database.attributes[position].type != .serviceChanged {
             throw .clientOutOfSync(characteristic)
         }
+        if database.attributes[position].permissions.needsAuthorization(to: .read),
+            !client.isAuthorized(for: characteristic)
+        {
+            throw .insufficientSecurity(characteristic, .insufficientAuthorization)
+        }
         if let code = database.attributes[position].permissions.securityRefusal(
             of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
         {

@@ -5,6 +5,8 @@ import BluetoothPrimitives
 struct PreparedWriteQueue: Sendable {
     private(set) var writes: [AttributeWrite] = []
     private var byteCount = 0
+    /// The attributes that the client was authorised to prepare a write of.
+    var authorizedHandles: Set<AttributeHandle> = []
 
     /// Appends a write and says whether there was room.
     mutating func append(_ write: AttributeWrite, limits: GATTServer.Limits) -> Bool {
@@ -16,33 +18,33 @@ struct PreparedWriteQueue: Sendable {
         return true
     }
 
-    /// Hands out all writes and keeps none.
-    mutating func removeAll() -> [AttributeWrite] {
-        defer { self = PreparedWriteQueue() }
-        return writes
+}
+
+extension ProgramAnswers {
+    /// With what the client was authorised to prepare.
+    fileprivate func merging(_ prepared: PreparedWriteQueue) -> ProgramAnswers {
+        var merged = self
+        for handle in prepared.authorizedHandles { merged.authorizations[.init(handle: handle, kind: .write)] = true }
+        return merged
     }
 }
 
 extension GATTServer {
     /// Where the attribute `handle` is, when it may be written.
     private func writable(
-        _ handle: AttributeHandle, in database: borrowing AttributeDatabase
+        _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> Int {
         guard let position = database.position(of: handle) else { throw .refused(.invalidHandle, handle) }
-        if let code = database.attributes[position].permissions.refusal(
-            of: .write, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
-        {
-            throw .refused(code, handle)
-        }
+        try check(.write, to: database.attributes[position], known: known)
         return position
     }
 
     /// Answers a Write Request (Core Vol 3 Part F §3.4.5.1).
     mutating func writeValue(
-        _ handle: AttributeHandle, _ value: RawSpan, database: inout AttributeDatabase,
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: inout AttributeDatabase,
         into writer: inout ByteWriter
     ) throws(Interruption) -> [GATTServerEvent] {
-        let write = try checkedWrite(handle, value, database: database)
+        let write = try checkedWrite(handle, value, known: known, database: database)
         if case .dynamic = database.attributes[write.position].content {
             throw .needsDecision([write.write], own: [])
         }
@@ -52,9 +54,15 @@ extension GATTServer {
 
     /// Carries out a Write Command, or drops it where a request would be refused (Core Vol 3 Part F §3.4.5.3).
     mutating func commandValue(
-        _ handle: AttributeHandle, _ value: RawSpan, database: inout AttributeDatabase
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
-        guard let write = try? checkedWrite(handle, value, database: database) else { return [] }
+        let write: (position: Int, write: AttributeWrite)
+        do throws(Interruption) {
+            write = try checkedWrite(handle, value, known: known, database: database)
+        } catch {
+            guard case .needsAuthorization = error else { return [] }
+            return [.commandAuthorizationRequested(AttributeWrite(handle, value: [UInt8](value)))]
+        }
         if case .dynamic = database.attributes[write.position].content {
             return [.writeCommandReceived(write.write)]
         }
@@ -63,12 +71,12 @@ extension GATTServer {
 
     /// The write of a whole value, when the attribute can take it.
     private func checkedWrite(
-        _ handle: AttributeHandle, _ value: RawSpan, database: borrowing AttributeDatabase
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: borrowing AttributeDatabase
     ) throws(Interruption) -> (position: Int, write: AttributeWrite) {
-        let position = try writable(handle, in: database)
+        let position = try writable(handle, known: known, in: database)
         let attribute = database.attributes[position]
         var new = [UInt8](value)
-        if case .stored(let old) = attribute.content, attribute.hasFixedLength, new.count < old.count {
+        if attribute.hasFixedLength, let old = wholeValue(of: attribute), new.count < old.count {
             // The rest of a value of fixed length stays as it is.
             new += old[new.count...]
         }
@@ -133,12 +141,15 @@ extension GATTServer {
     ///
     /// Offset and length are looked at when the queue is executed.
     mutating func prepareWrite(
-        _ handle: AttributeHandle, offset: UInt16, _ value: RawSpan, database: borrowing AttributeDatabase,
-        into writer: inout ByteWriter
+        _ handle: AttributeHandle, offset: UInt16, _ value: RawSpan, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) throws(Interruption) {
-        _ = try writable(handle, in: database)
+        _ = try writable(handle, known: known.merging(preparedWrites), in: database)
         let write = AttributeWrite(handle, offset: Int(offset), value: [UInt8](value))
         guard preparedWrites.append(write, limits: limits) else { throw .refused(.prepareQueueFull, handle) }
+        if known.authorizations[.init(handle: handle, kind: .write)] == true {
+            preparedWrites.authorizedHandles.insert(handle)
+        }
         self.write(.prepareWriteResponse(handle, offset: offset, value: value), to: &writer)
     }
 
@@ -147,13 +158,22 @@ extension GATTServer {
     /// All values are checked before the first is written, so a refusal leaves everything as it was. The queue is
     /// empty afterwards, except for flags that the specification does not assign.
     mutating func executeWrite(
-        _ flags: ATTExecuteWriteFlags, database: inout AttributeDatabase, into writer: inout ByteWriter
+        _ flags: ATTExecuteWriteFlags, known: ProgramAnswers, database: inout AttributeDatabase,
+        into writer: inout ByteWriter
     ) throws(Interruption) -> [GATTServerEvent] {
         guard flags == .writeAll || flags == .cancelAll else { throw .refused(.invalidPDU, .none) }
-        let prepared = preparedWrites.removeAll()
+        let prepared = preparedWrites
+        preparedWrites = PreparedWriteQueue()
         var events: [GATTServerEvent] = []
         if flags == .writeAll {
-            let assembled = try assemble(prepared, database: database)
+            let assembled: (program: [AttributeWrite], own: [AttributeWrite])
+            do throws(Interruption) {
+                assembled = try assemble(prepared.writes, known: known.merging(prepared), database: database)
+            } catch {
+                // The request is worked off again when the program has decided.
+                if case .needsAuthorization = error { preparedWrites = prepared }
+                throw error
+            }
             guard assembled.program.isEmpty else {
                 throw .needsDecision(assembled.program, own: assembled.own)
             }
@@ -166,12 +186,12 @@ extension GATTServer {
     /// Joins prepared parts: to whole values where the server has the old value, elsewhere as far as they follow each
     /// other.
     private func assemble(
-        _ prepared: [AttributeWrite], database: borrowing AttributeDatabase
+        _ prepared: [AttributeWrite], known: ProgramAnswers, database: borrowing AttributeDatabase
     ) throws(Interruption) -> (program: [AttributeWrite], own: [AttributeWrite]) {
         var program: [AttributeWrite] = []
         var own: [AttributeWrite] = []
         for part in prepared {
-            let attribute = database.attributes[try writable(part.handle, in: database)]
+            let attribute = database.attributes[try writable(part.handle, known: known, in: database)]
             let maximum = attribute.valueLengths.upperBound
             guard let old = wholeValue(of: attribute) else {
                 guard part.offset <= maximum else { throw .refused(.invalidOffset, part.handle) }
@@ -210,7 +230,7 @@ extension GATTServer {
     /// The value as it is now, or nil when the program has it.
     private func wholeValue(of attribute: AttributeDatabase.Attribute) -> [UInt8]? {
         if case .dynamic = attribute.content { return nil }
-        return try? value(of: attribute, known: []).bytes
+        return try? value(of: attribute, known: ProgramAnswers()).bytes
     }
 }
 

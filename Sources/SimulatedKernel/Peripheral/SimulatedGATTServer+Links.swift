@@ -59,7 +59,9 @@ extension SimulatedGATTServer {
         case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
         case .indicationConfirmed(let handle):
             if !confirmedServiceChanged(handle, on: link) { confirmed(link) }
-        case .storedValueChanged, .mtuExchanged, .requestOutOfTurn: break
+        case .authorizationRequested, .commandAuthorizationRequested, .storedValueChanged, .mtuExchanged,
+            .requestOutOfTurn:
+            break
         }
     }
 

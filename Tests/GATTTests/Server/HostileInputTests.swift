@@ -7,8 +7,7 @@ import Testing
 
 @Suite struct HostileInputTests {
     static let requests: [String] =
-        DiscoveryTests.exchanges.map(\.request) + ReadingTests.exchanges.map(\.request)
-        + WritingTests.refusals.map(\.request)
+        ServerRuleTests.all.map(\.request)
         + ["02 0502", "0A 4000", "0C 4000 0000", "12 4000 0102", "16 3D00 0000 0102", "18 01", "1E", "52 1500 01"]
         + ["52 0700 0100", "D2 0300 00 000102030405060708090A0B"]
 

@@ -1,0 +1,138 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+/// What a peer's client asks of the program, in order, and who wants to know of its subscriptions.
+///
+/// Made when the peer first asks for something that the database cannot answer.
+final class PeerRequests {
+    enum Job: Sendable {
+        // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
+        case read(GATTReadRequest, bearer: UInt64?)
+        case write(GATTWriteRequest, bearer: UInt64?)
+        case authorization(GATTAuthorizationRequest, bearer: UInt64?)
+        case command(AttributeWrite)
+        case commandAuthorization(AttributeWrite, bearer: UInt64?)
+
+        /// Whether the peer waits for an answer.
+        var isRequest: Bool {
+            switch self {
+            case .read, .write, .authorization: true
+            case .command, .commandAuthorization: false
+            }
+        }
+    }
+
+    struct Waiting: Sendable {
+        var job: Job
+        /// When the peer has to have its answer; nil when it waits for none.
+        var deadline: KernelInstant?
+    }
+
+    /// The most that may wait: a request of each bearer, and commands, which a server may pass over when they are too many.
+    static let capacity = 256
+
+    var waiting = RingBuffer<Waiting>()
+    /// What the request just answered needs besides, or what comes of a command just authorised: done before all others.
+    var next: Waiting?
+    /// What is being answered, so that what comes of it is known to go on with it.
+    var answered: Waiting?
+    /// The request that the program is at work on.
+    var question: Job?
+    /// Works off what waits; there is none while nothing does.
+    var worker: Task<Void, Never>?
+    /// The handler has used up its time, and has still not returned.
+    var isStuck = false
+    var watchdog: LoopTimer?
+    var missedCommands = 0
+    var listeners: [UInt64: StreamChannel<PeerSubscription>] = [:]
+    var nextListener: UInt64 = 0
+
+    var isIdle: Bool { next == nil && waiting.isEmpty }
+
+    func popFirst() -> Waiting? { next.take() ?? waiting.popFirst() }
+}
+
+/// One call of a program's handlers.
+struct HandlerWork: Sendable {
+    /// What came of it.
+    enum Outcome: Sendable {
+        case value([UInt8])
+        case accepted
+        /// Authorised; for as long as the link lasts where it says for what.
+        case authorized(AttributeHandleRange?)
+    }
+
+    /// How long a request may take, five seconds less than the peer waits.
+    static let limit = Duration.seconds(25)
+
+    var waiting: PeerRequests.Waiting
+    var peer: BluetoothAddress
+    var server: LocalServer
+    var log: Logger
+
+    func result() async -> Result<Outcome, ATTErrorCode> {
+        do {
+            switch waiting.job {
+            case .read(let request, _):
+                guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
+                return .success(.value(try await read(access(request.handle, 0))))
+            case .write(let request, _): try await take(request.writes)
+            case .command(let write): try await take([write])
+            case .authorization(let request, _): return await authorization(of: request.handle, request.access)
+            case .commandAuthorization(let write, _): return await authorization(of: write.handle, .write)
+            }
+            return .success(.accepted)
+        } catch let code as ATTErrorCode {
+            return .failure(code)
+        } catch {
+            logFailure(error)
+            return .failure(.unlikelyError)
+        }
+    }
+
+    private func authorization(
+        of handle: AttributeHandle, _ access: AttributeAccess
+    ) async -> Result<Outcome, ATTErrorCode> {
+        guard let (range, handlers) = server.publication(of: handle), let authorize = handlers.authorize else {
+            return .failure(.insufficientAuthorization)
+        }
+        let request = AuthorizationRequest(peer: peer, handle: handle, type: type(of: handle), access: access)
+        do {
+            switch try await authorize(request) {
+            case .refused: return .failure(.insufficientAuthorization)
+            case .once: return .success(.authorized(nil))
+            case .whileConnected: return .success(.authorized(range))
+            }
+        } catch {
+            logFailure(error)
+            return .failure(.insufficientAuthorization)
+        }
+    }
+
+    private func take(_ writes: [AttributeWrite]) async throws {
+        if let first = writes.first, let body = server.handlers(of: first.handle)?.writeTogether {
+            return try await body(writes.map { (access($0.handle, $0.offset), $0.value) })
+        }
+        for write in writes {
+            guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
+            try await body(access(write.handle, write.offset), write.value)
+        }
+    }
+
+    private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {
+        AttributeRequest(peer: peer, handle: handle, type: type(of: handle), offset: offset)
+    }
+
+    private func type(of handle: AttributeHandle) -> BluetoothUUID {
+        server.withDatabase { $0.attribute(at: handle)?.type } ?? BluetoothUUID(0)
+    }
+
+    private func logFailure(_ error: any Error) {
+        // One that was cancelled, since nobody waits for it any more, has not failed.
+        log.log(
+            level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)", metadata: ["peer": "\(peer)"])
+    }
+}

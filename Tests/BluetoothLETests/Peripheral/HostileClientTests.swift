@@ -1,0 +1,208 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// A client that keeps to no rule, beside one that does. Whatever it does it is answered by the book, what is kept for it
+/// has a bound, and the other is served meanwhile.
+///
+/// The bounds: prepared writes 128 of 2048 bytes for each bearer; one request waiting for the program for each bearer; 256
+/// commands waiting for it; 1024 indications and 1024 notifications; 256 changes of subscriptions.
+@Suite struct HostileClientTests {
+    /// ```
+    /// 0010 service FFF0   0011 0012 FFF1 stored, 0013 CCCD   0014 0015 FFF2 dynamic
+    /// 0016 service FFF8   0017 0018 FFF9 write without response, dynamic
+    /// ```
+    private struct Scene: Sendable {
+        let story: PeripheralStory
+        let published: PublishedServices
+        /// Sends and receives raw bytes over an ATT_MTU of 23.
+        let hostile: PeerClient
+        /// Our side of its link.
+        let link: Connection
+        /// The other client, with the values that it uses.
+        let good: Connection
+        let stored: RemoteCharacteristic
+        let dynamic: RemoteCharacteristic
+
+        /// Runs `attack` while the good client reads and writes, each of which takes it a few connection events.
+        func whileServing(_ attack: @escaping @Sendable () async throws -> Void) async throws {
+            let running = story.story.begin { try await attack() }
+            for number in 0..<10 as Range<UInt8> {
+                let time = try await story.story.duration {
+                    try await good.write([number], to: stored)
+                    let value = try await good.read(stored)
+                    #expect(value == [number])
+                }
+                #expect(time < .seconds(1))
+            }
+            try await running.value
+            let value = try await good.read(dynamic)
+            #expect(value == [1, 2, 3])
+        }
+    }
+
+    private static func run(
+        read: @escaping @Sendable (AttributeRequest) async throws -> [UInt8] = { _ in [1, 2, 3] },
+        write: @escaping @Sendable (AttributeRequest, [UInt8]) async throws -> Void = { _, _ in },
+        _ body: @escaping @Sendable (Scene) async throws -> Void
+    ) async throws {
+        try await PeripheralStory.run { story in
+            let services = [
+                PeripheralStory.service,
+                GATTService(0xFFF8, characteristics: [GATTCharacteristic(0xFFF9, properties: .writeWithoutResponse)]),
+            ]
+            let published = try await story.peripheral.publish(
+                services, handlers: AttributeHandlers(read: read, write: write))
+            let incoming = try await story.peripheral.incomingConnections()
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            let good = try await story.connect()
+            let hostile = PeerClient()
+            let device = SimulatedPeripheral(on: story.story.radio, handler: { hostile.open($0) })
+            let link = try await story.peripheral.connect(
+                to: device.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+            let scene = Scene(
+                story: story, published: published, hostile: hostile, link: link, good: good,
+                stored: try await good.found(0xFFF1, in: 0xFFF0), dynamic: try await good.found(0xFFF2, in: 0xFFF0))
+            try await body(scene)
+            incoming.close()
+            await set.stop()
+        }
+    }
+
+    @Test func nonsenseIsAnsweredByTheBook() async throws {
+        let exchanges = [
+            ("0A0000", "010A000001"), ("0AFFFF", "010AFFFF01"), ("0A1500FF", "010A000004"), ("0A", "010A000004"),
+            ("04FFFF0100", "0104FFFF01"), ("080500040003 28", "0108050001"), ("100000FFFF0028", "0110000001"),
+            ("0C1200FFFF", "010C120007"), ("0E1200", "010E000004"), ("20", "0120000004"), ("1802", "0118000004"),
+            ("16120000", "0116000004"), ("FF", ""), ("3F0102", "013F000006"), ("7F0102", ""), ("520000", ""),
+            ("12" + "1200" + String(repeating: "00", count: 60), "0112000004"), ("1E", ""), ("1EFF", ""),
+            ("D21200" + String(repeating: "00", count: 13), ""), ("0F", ""), ("1B120000", ""),
+        ]
+        try await Self.run { scene in
+            try await scene.whileServing {
+                for _ in 0..<5 {
+                    for (request, answer) in exchanges {
+                        if answer.isEmpty {
+                            scene.hostile.send(request)
+                        } else {
+                            let got = await scene.hostile.ask(request)
+                            #expect(got == answer, "\(request)")
+                        }
+                    }
+                }
+                #expect(await scene.hostile.ask("0A0300") != "")
+            }
+            #expect(await scene.link.isConnected)
+        }
+    }
+
+    @Test func preparedWritesHaveABoundOfEachClientsOwn() async throws {
+        try await Self.run { scene in
+            try await scene.whileServing {
+                var taken = 0
+                while await scene.hostile.ask("161200000001").hasPrefix("17") { taken += 1 }
+                #expect(taken == 128)
+                for _ in 0..<20 { #expect(await scene.hostile.ask("161200000001") == "0116120009") }
+                // Another's long write is not in its way.
+                try await scene.good.write(pattern(300), to: scene.stored)
+                let long = try await scene.good.read(scene.stored)
+                #expect(long == pattern(300))
+                #expect(await scene.hostile.ask("1800") == "19")
+                var bytes = 0
+                while await scene.hostile.ask("16120000" + String(repeating: "02", count: 18)).hasPrefix("17") {
+                    bytes += 18
+                }
+                #expect(bytes == 2048 / 18 * 18)
+                #expect(await scene.hostile.ask("1800") == "19")
+            }
+        }
+    }
+
+    @Test func requestsThatDoNotWaitForTheirTurnGetNoMoreThanOneAnswerEach() async throws {
+        try await Self.run(read: { _ in
+            await Task.yield()
+            return [1, 2, 3]
+        }) { scene in
+            try await scene.whileServing {
+                // Those that the database answers are answered in their order.
+                for _ in 0..<50 { scene.hostile.send("0A0500") }
+                for _ in 0..<50 { #expect(await scene.hostile.next() == "0B8000") }
+                // While the program is asked, those that come are passed over.
+                scene.hostile.send("0A1500")
+                for _ in 0..<50 { scene.hostile.send("0A0500") }
+                let first = await scene.hostile.next()
+                #expect(first == "0B010203")
+            }
+            #expect(await scene.link.isConnected)
+        }
+    }
+
+    @Test func commandsBeyondWhatAHandlerKeepsUpWithArePassedOverAndCounted() async throws {
+        let isOpen = OneShot<Void>()
+        let written = Mutex(0)
+        try await Self.run(write: { _, _ in
+            await isOpen.value(ifCancelled: ())
+            written.withLock { $0 += 1 }
+        }) { scene in
+            for _ in 0..<1000 { scene.hostile.send("52180001") }
+            try await scene.story.story.settle { await scene.link.missedCommandCount > 700 }
+            let missed = await scene.link.missedCommandCount
+            let value = try await scene.good.read(scene.stored)
+            #expect(value == [7])
+            isOpen.resolve(())
+            try await scene.story.story.settle { written.withLock { $0 } == 1000 - missed }
+            // One is at work while 256 wait.
+            #expect(missed == 1000 - 257)
+        }
+    }
+
+    @Test func whoSubscribesToEverythingAndConfirmsNothingLosesItsLinkAlone() async throws {
+        try await Self.run { scene in
+            #expect(await scene.hostile.ask("1213000300") == "13")
+            #expect(await scene.hostile.ask("1209000200") == "13")
+            for handle in 1...0x20 as ClosedRange<UInt8> {
+                _ = await scene.hostile.ask("12" + [handle, 0].hexadecimal + "0300")
+            }
+            let values = try await scene.good.subscribe(to: scene.stored, kind: .indication)
+            var iterator = values.makeAsyncIterator()
+            // Changes that it would have to confirm pile up to their bound, and no further.
+            for _ in 0..<20 {
+                let more = try await scene.story.peripheral.publish([GATTService(0xFFFA)])
+                await more.withdraw()
+            }
+            let time = try await scene.story.story.duration {
+                let deliveries = try await scene.published.indicate([9], of: PeripheralStory.value)
+                #expect(deliveries.count == 2)
+                for delivery in deliveries {
+                    let isGood = delivery.connection.peer == scene.story.central.information.address
+                    if case .failure(let error) = delivery.result {
+                        #expect(!isGood)
+                        #expect(error.code == .disconnected)
+                    } else {
+                        #expect(isGood)
+                    }
+                }
+            }
+            #expect(time <= .seconds(31))
+            let told = try await iterator.next()
+            #expect(told == [9])
+            #expect(await scene.link.closed().disconnectReason == .attributeTimeout)
+            let value = try await scene.good.read(scene.dynamic)
+            #expect(value == [1, 2, 3])
+        }
+    }
+
+    @Test func whoReadsNothingIsNotReadFromEither() async throws {
+        try await Self.run { scene in
+            scene.story.kernel.setSending(false, adapter: 0, to: scene.link.peer)
+            try await scene.whileServing {
+                for _ in 0..<2000 { scene.hostile.send("0A0500") }
+            }
+            scene.story.kernel.setSending(true, adapter: 0, to: scene.link.peer)
+            #expect(await scene.hostile.next() == "0B8000")
+        }
+    }
+}
