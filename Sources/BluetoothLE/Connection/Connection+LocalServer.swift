@@ -119,14 +119,26 @@ extension Connection {
     func take(_ event: GATTServerEvent, from bearer: UInt64?) {
         switch event {
         case .readRequested(let request): add(.read(request, bearer: bearer))
-        case .writeRequested(let request): add(.write(request, bearer: bearer))
-        case .writeCommandReceived(let write): add(.command(write))
+        case .writeRequested(let request):
+            let job = PeerRequests.Job.write(request, bearer: bearer)
+            if let result = takeAtOnce(request.writes) { answer(job, result) } else { add(job) }
+        case .writeCommandReceived(let write):
+            if takeAtOnce([write]) == nil { add(.command(write)) }
         case .configurationChanged(let handle, let configuration):
-            for listener in (peerRequests?.listeners ?? [:]).values {
-                listener.send(PeerSubscription(characteristic: handle, configuration: configuration))
-            }
+            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
+            for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
+            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
         }
+    }
+
+    /// Hands what was written to a program that takes it at once; nil when it does not.
+    private func takeAtOnce(_ writes: [AttributeWrite]) -> Result<[UInt8], ATTErrorCode>? {
+        guard let first = writes.first, let take = localServer.handlers(of: first.handle)?.take else { return nil }
+        for write in writes {
+            if let code = take(self, write) { return .failure(code) }
+        }
+        return .success([])
     }
 
     private func add(_ job: PeerRequests.Job) {
