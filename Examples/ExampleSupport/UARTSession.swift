@@ -46,14 +46,19 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         if pace != nil, baud != nil { throw ValidationError("Give either --pace or --baud.") }
     }
 
+    /// How fast to send, if that was said.
+    public var pacing: UARTPacing? {
+        if let pace { return .bytesPerSecond(pace) }
+        return baud.map { .baudRate($0) }
+    }
+
     /// The library's options.
     public func options(_ common: CommonOptions) -> UARTOptions {
         var options = UARTOptions()
         options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
-        if let pace { options.pacing = .bytesPerSecond(pace) }
-        if let baud { options.pacing = .baudRate(baud) }
+        if let pacing { options.pacing = pacing }
         if let timeout = common.timeout {
             options.scanTimeout = .seconds(timeout)
             options.connectTimeout = .seconds(timeout)

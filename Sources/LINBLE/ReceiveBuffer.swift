@@ -50,6 +50,28 @@ final class ReceiveBuffer: Sendable {
         return await filler?.value(ifCancelled: false) ?? true
     }
 
+    /// Adds bytes if there is room for them; says whether there was. After the end there is none.
+    func take(_ bytes: [UInt8]) -> Bool {
+        let (reader, isTaken) = state.withLock { state -> (OneShot<Wake>?, Bool) in
+            guard state.ending == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
+            state.bytes += bytes
+            state.total &+= bytes.count
+            defer { state.reader = nil }
+            return (state.reader, true)
+        }
+        reader?.resolve(.ready)
+        return isTaken
+    }
+
+    /// Whether no more bytes will come, and why: nil inside for a regular end.
+    var end: BluetoothError?? {
+        switch state.withLock({ $0.ending }) {
+        case .failed(let error): .some(error)
+        case .regular: .some(nil)
+        case nil: nil
+        }
+    }
+
     /// No more bytes will come, because of `error` or regularly.
     func finish(_ error: BluetoothError?) {
         let reader = state.withLock { state -> OneShot<Wake>? in

@@ -184,7 +184,7 @@ public actor SampleCommandClient {
         guard let bytes else {
             throw BluetoothError(.disconnected, operation("receive"), "The link has ended.")
         }
-        do throws(FramingError) { try receiver.append(bytes) } catch { throw uart.violation(error) }
+        do throws(FramingError) { try receiver.append(bytes) } catch { throw uart.receivingEnd.violation(error) }
     }
 }
 

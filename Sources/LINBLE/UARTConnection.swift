@@ -23,8 +23,7 @@ public actor UARTConnection {
     private let toDevice: RemoteCharacteristic
     private let isWrittenByRequest: Bool
     private let turns = TurnQueue()
-    /// The moment from which the next byte may be sent, where sending is paced.
-    private var nextSending: KernelInstant
+    private var pace: Pace
     private nonisolated let buffer: ReceiveBuffer
     private nonisolated let pump: Task<Void, Never>
 
@@ -48,7 +47,7 @@ public actor UARTConnection {
         self.options = options
         self.toDevice = toDevice
         self.isWrittenByRequest = isWrittenByRequest
-        nextSending = connection.loop.now
+        pace = Pace(bytesPerSecond: options.pacing.bytesPerSecond(for: profile))
         let buffer = ReceiveBuffer(
             capacity: options.receiveCapacity, operation: .init("receive", peer: connection.peer))
         self.buffer = buffer
@@ -95,7 +94,11 @@ public actor UARTConnection {
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest.prefix(chunkLength))
-            try await pace(chunk.count)
+            if let moment = pace.moment(for: chunk.count, now: connection.loop.now) {
+                try await connection.loop.wait(
+                    until: moment,
+                    ifCancelled: BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled."))
+            }
             if isWrittenByRequest {
                 try await connection.write(chunk, to: toDevice, timeout: options.stepTimeout)
             } else {
@@ -118,17 +121,6 @@ public actor UARTConnection {
         _ = try await connection.discoverServices(profile.service, timeout: options.stepTimeout)
     }
 
-    /// Waits until a chunk may be sent.
-    private func pace(_ length: Int) async throws(BluetoothError) {
-        guard let rate = options.pacing.bytesPerSecond(for: profile) else { return }
-        let loop = connection.loop
-        if nextSending > loop.now {
-            let cancelled = BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
-            try await loop.wait(until: nextSending, ifCancelled: cancelled)
-        }
-        nextSending = max(nextSending, loop.now).advanced(by: .seconds(length) / rate)
-    }
-
     // MARK: Receiving
 
     /// Gives the bytes that have arrived, waiting for the first if there are none; nil after the end of the stream.
@@ -138,16 +130,19 @@ public actor UARTConnection {
     public func read(
         timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) -> [UInt8]? {
-        let loop = connection.loop
-        return try await buffer.read(until: timeout.map { loop.now.advanced(by: $0) }, on: loop)
+        try await receivingEnd.read(timeout: timeout, isolation: isolation)
+    }
+
+    nonisolated var receivingEnd: ReceivingEnd {
+        ReceivingEnd(buffer: buffer, loop: connection.loop, peer: peer, owner: self)
     }
 
     /// The bytes as they arrive, cut at arbitrary places.
-    public nonisolated var received: UARTReceived { UARTReceived(uart: self) }
+    public nonisolated var received: UARTReceived { UARTReceived(end: receivingEnd) }
 
     /// The frames that `framer` finds in the bytes that arrive.
     public nonisolated func frames<F: Framer>(_ framer: F) -> UARTFrames<F> {
-        UARTFrames(uart: self, framer: framer)
+        UARTFrames(end: receivingEnd, framer: framer)
     }
 
     // MARK: The end
@@ -155,81 +150,5 @@ public actor UARTConnection {
     /// Ends the link. What has been received before can still be read.
     public func disconnect() async {
         await connection.disconnect()
-    }
-}
-
-/// The bytes of a UART as an asynchronous sequence; it ends in the error that ended the link.
-public struct UARTReceived: AsyncSequence, Sendable {
-    /// A piece of the stream, cut at arbitrary places.
-    public typealias Element = [UInt8]
-    /// What it throws.
-    public typealias Failure = BluetoothError
-
-    let uart: UARTConnection
-
-    /// Starts to read.
-    public func makeAsyncIterator() -> Iterator { Iterator(uart: uart) }
-
-    /// Reads piece by piece.
-    public struct Iterator: AsyncIteratorProtocol {
-        let uart: UARTConnection
-
-        /// The next piece.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
-            try await uart.read(isolation: nil)
-        }
-
-        /// The next piece.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
-            try await uart.read(isolation: actor)
-        }
-    }
-}
-
-/// The frames in the bytes of a UART as an asynchronous sequence.
-public struct UARTFrames<F: Framer>: AsyncSequence, Sendable {
-    /// A whole frame without its length field or delimiter.
-    public typealias Element = [UInt8]
-    /// What it throws: why the link ended, or `protocolViolation` for what cannot be framed. After that one may go on.
-    public typealias Failure = BluetoothError
-
-    let uart: UARTConnection
-    let framer: F
-
-    /// Starts to read.
-    public func makeAsyncIterator() -> Iterator { Iterator(uart: uart, framer: framer) }
-
-    /// Reads frame by frame.
-    public struct Iterator: AsyncIteratorProtocol {
-        let uart: UARTConnection
-        var framer: F
-
-        /// The next frame; one that is unfinished when the stream ends is not handed out.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
-            try await next(isolation: nil)
-        }
-
-        /// The next frame; one that is unfinished when the stream ends is not handed out.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
-            while true {
-                if let frame = try nextFrame() { return frame }
-                guard let bytes = try await uart.read(isolation: actor) else { return nil }
-                try append(bytes)
-            }
-        }
-
-        private mutating func nextFrame() throws(BluetoothError) -> [UInt8]? {
-            do throws(FramingError) { return try framer.next() } catch { throw uart.violation(error) }
-        }
-
-        private mutating func append(_ bytes: [UInt8]) throws(BluetoothError) {
-            do throws(FramingError) { try framer.append(bytes) } catch { throw uart.violation(error) }
-        }
-    }
-}
-
-extension UARTConnection {
-    nonisolated func violation(_ error: FramingError) -> BluetoothError {
-        BluetoothError(.protocolViolation, .init("receive", peer: peer), "The device sent \(error).")
     }
 }

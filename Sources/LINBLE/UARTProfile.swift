@@ -163,3 +163,27 @@ extension UARTProfile {
         return Selection(toDevice: toDevice, fromDevice: fromDevice, isWrittenByRequest: isWrittenByRequest)
     }
 }
+
+extension UARTProfile {
+    /// The service as a device of this family offers it: one characteristic that takes Write Commands, or Write Requests
+    /// where ``writeType`` says so, and one that notifies.
+    /// - Parameter requiresEncryption: whether only an encrypted link may use it.
+    public func offeredService(requiresEncryption: Bool = false) -> GATTService {
+        let protection: AttributePermissions = requiresEncryption ? [.readEncrypted, .writeEncrypted] : []
+        func characteristic(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> GATTCharacteristic {
+            GATTCharacteristic(
+                uuid, properties: properties, permissions: AttributePermissions(properties).union(protection),
+                descriptors: properties.contains(.notify)
+                    ? [
+                        GATTDescriptor(
+                            .clientCharacteristicConfiguration, permissions: protection.union([.read, .write]))
+                    ] : [])
+        }
+        let write: CharacteristicProperties = writeType == .request ? .write : .writeWithoutResponse
+        return GATTService(
+            service,
+            characteristics: toDevice == fromDevice
+                ? [characteristic(toDevice, write.union(.notify))]
+                : [characteristic(fromDevice, .notify), characteristic(toDevice, write)])
+    }
+}

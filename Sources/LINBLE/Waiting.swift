@@ -15,6 +15,24 @@ extension EventLoop {
     }
 }
 
+/// When bytes may be sent that are not to be sent faster than at some rate.
+struct Pace: Sendable {
+    /// Nil for no limit.
+    let bytesPerSecond: Int?
+    /// The moment from which the next byte may be sent.
+    private var next: KernelInstant?
+
+    init(bytesPerSecond: Int?) { self.bytesPerSecond = bytesPerSecond }
+
+    /// The moment at which so many bytes more may be sent, which they are then; nil for now.
+    mutating func moment(for count: Int, now: KernelInstant) -> KernelInstant? {
+        guard let bytesPerSecond else { return nil }
+        let begin = next.map { max($0, now) } ?? now
+        next = begin.advanced(by: .seconds(count) / bytesPerSecond)
+        return begin > now ? begin : nil
+    }
+}
+
 /// Lets one task in at a time, in the order in which they came.
 final class TurnQueue: Sendable {
     private struct State {

@@ -118,26 +118,10 @@ extension SimulatedLINBLE.Configuration {
 
     /// The device's attributes: its name, and the UART service.
     fileprivate var services: [GATTService] {
-        let protection: AttributePermissions = requiresEncryption ? [.readEncrypted, .writeEncrypted] : []
-        func characteristic(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> GATTCharacteristic {
-            GATTCharacteristic(
-                uuid, properties: properties, permissions: AttributePermissions(properties).union(protection),
-                descriptors: properties.contains(.notify)
-                    ? [
-                        GATTDescriptor(
-                            .clientCharacteristicConfiguration, permissions: protection.union([.read, .write]))
-                    ] : [])
-        }
-        let uart =
-            profile.toDevice == profile.fromDevice
-            ? [characteristic(profile.toDevice, [.writeWithoutResponse, .notify])]
-            : [
-                characteristic(profile.fromDevice, .notify),
-                characteristic(profile.toDevice, .writeWithoutResponse),
-            ]
         let name = GATTCharacteristic(0x2A00, properties: .read, value: .stored(Array(name.utf8)))
         return [
-            GATTService(0x1800, characteristics: [name]), GATTService(profile.service, characteristics: uart),
+            GATTService(0x1800, characteristics: [name]),
+            profile.offeredService(requiresEncryption: requiresEncryption),
         ]
     }
 }

@@ -93,16 +93,28 @@ extension Connection {
     func take(_ event: GATTServerEvent, from bearer: UInt64?) {
         switch event {
         case .readRequested(let request): add(.read(request, bearer: bearer))
-        case .writeRequested(let request): add(.write(request, bearer: bearer))
+        case .writeRequested(let request):
+            let job = PeerRequests.Job.write(request, bearer: bearer)
+            if let result = takeAtOnce(request.writes) { answer(job, result) } else { add(job) }
         case .authorizationRequested(let request): add(.authorization(request, bearer: bearer))
-        case .writeCommandReceived(let write): add(.command(write))
+        case .writeCommandReceived(let write):
+            if takeAtOnce([write]) == nil { add(.command(write)) }
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
-            for listener in (peerRequests?.listeners ?? [:]).values {
-                listener.send(PeerSubscription(characteristic: handle, configuration: configuration))
-            }
+            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
+            for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
+            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
         }
+    }
+
+    /// Hands what was written to a program that takes it at once; nil when it does not.
+    private func takeAtOnce(_ writes: [AttributeWrite]) -> Result<HandlerWork.Outcome, ATTErrorCode>? {
+        guard let first = writes.first, let take = localServer.handlers(of: first.handle)?.take else { return nil }
+        for write in writes {
+            if let code = take(self, write) { return .failure(code) }
+        }
+        return .success(.accepted)
     }
 
     private func add(_ job: PeerRequests.Job) {

@@ -1,0 +1,90 @@
+import BluetoothLE
+
+/// What the streams of a UART's bytes read from, whichever side of the link this is.
+struct ReceivingEnd: Sendable {
+    let buffer: ReceiveBuffer
+    let loop: EventLoop
+    let peer: BluetoothAddress
+    /// Kept alive by whoever reads.
+    let owner: any AnyObject & Sendable
+
+    func read(
+        timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
+    ) async throws(BluetoothError) -> [UInt8]? {
+        try await buffer.read(until: timeout.map { loop.now.advanced(by: $0) }, on: loop)
+    }
+
+    func violation(_ error: FramingError) -> BluetoothError {
+        BluetoothError(.protocolViolation, .init("receive", peer: peer), "The device sent \(error).")
+    }
+}
+
+/// The bytes of a UART as an asynchronous sequence; it ends in the error that ended the link.
+public struct UARTReceived: AsyncSequence, Sendable {
+    /// A piece of the stream, cut at arbitrary places.
+    public typealias Element = [UInt8]
+    /// What it throws.
+    public typealias Failure = BluetoothError
+
+    let end: ReceivingEnd
+
+    /// Starts to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(end: end) }
+
+    /// Reads piece by piece.
+    public struct Iterator: AsyncIteratorProtocol {
+        let end: ReceivingEnd
+
+        /// The next piece.
+        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await end.read(isolation: nil)
+        }
+
+        /// The next piece.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
+            try await end.read(isolation: actor)
+        }
+    }
+}
+
+/// The frames in the bytes of a UART as an asynchronous sequence.
+public struct UARTFrames<F: Framer>: AsyncSequence, Sendable {
+    /// A whole frame without its length field or delimiter.
+    public typealias Element = [UInt8]
+    /// What it throws: why the link ended, or `protocolViolation` for what cannot be framed. After that one may go on.
+    public typealias Failure = BluetoothError
+
+    let end: ReceivingEnd
+    let framer: F
+
+    /// Starts to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(end: end, framer: framer) }
+
+    /// Reads frame by frame.
+    public struct Iterator: AsyncIteratorProtocol {
+        let end: ReceivingEnd
+        var framer: F
+
+        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
+            try await next(isolation: nil)
+        }
+
+        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
+            while true {
+                if let frame = try nextFrame() { return frame }
+                guard let bytes = try await end.read(isolation: actor) else { return nil }
+                try append(bytes)
+            }
+        }
+
+        private mutating func nextFrame() throws(BluetoothError) -> [UInt8]? {
+            do throws(FramingError) { return try framer.next() } catch { throw end.violation(error) }
+        }
+
+        private mutating func append(_ bytes: [UInt8]) throws(BluetoothError) {
+            do throws(FramingError) { try framer.append(bytes) } catch { throw end.violation(error) }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import BluetoothLE
+import Synchronization
+
+/// A UART that this machine offers to centrals, as a LINBLE does.
+///
+/// ```swift
+/// try await UARTServer.run(on: adapter) { central in
+///     for try await bytes in central.received { try await central.send(bytes) }
+/// }
+/// ```
+public enum UARTServer {
+    /// Offers a UART: publishes its service, advertises it, and serves each central that subscribes, until the task is
+    /// cancelled or the adapter is closed.
+    ///
+    /// `serve` runs once for each central that goes online, for several at the same time unless the options say otherwise.
+    /// When it returns or throws while the central is online, the central's link is ended. A link that ends makes the
+    /// central's streams end, not the server; it goes on when the adapter was off or unplugged, too. When this ends, what
+    /// was advertised and published is taken back, and the links are ended.
+    ///
+    /// Needs CAP_NET_ADMIN, for the advertising. It uses ``BluetoothLE/Adapter/incomingConnections(_:)``, of which an
+    /// adapter has one.
+    /// - Parameters:
+    ///   - adapter: the adapter to use; it must be powered.
+    ///   - options: what kind of UART, and how.
+    ///   - events: told what happens; runs anywhere, and holds up what it is told of.
+    ///   - serve: serves one central.
+    /// - Throws: `cancelled`; what `publish`, `incomingConnections` and `advertise` of the adapter throw; why its
+    ///   advertising ended for good.
+    public static func run(
+        on adapter: Adapter, options: UARTServerOptions = UARTServerOptions(),
+        events: (@Sendable (UARTServerEvent) -> Void)? = nil,
+        serve: @escaping @Sendable (UARTCentral) async throws -> Void
+    ) async throws(BluetoothError) {
+        let online = OnlineCentrals(options)
+        let service = options.profile.offeredService(requiresEncryption: options.requiresEncryption)
+        let published = try await adapter.publish([service], handlers: online.handlers)
+        do throws(BluetoothError) {
+            let incoming = try await adapter.incomingConnections(
+                IncomingConnectionOptions(maximumTransmissionUnit: options.maximumTransmissionUnit))
+            let reason = await run(on: adapter, options, incoming, online, events, serve)
+            // The link of whoever is still there: nothing is behind it any more.
+            for connection in incoming.connections { await connection.disconnect() }
+            incoming.close()
+            throw reason
+        } catch {
+            await published.withdraw()
+            throw error
+        }
+    }
+
+    /// Advertises and serves; says why that ended.
+    private static func run(
+        on adapter: Adapter, _ options: UARTServerOptions, _ incoming: IncomingConnections,
+        _ online: OnlineCentrals, _ events: (@Sendable (UARTServerEvent) -> Void)?,
+        _ serve: @escaping @Sendable (UARTCentral) async throws -> Void
+    ) async -> BluetoothError {
+        let content = AdvertisementContent(localName: options.name, services: [options.profile.service])
+        var advertising = options.advertising
+        if options.isExclusive { advertising.continuesWhileConnected = false }
+        let set: AdvertisingSet
+        do throws(BluetoothError) {
+            set = try await adapter.advertise(content, options: advertising)
+        } catch {
+            return error
+        }
+        events?(.advertising(set))
+        let reason = await withTaskGroup(of: BluetoothError.self) { group in
+            group.addTask { await set.ended() }
+            group.addTask { await follow(incoming, events) }
+            group.addTask { await online.serve(isExclusive: options.isExclusive, events, serve) }
+            defer { group.cancelAll() }
+            return await group.next() ?? .serverCancelled
+        }
+        await set.stop()
+        return reason
+    }
+
+    /// Tells of links until no more are taken; says why.
+    private static func follow(
+        _ incoming: IncomingConnections, _ events: (@Sendable (UARTServerEvent) -> Void)?
+    ) async -> BluetoothError {
+        do throws(BluetoothError) {
+            var links = incoming.makeAsyncIterator()
+            while let connection = try await links.next() { events?(.connected(connection)) }
+            return .serverCancelled
+        } catch {
+            return error
+        }
+    }
+}
+
+extension BluetoothError {
+    fileprivate static var serverCancelled: BluetoothError {
+        BluetoothError(.cancelled, .init("serve a UART"), "The task was cancelled.")
+    }
+}
+
+/// The centrals that are online, kept on the loop, and those of them that are still to be served.
+private final class OnlineCentrals: Sendable {
+    private struct State {
+        var centrals: [ObjectIdentifier: UARTCentral] = [:]
+        var waiting: [UARTCentral] = []
+        var waiter: OneShot<Bool>?
+    }
+
+    private let options: UARTServerOptions
+    private let state = Mutex(State())
+    /// The most that wait for their turn.
+    private static let mostWaiting = 16
+
+    init(_ options: UARTServerOptions) {
+        self.options = options
+    }
+
+    // MARK: On the loop
+
+    /// What centrals do, as it arrives, so that no byte comes before or after the subscription it belongs to.
+    var handlers: AttributeHandlers {
+        var handlers = AttributeHandlers()
+        let isRequest = options.profile.writeType == .request
+        handlers.take = { [self] connection, write in
+            state.withLock { $0.centrals[ObjectIdentifier(connection)] }?.take(write, isRequest: isRequest)
+        }
+        handlers.subscriptionChanged = { [self] connection, subscription in
+            if subscription.configuration.contains(.notification) {
+                goesOnline(connection, subscription.characteristic)
+            } else {
+                goesOffline(connection, nil)
+            }
+        }
+        return handlers
+    }
+
+    private func goesOnline(_ connection: Connection, _ characteristic: AttributeHandle) {
+        let central = UARTCentral(connection, characteristic, options)
+        let (waiter, isTaken) = state.withLock { state -> (OneShot<Bool>?, Bool) in
+            guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true) }
+            // Of those that have left, only what they have sent is still of interest.
+            state.waiting.removeAll { central in
+                central.receivedByteCount == 0 && !central.connection.assumeIsolated { $0.isConnected }
+            }
+            guard state.waiting.count < Self.mostWaiting else { return (nil, false) }
+            state.centrals[ObjectIdentifier(connection)] = central
+            state.waiting.append(central)
+            defer { state.waiter = nil }
+            return (state.waiter, true)
+        }
+        waiter?.resolve(true)
+        if !isTaken { connection.assumeIsolated { $0.disconnect() } }
+    }
+
+    private func goesOffline(_ connection: Connection, _ reason: BluetoothError?) {
+        let central = state.withLock { state in
+            let central = state.centrals.removeValue(forKey: ObjectIdentifier(connection))
+            state.waiting.removeAll { $0 === central && $0.receivedByteCount == 0 }
+            return central
+        }
+        central?.finish(reason)
+    }
+
+    // MARK: Serving
+
+    /// Serves whoever goes online until the task is cancelled.
+    func serve(
+        isExclusive: Bool, _ events: (@Sendable (UARTServerEvent) -> Void)?,
+        _ body: @escaping @Sendable (UARTCentral) async throws -> Void
+    ) async -> BluetoothError {
+        await withDiscardingTaskGroup { group in
+            while let central = await next() {
+                if isExclusive {
+                    await serve(central, events, body)
+                } else {
+                    group.addTask { await self.serve(central, events, body) }
+                }
+            }
+            group.cancelAll()
+        }
+        return .serverCancelled
+    }
+
+    private func next() async -> UARTCentral? {
+        while true {
+            let waiter = OneShot<Bool>()
+            let central = state.withLock { state -> UARTCentral? in
+                guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+                state.waiter = waiter
+                return nil
+            }
+            if let central { return central }
+            guard await waiter.value(ifCancelled: false) else { return nil }
+        }
+    }
+
+    private func serve(
+        _ central: UARTCentral, _ events: (@Sendable (UARTServerEvent) -> Void)?,
+        _ body: @escaping @Sendable (UARTCentral) async throws -> Void
+    ) async {
+        events?(.online(central))
+        let failure = await withTaskGroup(of: Void.self) { group -> (any Error)? in
+            group.addTask { [self] in
+                let reason = await central.connection.closed()
+                if !Task.isCancelled { goesOffline(central.connection, reason) }
+            }
+            defer { group.cancelAll() }
+            do {
+                try await body(central)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if !central.hasEnded {
+            goesOffline(central.connection, nil)
+            await central.disconnect()
+        }
+        events?(.offline(central, failure))
+    }
+}

@@ -1,0 +1,396 @@
+import BluetoothLE
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LINBLE
+
+/// A machine that offers a UART, and others in reach of it, in virtual time.
+private struct Served: Sendable {
+    let radio: SimulatedRadio
+    let kernel: SimulatedKernel
+    let adapter: Adapter
+    let centralKernels: [SimulatedKernel]
+    let centrals: [Adapter]
+    let server: Task<Void, any Error>
+    let events: Events
+
+    /// What the server has told, as words.
+    final class Events: Sendable {
+        private let words = Mutex<[String]>([])
+        let failures = Mutex<[BluetoothError.Code?]>([])
+
+        func tell(_ event: UARTServerEvent) {
+            switch event {
+            case .advertising: words.withLock { $0.append("advertising") }
+            case .connected: words.withLock { $0.append("connected") }
+            case .online: words.withLock { $0.append("online") }
+            case .offline(_, let error):
+                words.withLock { $0.append("offline") }
+                failures.withLock { $0.append((error as? BluetoothError)?.code) }
+            }
+        }
+
+        func count(_ word: String) -> Int { words.withLock { $0.count { $0 == word } } }
+    }
+
+    static func run(
+        _ options: UARTServerOptions = UARTServerOptions(), centrals count: Int = 1,
+        serve: @escaping @Sendable (UARTCentral) async throws -> Void = echo,
+        _ story: @escaping @Sendable (Served) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio(time: .virtual, seed: 1)
+        let kernel = radio.makeKernel()
+        let kernels = (0..<count).map { _ in radio.makeKernel() }
+        try await radio.run(limit: .seconds(3600)) {
+            let adapter = try await Adapter.open(on: kernel)
+            var centrals: [Adapter] = []
+            for kernel in kernels { centrals.append(try await Adapter.open(on: kernel)) }
+            let events = Events()
+            let server = Task(executorPreference: radio.loop) {
+                try await UARTServer.run(on: adapter, options: options, events: { events.tell($0) }, serve: serve)
+            }
+            let served = Served(
+                radio: radio, kernel: kernel, adapter: adapter, centralKernels: kernels, centrals: centrals,
+                server: server, events: events)
+            try await story(served)
+            server.cancel()
+            _ = await server.result
+            await adapter.close()
+            for central in centrals { await central.close() }
+        }
+    }
+
+    @Sendable static func echo(_ central: UARTCentral) async throws {
+        for try await bytes in central.received { try await central.send(bytes) }
+    }
+
+    /// The UART as a central has it.
+    func open(_ number: Int = 0, _ options: UARTOptions = UARTOptions()) async throws -> UARTConnection {
+        try await UARTConnection.open(.name("LINBLE-Z1"), on: centrals[number], options: options)
+    }
+
+    /// Waits until something is so, for a minute at the most.
+    func settle(_ condition: () -> Bool) async throws {
+        let end = radio.now.advanced(by: .seconds(60))
+        while !condition(), radio.now < end { try await radio.sleep(for: .milliseconds(10)) }
+        #expect(condition())
+    }
+}
+
+extension UARTConnection {
+    /// Reads until there are `count` bytes.
+    fileprivate func read(count: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count, let more = try await read(timeout: .seconds(60)) { bytes += more }
+        return bytes
+    }
+}
+
+/// `count` bytes that differ enough for a mistake in their order to show, and with their `seed`.
+private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 / 251) }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct UARTServerTests {
+    @Test(arguments: [23, 60, 247, 517] as [UInt16])
+    func everythingComesBackFromALoopback(mtu: UInt16) async throws {
+        try await Served.run { served in
+            let uart = try await served.open(0, UARTOptions(maximumTransmissionUnit: mtu))
+            #expect(uart.profile == .linble)
+            #expect(await uart.connection.maximumTransmissionUnit == Int(mtu))
+            let bytes = pattern(102_400)
+            async let sending: Void = uart.send(bytes)
+            #expect(try await uart.read(count: bytes.count) == bytes)
+            try await sending
+            await uart.disconnect()
+        }
+    }
+
+    @Test func theServersATTMTUCounts() async throws {
+        try await Served.run(UARTServerOptions(maximumTransmissionUnit: 100, maximumChunkLength: 7)) { served in
+            let uart = try await served.open()
+            #expect(await uart.maximumChunkLength == 97)
+            try await uart.send(pattern(20))
+            let first = try await uart.read(timeout: .seconds(5))
+            #expect(first?.count ?? 0 > 0)
+            #expect((first?.count ?? 0) % 7 == 0)
+        }
+    }
+
+    @Test func itAdvertisesAsALINBLEDoes() async throws {
+        try await Served.run { served in
+            let seen = try await served.centrals[0].first(timeout: .seconds(5)) { $0.data.localName == "LINBLE-Z1" }
+            #expect(seen.data.containsService(UARTProfile.linble.service))
+            #expect(seen.isConnectable)
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            let service = try #require(try await connection.discover().service(UARTProfile.linble.service))
+            #expect(
+                service.characteristics.map(\.uuid) == [UARTProfile.linble.fromDevice, UARTProfile.linble.toDevice])
+            #expect(service.characteristics.map(\.properties) == [.notify, .writeWithoutResponse])
+            await connection.disconnect()
+        }
+    }
+
+    @Test func theSampleProtocolIsSpoken() async throws {
+        let left = Mutex<SampleMicrocontroller?>(nil)
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            var own = SampleMicrocontroller()
+            defer { left.withLock { $0 = own } }
+            try await own.serve(central)
+        }
+        try await Served.run(serve: serve) { served in
+            let uart = try await served.open()
+            let client = SampleCommandClient(uart)
+            try await client.testLink()
+            #expect(try await client.readRegister(2) == 0xFF)
+            try await client.writeRegister(4, value: 0x0F)
+            #expect(try await client.readVersion() == "1.2.3.987654")
+            var samples = 0
+            for try await _ in try await client.samples(seconds: 2) { samples += 1 }
+            #expect(samples == 8)
+            try await client.writeName("other")
+            await uart.disconnect()
+            try await served.settle { left.withLock { $0 != nil } }
+            #expect(left.withLock { $0?.name } == "other")
+            #expect(left.withLock { $0?.registers[4] } == 0x0F)
+        }
+    }
+
+    @Test func severalCentralsAreToldApart() async throws {
+        let count = 4
+        try await Served.run(centrals: count) { served in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<count {
+                    let uart = try await served.open(number)
+                    group.addTask {
+                        let bytes = pattern(20_000, seed: 1000 * number)
+                        async let sending: Void = uart.send(bytes)
+                        let back = try await uart.read(count: bytes.count)
+                        #expect(back == bytes)
+                        try await sending
+                        await uart.disconnect()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await served.settle { served.events.count("offline") == count }
+            #expect(served.events.count("online") == count)
+            #expect(served.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: count))
+        }
+    }
+
+    @Test func oneThatVanishesInMidTransferLeavesTheOthersAlone() async throws {
+        try await Served.run(centrals: 2) { served in
+            let vanishing = try await served.open(0)
+            let staying = try await served.open(1)
+            let sending = Task { while true { try await vanishing.send(pattern(1000)) } }
+            try await served.radio.sleep(for: .seconds(1))
+            served.centralKernels[0].setHidden(true, adapter: 0)
+            let bytes = pattern(50_000)
+            async let back: Void = staying.send(bytes)
+            #expect(try await staying.read(count: bytes.count) == bytes)
+            try await back
+            try await served.settle { served.events.count("offline") == 1 }
+            #expect(served.events.failures.withLock { $0 } == [.disconnected])
+            sending.cancel()
+            _ = await sending.result
+            // It may come again, and begins anew.
+            served.centralKernels[0].setHidden(false, adapter: 0)
+            let again = try await served.open(0)
+            try await again.send([1, 2, 3])
+            #expect(try await again.read(count: 3) == [1, 2, 3])
+        }
+    }
+
+    @Test func itGoesOnWhenTheAdapterWasOff() async throws {
+        try await Served.run { served in
+            let uart = try await served.open()
+            try await uart.send([1])
+            #expect(try await uart.read(count: 1) == [1])
+            served.kernel.setPowered(false, adapter: 0)
+            #expect(await errorCode { _ = try await uart.read(timeout: .seconds(60)) } == .disconnected)
+            try await served.settle { served.events.count("offline") == 1 }
+            try await served.radio.sleep(for: .seconds(10))
+            served.kernel.setPowered(true, adapter: 0)
+            let again = try await served.open()
+            try await again.send([1, 2, 3])
+            #expect(try await again.read(count: 3) == [1, 2, 3])
+        }
+    }
+
+    @Test func beforeTheSubscriptionBytesGoNowhere() async throws {
+        try await Served.run { served in
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
+            let characteristics = try await connection.discoverCharacteristics(of: service)
+            let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
+            try await connection.writeCommand([9, 9, 9], to: toDevice)
+            // A LINBLE takes requests, too, though it does not say so.
+            try await connection.write([9, 9, 9], to: toDevice)
+            let uart = try await UARTConnection.attach(to: connection)
+            try await uart.send([1, 2, 3])
+            #expect(try await uart.read(count: 3) == [1, 2, 3])
+            try await connection.write([UInt8](repeating: 7, count: 500), to: toDevice)
+            #expect(try await uart.read(count: 500) == [UInt8](repeating: 7, count: 500))
+        }
+    }
+
+    @Test func aSubscriptionThatEndsAndBeginsAgainIsAnotherStream() async throws {
+        let received = Mutex<[[UInt8]]>([])
+        let sendingAfterwards = Mutex<[BluetoothError.Code?]>([])
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            var all: [UInt8] = []
+            try await central.send([0])
+            for try await bytes in central.received { all += bytes }
+            received.withLock { $0.append(all) }
+            let code = await errorCode { try await central.send([1]) }
+            sendingAfterwards.withLock { $0.append(code) }
+        }
+        try await Served.run(serve: serve) { served in
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
+            let characteristics = try await connection.discoverCharacteristics(of: service)
+            let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
+            let fromDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.fromDevice })
+            for number in 1...3 {
+                let byte = UInt8(number)
+                // Leaving the loop ends the subscription.
+                for try await value in try await connection.subscribe(to: fromDevice) {
+                    #expect(value == [0])
+                    try await connection.writeCommand([byte, byte], to: toDevice)
+                    break
+                }
+                try await served.settle { served.events.count("offline") == number }
+                try await connection.writeCommand([0], to: toDevice)
+            }
+            #expect(Set(received.withLock { $0 }) == [[1, 1], [2, 2], [3, 3]])
+            #expect(sendingAfterwards.withLock { $0 } == Array(repeating: .notSubscribed, count: 3))
+            #expect(await connection.isConnected)
+        }
+    }
+
+    @Test func oneThatSendsMoreThanIsReadLosesItsLinkAndNothingInSecret() async throws {
+        let received = Mutex<[UInt8]>([])
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            // Nobody reads until the link is gone.
+            _ = await central.connection.closed()
+            for try await bytes in central.received { received.withLock { $0 += bytes } }
+        }
+        try await Served.run(UARTServerOptions(receiveCapacity: 5000), serve: serve) { served in
+            let uart = try await served.open()
+            let bytes = pattern(20_000)
+            #expect(await errorCode { while true { try await uart.send(bytes) } } == .disconnected)
+            try await served.settle { served.events.count("offline") == 1 }
+            #expect(served.events.failures.withLock { $0 } == [.overflow])
+            let all = received.withLock { $0 }
+            #expect(all.count > 4000 && all.count <= 5000)
+            #expect(all == Array(bytes.prefix(all.count)))
+        }
+    }
+
+    @Test func aRequestIsRefusedInPlaceOfThat() async throws {
+        var profile = UARTProfile.nordic
+        profile.writeType = .request
+        let options = UARTServerOptions(profile: profile, receiveCapacity: 100)
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            let loop = central.connection.loop
+            try await loop.wait(
+                until: loop.now.advanced(by: .seconds(20)), ifCancelled: BluetoothError(.cancelled, .init("wait"), ""))
+            try await Served.echo(central)
+        }
+        try await Served.run(options, serve: serve) { served in
+            let uart = try await served.open(0, UARTOptions(profiles: [.nordic]))
+            try await uart.send(pattern(100))
+            #expect(await errorCode { try await uart.send([1]) } == .attributeProtocol)
+            #expect(try await uart.read(count: 100) == pattern(100))
+            try await uart.send([1])
+            #expect(try await uart.read(count: 1) == [1])
+        }
+    }
+
+    @Test func centralsTakeTurnsWhereThatIsAskedFor() async throws {
+        try await Served.run(UARTServerOptions(isExclusive: true), centrals: 2) { served in
+            let first = try await served.open(0)
+            try await first.send([1])
+            #expect(try await first.read(count: 1) == [1])
+            // Nothing is advertised meanwhile.
+            let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
+            #expect(await errorCode { _ = try await served.open(1, patience) } == .notFound)
+            await first.disconnect()
+            let second = try await served.open(1)
+            try await second.send([2])
+            #expect(try await second.read(count: 1) == [2])
+        }
+    }
+
+    @Test func oneThatDoesNotListenHoldsUpNobodyAndNothingPilesUp() async throws {
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            while true { try await central.send(pattern(1000)) }
+        }
+        try await Served.run(centrals: 2, serve: serve) { served in
+            let silent = try await served.open(0)
+            let stuck = try #require(served.centrals.first?.information.address)
+            served.kernel.setSending(false, adapter: 0, to: stuck)
+            let listening = try await served.open(1)
+            _ = try await listening.read(count: 20_000)
+            #expect(silent.receivedByteCount < 100_000)
+            served.kernel.setSending(true, adapter: 0, to: stuck)
+            #expect(try await silent.read(count: 3000).prefix(1000) == pattern(1000)[...])
+        }
+    }
+
+    @Test func encryptionIsAskedForWhereItIsWanted() async throws {
+        try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            do {
+                _ = try await UARTConnection.attach(to: connection)
+                Issue.record("no error")
+            } catch let error as BluetoothError {
+                #expect(error.code == .attributeProtocol)
+            }
+            #expect(served.events.count("online") == 0)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func endingItTakesEverythingBack() async throws {
+        try await Served.run { served in
+            let uart = try await served.open()
+            served.server.cancel()
+            #expect(await errorCode { try await served.server.value } == .cancelled)
+            #expect(await errorCode { _ = try await uart.read(timeout: .seconds(10)) } == .disconnected)
+            #expect(try await served.adapter.removeForeignAdvertising() == 0)
+            let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
+            #expect(await errorCode { _ = try await served.open(0, patience) } == .notFound)
+            // It can be offered again.
+            let again = Task(executorPreference: served.radio.loop) {
+                try await UARTServer.run(on: served.adapter, serve: Served.echo)
+            }
+            let second = try await served.open()
+            try await second.send([1])
+            #expect(try await second.read(count: 1) == [1])
+            again.cancel()
+            _ = await again.result
+        }
+    }
+
+    @Test func theServiceThatFailsEndsItsLinkOnly() async throws {
+        struct Failure: Error {}
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            if try await central.read() == [0xFF] { throw Failure() }
+            try await central.send([1])
+            try await Served.echo(central)
+        }
+        try await Served.run(centrals: 2, serve: serve) { served in
+            let good = try await served.open(0)
+            let bad = try await served.open(1)
+            try await good.send([1])
+            try await bad.send([0xFF])
+            #expect(await errorCode { _ = try await bad.read(timeout: .seconds(10)) } == .disconnected)
+            try await good.send([2])
+            #expect(try await good.read(count: 2) == [1, 2])
+        }
+    }
+}
