@@ -42,7 +42,8 @@ import Testing
                         let dynamic = peripheral.characteristic(
                             Server.dynamic.uuidString, in: service.uuidString)
                     else { continue }
-                    peripheral.writeValue(Data(count: service == Self.second ? 7 : 3), for: dynamic, type: .withResponse)
+                    peripheral.writeValue(
+                        Data(count: service == Self.second ? 7 : 3), for: dynamic, type: .withResponse)
                 }
             })
             await client.wait(for: "wrote \(Server.dynamic)", count: 2)
@@ -101,7 +102,9 @@ import Testing
             ]
             for (latency, interval, skipped) in expected {
                 await world.onQueue {
-                    if let central = server.central { server.manager?.setDesiredConnectionLatency(latency, for: central) }
+                    if let central = server.central {
+                        server.manager?.setDesiredConnectionLatency(latency, for: central)
+                    }
                 }
                 for try await change in try await connection.linkChanges() {
                     guard case .parameters(let now) = change else { continue }
