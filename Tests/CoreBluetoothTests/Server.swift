@@ -1,6 +1,7 @@
 import BluetoothLE
 import CoreBluetooth
 import SimulatedKernel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -27,6 +28,8 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     var value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
     var central: CBCentral?
     var left = 0
+    /// How much the central takes that read last.
+    let reader = Mutex<Int?>(nil)
 
     init(_ world: World, _ service: CBUUID = Server.service, isEager: Bool = true) {
         self.world = world
@@ -80,6 +83,7 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
+        reader.withLock { $0 = request.central.maximumUpdateValueLength }
         guard request.characteristic === dynamic, request.offset <= value.count else {
             return peripheral.respond(to: request, withResult: .invalidOffset)
         }

@@ -307,10 +307,17 @@ actor PeripheralHub: LoopActor {
         shared { $0.links[address]?.central.object } ?? CBCentral(address)
     }
 
+    /// Takes in how long a value may be for a central that asks for something.
+    private nonisolated func learnLength(of address: BluetoothAddress) async {
+        guard let link = shared({ $0.links[address] }) else { return }
+        link.central.object.setMaximumUpdateValueLength(await link.connection.maximumCommandLength)
+    }
+
     private nonisolated func read(_ request: AttributeRequest) async throws -> [UInt8] {
         guard let characteristic = shared({ $0.characteristics[request.handle] }) else {
             throw ATTErrorCode.attributeNotFound
         }
+        await learnLength(of: request.peer)
         let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
         post { [self] manager, delegate in
             let wish = CBATTRequest(
@@ -322,6 +329,7 @@ actor PeripheralHub: LoopActor {
     }
 
     private nonisolated func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
+        if let peer = writes.first?.request.peer { await learnLength(of: peer) }
         let subjects = writes.map { write in shared { $0.characteristics[write.request.handle] } }
         let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
         post { [self] manager, delegate in

@@ -386,6 +386,10 @@ extension PeripheralLink {
     private nonisolated func openChannel(_ psm: CBL2CAPPSM, _ connection: Connection, _ attempt: Int) async {
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             let channel = try await connection.openChannel(psm: psm)
+            shared { shared in
+                shared.channels.removeAll { $0.object == nil }
+                shared.channels.append(WeakReference(channel))
+            }
             answer(attempt) { peripheral, delegate in
                 delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
             }

@@ -60,6 +60,8 @@ actor PeripheralLink: LoopActor {
         var flow: WriteFlow
         /// How many values wait to be taken by the program.
         var valueCount = 0
+        /// The channels that were opened, which end with the connection.
+        var channels: [WeakReference<ConnectionOrientedChannel>] = []
     }
 
     /// How many requests may wait.
@@ -230,7 +232,14 @@ actor PeripheralLink: LoopActor {
             group.cancelAll()
             return reason
         }
-        return reason.disconnectReason == .local ? nil : reason
+        let channels = shared { shared in
+            defer { shared.channels = [] }
+            return shared.channels.compactMap(\.object)
+        }
+        guard reason.disconnectReason == .local else { return reason }
+        // They would keep the link up.
+        for channel in channels { await channel.close() }
+        return nil
     }
 
     // MARK: Telling the program
