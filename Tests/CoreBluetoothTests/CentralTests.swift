@@ -71,4 +71,34 @@ import Testing
             })
         }
     }
+
+    @Test func theNameIsRead() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            try device.server.setValue(Array("Pulse of Ada".utf8), of: device.handle("2A00", in: "1800"))
+            let program = await Recorder.start(world)
+            let scan: @Sendable (CBCentralManager, Recorder) -> Void = { manager, _ in
+                manager.scanForPeripherals(
+                    withServices: nil, options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+            }
+            await program.perform(scan)
+            await program.wait(for: "discovered Pulse")
+            await program.perform { manager, program in
+                manager.stopScan()
+                if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+            }
+            await program.wait(for: "name Pulse of Ada")
+            #expect(program.take().suffix(2) == ["connected", "name Pulse of Ada"])
+            await program.perform { manager, program in
+                #expect(program.peripherals.first?.name == "Pulse of Ada")
+                if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
+            }
+            await program.wait(for: "disconnected")
+            // It keeps it, whatever it advertises.
+            await program.perform(scan)
+            await program.wait(for: "discovered Pulse of Ada", count: 3)
+            #expect(Set(program.take()) == ["disconnected", "discovered Pulse of Ada"])
+            #expect(program.advertisements.last?.1[CBAdvertisementDataLocalNameKey] as? String == "Pulse")
+        }
+    }
 }

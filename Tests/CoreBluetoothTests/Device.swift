@@ -130,6 +130,8 @@ extension Recorder {
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
         }
         await wait(for: "characteristics \(Device.own.uppercased())")
+        // Nothing was heard of it before.
+        await wait(for: "name \(Device.name)")
         _ = take()
         return peripherals.first
     }

@@ -65,11 +65,54 @@ import Testing
                 same.address = address
                 kernel.plug(same)
                 await recorder.wait(for: "state 5", count: 2)
-                // It comes back switched off, and is switched on.
-                #expect(recorder.take() == ["state 1", "state 2", "state 4", "state 5"])
+                // It comes back switched off, and is switched on before it is used again.
+                #expect(recorder.take() == ["state 1", "state 2", "state 5"])
             }
         }
         radio.tearDown()
+    }
+
+    @Test func anotherAdapterTakesOver() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await world.settle { CBCentralManager.supports(.extendedScanAndConnect) }
+            world.kernel.unplug(0)
+            await program.wait(for: "disconnected CBError 3")
+            world.kernel.plug(SimulatedController(family: .legacy))
+            await program.wait(for: "state 5", count: 2)
+            #expect(program.take() == ["state 1", "disconnected CBError 3", "state 2", "state 5"])
+            await world.settle { !CBCentralManager.supports(.extendedScanAndConnect) }
+            #expect(CBCentralManager.supports([]))
+            _ = try #require(await program.reachAgain())
+            withExtendedLifetime(device) {}
+        }
+    }
+
+    @Test func whatWasWantedWhenItWentOff() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            device.peripheral.setHidden(true)
+            let program = await Recorder.start(world)
+            _ = program.take()
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                manager.connect(program.peripherals[0])
+            }
+            try await world.radio.sleep(for: .seconds(5))
+            program.then["state 4"] = { program, _ in #expect(program.peripherals[0].state == .disconnected) }
+            world.kernel.setPowered(false, adapter: 0)
+            await program.wait(for: "failed CBError 3")
+            #expect(program.take() == ["state 4", "failed CBError 3"])
+            // Who wants it still asks as soon as it is on.
+            program.then["state 5"] = { program, _ in program.manager?.connect(program.peripherals[0]) }
+            world.kernel.setPowered(true, adapter: 0)
+            device.peripheral.setHidden(false)
+            await program.wait(for: "connected")
+            #expect(program.take() == ["state 5", "connected"])
+        }
     }
 
     @Test func withoutCapabilities() async throws {

@@ -5,121 +5,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A program that offers a service with one of everything, and writes down what it is told.
-private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
-    static let service = CBUUID(string: "5E110000-1234-5678-9ABC-DEF012345678")
-    static let dynamic = CBUUID(string: "CA110001-1234-5678-9ABC-DEF012345678")
-    static let fixed = CBUUID(string: "CA110002-1234-5678-9ABC-DEF012345678")
-    static let stream = CBUUID(string: "CA110003-1234-5678-9ABC-DEF012345678")
-
-    let journal = Journal<String>()
-    let world: World
-    let offer = CBMutableService(type: Server.service, primary: true)
-    let dynamic = CBMutableCharacteristic(
-        type: Server.dynamic, properties: [.read, .write, .writeWithoutResponse], value: nil,
-        permissions: [.readable, .writeable])
-    let fixed = CBMutableCharacteristic(
-        type: Server.fixed, properties: .read, value: Data("fixed".utf8), permissions: .readable)
-    let stream = CBMutableCharacteristic(
-        type: Server.stream, properties: .notify, value: nil, permissions: .readable)
-    var manager: CBPeripheralManager?
-    var value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
-    var central: CBCentral?
-    var left = 0
-
-    init(_ world: World) {
-        self.world = world
-        super.init()
-        fixed.descriptors = [
-            CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicUserDescriptionString), value: "a label")
-        ]
-        offer.characteristics = [dynamic, fixed, stream]
-        manager = CBPeripheralManager(delegate: self, queue: world.queue)
-    }
-
-    private func note(_ entry: String) {
-        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
-        journal.add(entry)
-    }
-
-    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
-        note("state \(peripheral.state.rawValue)")
-        guard peripheral.state == .poweredOn else { return }
-        peripheral.add(offer)
-        peripheral.startAdvertising([
-            CBAdvertisementDataLocalNameKey: "Server", CBAdvertisementDataServiceUUIDsKey: [Server.service],
-        ])
-    }
-
-    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {
-        note("added \(service === offer) \((error as? CBError)?.errorCode ?? 0)")
-    }
-
-    func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {
-        note("advertising \(peripheral.isAdvertising) \((error as? CBError)?.errorCode ?? 0)")
-    }
-
-    func peripheralManager(
-        _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic
-    ) {
-        self.central = central
-        note("subscribed \(characteristic === stream) \(stream.subscribedCentrals?.count ?? 0)")
-    }
-
-    func peripheralManager(
-        _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
-    ) {
-        note("unsubscribed \(central === self.central) \(stream.subscribedCentrals?.count ?? 0)")
-    }
-
-    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
-        guard request.characteristic === dynamic, request.offset <= value.count else {
-            return peripheral.respond(to: request, withResult: .invalidOffset)
-        }
-        request.value = value.subdata(in: request.offset..<value.count)
-        peripheral.respond(to: request, withResult: .success)
-    }
-
-    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
-        guard let first = requests.first else { return }
-        note("wrote \(requests.map { "\($0.offset)+\($0.value?.count ?? 0)" }.joined(separator: " "))")
-        if first.value == Data([0xEE]) {
-            guard let own = CBATTError.Code(rawValue: 0x81) else { return }
-            return peripheral.respond(to: first, withResult: own)
-        }
-        peripheral.respond(to: first, withResult: .success)
-    }
-
-    func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {
-        note("ready")
-        sendRest()
-    }
-
-    /// Sends as long as there is room.
-    func sendRest() {
-        while left > 0 {
-            let value = Data([UInt8(truncatingIfNeeded: left), UInt8(truncatingIfNeeded: left >> 8)])
-            guard manager?.updateValue(value, for: stream, onSubscribedCentrals: nil) == true else { return }
-            left -= 1
-        }
-    }
-
-    func peripheralManager(
-        _ peripheral: CBPeripheralManager, didPublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?
-    ) {
-        psm = PSM
-        note("published \(PSM >= 0x80)")
-    }
-
-    func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
-        self.channel = channel
-        note("opened \(channel?.psm == psm)")
-    }
-
-    var psm: CBL2CAPPSM = 0
-    var channel: CBL2CAPChannel?
-}
-
 @Suite struct PeripheralRoleTests {
     /// Runs a story with a program that offers a service, on one machine, and one that uses it, on another.
     private func run(
@@ -131,22 +16,7 @@ private final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Se
             let other = world.radio.makeKernel(adapters: [.fresh])
             try await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
                 let client = await Recorder.start(world)
-                await client.perform { manager, _ in manager.scanForPeripherals(withServices: [Server.service]) }
-                await client.wait(for: "discovered Server")
-                await client.perform { manager, program in
-                    manager.stopScan()
-                    if let peripheral = program.peripherals.first { manager.connect(peripheral) }
-                }
-                await client.wait(for: "connected")
-                await client.perform(with: { $0.discoverServices([Server.service]) })
-                await client.wait(for: "services")
-                await client.perform(with: { peripheral in
-                    if let service = peripheral.services?.first {
-                        peripheral.discoverCharacteristics(nil, for: service)
-                    }
-                })
-                await client.wait(for: "characteristics \(Server.service)")
-                _ = client.take()
+                await client.reach(Server.service, named: "Server")
                 try await story(world, server, client)
             }
         }

@@ -74,6 +74,8 @@ struct World: Sendable {
         if found == nil {
             Issue.record("“\(entry)” did not come; there is \(journal.entries)", sourceLocation: sourceLocation)
         }
+        // The callback that wrote it down has returned.
+        await onQueue {}
     }
 }
 

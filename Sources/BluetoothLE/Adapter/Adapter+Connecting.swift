@@ -22,6 +22,19 @@ extension Adapter {
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        do {
+            return try await connect(to: peer, options, until: deadline)
+        } catch  where error.code == .protocolViolation {
+            // A link that has not gone yet since it was closed is used again, and brings the answer to what was asked on
+            // it last. There is one such answer at most.
+            log.debug("connecting again: \(error)")
+            return try await connect(to: peer, options, until: deadline)
+        }
+    }
+
+    private func connect(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> Connection {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         await controller.connectingBegins()

@@ -76,9 +76,9 @@ open class CBCentralManager: CBManager {
 
     private var readyHub: CentralHub? { hub { $0 } }
 
-    /// Whether this machine has a feature: extended scanning is used wherever the controller has it.
+    /// Whether this machine has a feature, which its controller tells when a manager is powered on; nothing before.
     open class func supports(_ features: CBCentralManager.Feature) -> Bool {
-        features.isSubset(of: .extendedScanAndConnect)
+        features.isSubset(of: Radio.features(CBLinux.configuration))
     }
 
     // MARK: Known peripherals

@@ -177,7 +177,7 @@ actor CentralHub: LoopActor {
         let name = advertisement.data.localName
         let isRenamed = peripheral.link.shared { shared -> Bool in
             shared.advertisedServices = advertisement.data.services
-            guard let name, name != shared.name else { return false }
+            guard let name, name != shared.name, !shared.isNameRead else { return false }
             defer { shared.name = name }
             return shared.name != nil
         }

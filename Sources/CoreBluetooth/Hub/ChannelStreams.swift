@@ -14,57 +14,6 @@ final class ChannelEnd: Sendable {
     }
 }
 
-/// What the two streams of a channel have in common: where their delegate is told what.
-///
-/// Foundation's streams on Linux know files and memory alone, and nobody tells their delegates anything; these tell
-/// theirs on the run loops in which they are scheduled. Unchecked, since run loops are not Sendable; all there is is locked.
-final class StreamEvents: @unchecked Sendable {
-    private struct State {
-        weak var stream: Stream?
-        weak var delegate: (any StreamDelegate)?
-        var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
-        /// What was to be told before there was a run loop to tell it on.
-        var early: [Stream.Event] = []
-    }
-
-    private let state = Locked(State())
-
-    func attach(_ stream: Stream) { state { $0.stream = stream } }
-
-    var delegate: (any StreamDelegate)? {
-        get { state { $0.delegate } }
-        set { state { $0.delegate = newValue } }
-    }
-
-    func schedule(in loop: RunLoop, _ mode: RunLoop.Mode) {
-        let early = state { state in
-            state.places.append((loop, mode))
-            defer { state.early = [] }
-            return state.early
-        }
-        for event in early { tell(event) }
-    }
-
-    func remove(from loop: RunLoop, _ mode: RunLoop.Mode) {
-        state { $0.places.removeAll { $0.loop === loop && $0.mode == mode } }
-    }
-
-    /// Tells the delegate, on the run loop.
-    func tell(_ event: Stream.Event) {
-        let place = state { state -> (loop: RunLoop, mode: RunLoop.Mode)? in
-            if state.places.isEmpty, !state.early.contains(event) { state.early.append(event) }
-            return state.places.first
-        }
-        guard let place else { return }
-        // A timer wakes a run loop that waits, which a block alone does not.
-        let timer = Timer(timeInterval: 0, repeats: false) { [state] _ in
-            let (stream, delegate) = state { ($0.stream, $0.delegate) }
-            if let stream { delegate?.stream(stream, handle: event) }
-        }
-        place.loop.add(timer, forMode: place.mode)
-    }
-}
-
 /// How many bytes a stream keeps.
 private let streamCapacity = 65_536
 
@@ -78,6 +27,15 @@ final class ChannelReader: @unchecked Sendable {
         var task: Task<Void, Never>?
         /// Resumed when there is room again.
         var room: OneShot<Void>?
+        /// How it ends when everything that has come was read.
+        var ending: Stream.Status?
+
+        /// Ends it if it is time for that; returns what is to be told then.
+        mutating func endIfDue() -> Stream.Event? {
+            guard status == .open, bytes.isEmpty, let ending else { return nil }
+            status = ending
+            return ending == .atEnd ? .endEncountered : .errorOccurred
+        }
     }
 
     private let condition = NSCondition()
@@ -151,14 +109,25 @@ final class ChannelReader: @unchecked Sendable {
     }
 
     private func finish(_ error: (any Error)?) {
-        let isTold = locked { state -> Bool in
-            guard state.status == .open else { return false }
-            state.status = error == nil ? .atEnd : .error
+        let event = locked { state in
+            state.ending = error == nil ? .atEnd : .error
             state.error = error
-            return true
+            return state.endIfDue()
         }
         condition.broadcast()
-        if isTold { events.tell(error == nil ? .endEncountered : .errorOccurred) }
+        if let event { events.tell(event) }
+    }
+
+    /// Whether the delegate is still to be told of something.
+    func isTrue(_ event: Stream.Event) -> Bool {
+        locked { state in
+            switch event {
+            case .hasBytesAvailable: !state.bytes.isEmpty && state.status == .open
+            case .endEncountered: state.status == .atEnd
+            case .errorOccurred: state.status == .error
+            default: state.status != .closed
+            }
+        }
     }
 
     /// Waits until there is something, as streams do; 0 is the end.
@@ -171,10 +140,11 @@ final class ChannelReader: @unchecked Sendable {
         let hasMore = !state.bytes.isEmpty
         let room = state.bytes.count < streamCapacity ? state.room : nil
         if room != nil { state.room = nil }
+        let event = hasMore ? .hasBytesAvailable : state.endIfDue()
         let isError = count == 0 && state.status == .error
         condition.unlock()
         room?.resolve(())
-        if hasMore { events.tell(.hasBytesAvailable) }
+        if let event { events.tell(event) }
         return isError ? -1 : count
     }
 }
@@ -188,6 +158,8 @@ final class ChannelWriter: @unchecked Sendable {
         var end: ChannelEnd?
         /// Resumed when there is something to send, or nothing any more.
         var work: OneShot<Void>?
+        /// Waits for the end of the channel.
+        var watch: Task<Void, Never>?
     }
 
     private let condition = NSCondition()
@@ -200,6 +172,7 @@ final class ChannelWriter: @unchecked Sendable {
 
     deinit {
         state.work?.resolve(())
+        state.watch?.cancel()
     }
 
     private func locked<Result>(_ body: (inout State) -> Result) -> Result {
@@ -228,19 +201,25 @@ final class ChannelWriter: @unchecked Sendable {
                 while let bytes = await Self.next(of: writer) { try await end.channel.write(bytes) }
                 try await end.channel.flush(timeout: .seconds(30))
             } catch {
-                writer.object?.fail(error)
+                writer.object?.finish(error)
             }
         }
+        let watch = Task(executorPreference: end.channel.loop) { [channel = end.channel] in
+            let reason = await channel.closed()
+            if reason.code != .cancelled { writer.object?.finish(reason) }
+        }
+        locked { $0.watch = watch }
     }
 
     func close() {
-        let (work, end) = locked { state in
+        let (work, end, watch) = locked { state in
             state.status = .closed
-            defer { (state.work, state.end) = (nil, nil) }
-            return (state.work, state.end)
+            defer { (state.work, state.end, state.watch) = (nil, nil, nil) }
+            return (state.work, state.end, state.watch)
         }
         condition.broadcast()
         work?.resolve(())
+        watch?.cancel()
         withExtendedLifetime(end) {}
     }
 
@@ -260,7 +239,7 @@ final class ChannelWriter: @unchecked Sendable {
             let bytes = state.bytes
             state.bytes = []
             if bytes.isEmpty { state.work = work }
-            return (bytes, bytes.count >= streamCapacity, state.status == .closed)
+            return (bytes, bytes.count >= streamCapacity, state.status != .open)
         }
         if wasFull {
             condition.broadcast()
@@ -269,15 +248,31 @@ final class ChannelWriter: @unchecked Sendable {
         return (bytes, isClosed)
     }
 
-    private func fail(_ error: BluetoothError) {
-        let isTold = locked { state -> Bool in
-            guard state.status == .open else { return false }
-            state.status = .error
-            state.error = error.coreBluetooth
-            return true
+    private func finish(_ reason: BluetoothError) {
+        let (event, work) = locked { state -> (Stream.Event?, OneShot<Void>?) in
+            guard state.status == .open else { return (nil, nil) }
+            // Who ends a channel, or its link, has ended the stream.
+            let isEnd = reason.code == .disconnected
+            state.status = isEnd ? .atEnd : .error
+            state.error = isEnd ? nil : reason.coreBluetooth
+            defer { state.work = nil }
+            return (isEnd ? .endEncountered : .errorOccurred, state.work)
         }
         condition.broadcast()
-        if isTold { events.tell(.errorOccurred) }
+        work?.resolve(())
+        if let event { events.tell(event) }
+    }
+
+    /// Whether the delegate is still to be told of something.
+    func isTrue(_ event: Stream.Event) -> Bool {
+        locked { state in
+            switch event {
+            case .hasSpaceAvailable: state.status == .open && state.bytes.count < streamCapacity
+            case .endEncountered: state.status == .atEnd
+            case .errorOccurred: state.status == .error
+            default: state.status != .closed
+            }
+        }
     }
 
     /// Waits until there is room, as streams do, and takes as much as there is room for.
@@ -307,7 +302,7 @@ final class ChannelInputStream: InputStream {
     init(_ end: ChannelEnd) {
         reader = ChannelReader(end)
         super.init(data: Data())
-        reader.events.attach(self)
+        reader.events.attach(self) { [weak reader] in reader?.isTrue($0) ?? false }
     }
 
     override var delegate: (any StreamDelegate)? {
@@ -340,7 +335,7 @@ final class ChannelOutputStream: OutputStream {
     init(_ end: ChannelEnd) {
         writer = ChannelWriter(end)
         super.init(toMemory: ())
-        writer.events.attach(self)
+        writer.events.attach(self) { [weak writer] in writer?.isTrue($0) ?? false }
     }
 
     required init(toMemory: ()) {

@@ -7,64 +7,109 @@ import Logging
 extension PeripheralHub {
     // MARK: Centrals
 
-    /// Begins to take the links that centrals make.
-    func accept() {
-        guard acceptor == nil else { return }
-        acceptor = Task(executorPreference: loop) { [weak self, radio, updates] in
-            do throws(BluetoothError) {
-                guard let adapter = await radio.adapter else { return }
-                let incoming = try await adapter.incomingConnections()
-                try await withLinks(incoming, self, updates)
-            } catch {
-                if error.code != .cancelled { coreBluetoothLog.warning("no links are taken: \(error)") }
+    /// Begins to follow the links that centrals make.
+    func serve() {
+        if worker == nil {
+            worker = Task(executorPreference: loop) { [weak self, incoming, updates] in
+                await work(incoming, updates) { [weak self] in self }
             }
-            await self?.acceptorEnded()
+        }
+        let id = ObjectIdentifier(self)
+        radio.assumeIsolated { [incoming] radio in
+            radio.serve(id) { connection in
+                if !incoming.append(connection) {
+                    coreBluetoothLog.warning("\(connection.peer) is not told of: too many links wait.")
+                }
+            }
         }
     }
-
-    private func acceptorEnded() { acceptor = nil }
 
     /// Follows what a central has subscribed to, until its link ends.
     fileprivate nonisolated func follow(_ connection: Connection) async {
         let central = Handed(CBCentral(connection.peer))
-        shared { $0.links[connection.peer] = Link(central: central, connection: connection) }
-        do throws(BluetoothError) {
-            for try await change in await connection.peerSubscriptions() {
-                central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
-                take(change, of: connection)
-            }
-        } catch {
-            coreBluetoothLog.debug("\(error)")
+        let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
+        let last = shared { shared in
+            shared.links.updateValue(
+                Link(central: central, connection: connection, latencies: latencies), forKey: connection.peer)
         }
-        let ended = shared { shared -> Link? in
+        if let last { ended(last) }
+        await withDiscardingTaskGroup { group in
+            group.addTask { [self] in await setLatencies(latencies, of: connection) }
+            do throws(BluetoothError) {
+                for try await change in await connection.peerSubscriptions() {
+                    central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
+                    take(change, of: connection)
+                }
+            } catch {
+                coreBluetoothLog.debug("\(error)")
+            }
+            latencies.finish()
+        }
+        let link = shared { shared -> Link? in
             guard shared.links[connection.peer]?.connection === connection else { return nil }
             return shared.links.removeValue(forKey: connection.peer)
         }
-        for handle in ended?.subscriptions.keys.sorted() ?? [] { tellSubscription(false, handle, central) }
+        if let link { ended(link) }
+    }
+
+    private nonisolated func ended(_ link: Link) {
+        link.latencies.finish()
+        for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
+            tellSubscription(false, subscription, link.central)
+        }
     }
 
     private nonisolated func take(_ change: PeerSubscription, of connection: Connection) {
-        let (before, central) = shared { shared in
-            let before = shared.links[connection.peer]?.subscriptions[change.characteristic] ?? []
-            shared.links[connection.peer]?.subscriptions[change.characteristic] =
-                change.configuration.isEmpty ? nil : change.configuration
-            return (before, shared.links[connection.peer]?.central)
+        let (subscription, isOn, central) = shared { shared -> (Subscription?, Bool, Handed<CBCentral>?) in
+            let before = shared.links[connection.peer]?.subscriptions[change.characteristic]
+            let central = shared.links[connection.peer]?.central
+            guard !change.configuration.isEmpty else {
+                shared.links[connection.peer]?.subscriptions[change.characteristic] = nil
+                return (before, false, central)
+            }
+            // Another manager's is not ours to tell.
+            guard let characteristic = shared.characteristics[change.characteristic] else { return (nil, false, nil) }
+            let now = Subscription(characteristic: characteristic, configuration: change.configuration)
+            shared.links[connection.peer]?.subscriptions[change.characteristic] = now
+            return (before == nil ? now : nil, true, central)
         }
-        guard let central, before.isEmpty != change.configuration.isEmpty else { return }
-        tellSubscription(before.isEmpty, change.characteristic, central)
+        if let subscription, let central { tellSubscription(isOn, subscription, central) }
     }
 
     private nonisolated func tellSubscription(
-        _ isSubscribed: Bool, _ handle: AttributeHandle, _ central: Handed<CBCentral>
+        _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
     ) {
-        guard let characteristic = shared({ $0.characteristics[handle] })?.object else { return }
-        let subject = Handed(characteristic)
+        let subject = subscription.characteristic
         post { manager, delegate in
             subject.object.setSubscribed(isSubscribed, central.object)
             if isSubscribed {
                 delegate?.peripheralManager(manager, central: central.object, didSubscribeTo: subject.object)
             } else {
                 delegate?.peripheralManager(manager, central: central.object, didUnsubscribeFrom: subject.object)
+            }
+        }
+    }
+
+    /// Takes note of how quickly values shall reach a central; says whether it is connected.
+    nonisolated func setLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) -> Bool {
+        shared { $0.links[central.address]?.latencies.append(latency) ?? false }
+    }
+
+    private nonisolated func setLatencies(
+        _ latencies: RequestQueue<CBPeripheralManagerConnectionLatency>, of connection: Connection
+    ) async {
+        while let latency = await latencies.next() {
+            let request: ConnectionParameterRequest =
+                switch latency {
+                case .low: .lowLatency
+                case .high: .lowPower
+                default: .balanced
+                }
+            do throws(BluetoothError) {
+                _ = try await connection.requestParameters(request)
+            } catch {
+                // It is the central that decides.
+                coreBluetoothLog.notice("the connection latency stays what it is: \(error)")
             }
         }
     }
@@ -97,7 +142,7 @@ extension PeripheralHub {
                 shared.links.values.filter { link in
                     link.subscriptions[update.handle] != nil
                         && update.addresses?.contains(link.connection.peer) ?? true
-                }.map { ($0.connection, $0.subscriptions[update.handle] ?? []) }
+                }.map { ($0.connection, $0.subscriptions[update.handle]?.configuration ?? []) }
             }
             await withDiscardingTaskGroup { group in
                 for (connection, configuration) in targets {
@@ -109,7 +154,7 @@ extension PeripheralHub {
                                 try await connection.indicate(update.value, of: update.handle)
                             }
                         } catch {
-                            coreBluetoothLog.debug("\(error)")
+                            if error.code != .disconnected { coreBluetoothLog.notice("a value was not sent: \(error)") }
                         }
                     }
                 }
@@ -174,20 +219,15 @@ extension PeripheralHub {
 }
 
 /// Follows every link that comes in, and sends values to all of them, until no more can come.
-private func withLinks(
-    _ incoming: IncomingConnections, _ hub: PeripheralHub?, _ updates: RequestQueue<PeripheralHub.Update>
-) async throws(BluetoothError) {
-    let result = await withTaskGroup(of: Void.self) { group -> Result<Void, BluetoothError> in
-        group.addTask { [weak hub] in await hub?.send() }
-        do throws(BluetoothError) {
-            for try await connection in incoming {
-                group.addTask { [weak hub] in await hub?.follow(connection) }
-            }
-            return .success(())
-        } catch {
-            group.cancelAll()
-            return .failure(error)
+private func work(
+    _ incoming: RequestQueue<Connection>, _ updates: RequestQueue<PeripheralHub.Update>,
+    _ hub: @escaping @Sendable () -> PeripheralHub?
+) async {
+    await withDiscardingTaskGroup { group in
+        group.addTask { await hub()?.send() }
+        while let connection = await incoming.next() {
+            group.addTask { await hub()?.follow(connection) }
         }
+        group.cancelAll()
     }
-    try result.get()
 }

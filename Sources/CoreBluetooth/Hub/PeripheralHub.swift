@@ -14,11 +14,19 @@ actor PeripheralHub: LoopActor {
         var handles: [AttributeHandle] = []
     }
 
+    /// What a central wants to be sent of a characteristic.
+    struct Subscription {
+        let characteristic: Handed<CBMutableCharacteristic>
+        var configuration: ClientCharacteristicConfiguration
+    }
+
     /// A central that is connected.
     struct Link {
         let central: Handed<CBCentral>
         let connection: Connection
-        var subscriptions: [AttributeHandle: ClientCharacteristicConfiguration] = [:]
+        /// How quickly values shall reach it.
+        let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
+        var subscriptions: [AttributeHandle: Subscription] = [:]
     }
 
     /// A value on its way to subscribers.
@@ -31,6 +39,8 @@ actor PeripheralHub: LoopActor {
 
     struct Shared {
         var isAdvertising = false
+        /// Whether advertising goes on when the adapter is on again.
+        var isPaused = false
         /// Counts what the program has advertised; what belongs to an earlier one is of no interest any more.
         var advertisingNumber = 0
         var offers: [Offer] = []
@@ -47,8 +57,11 @@ actor PeripheralHub: LoopActor {
     nonisolated let callbacks: CallbackQueue
     nonisolated let shared = Locked(Shared())
     nonisolated let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
+    /// The links that centrals have made and that are not followed yet.
+    nonisolated let incoming = RequestQueue<Connection>(capacity: 1024)
     private nonisolated let owner: WeakReference<CBPeripheralManager>
-    var acceptor: Task<Void, Never>?
+    /// Follows the centrals, and sends them values.
+    var worker: Task<Void, Never>?
     private var advertiser: Task<Void, Never>?
     private var advertised: AdvertisingSet?
 
@@ -90,8 +103,9 @@ actor PeripheralHub: LoopActor {
         let listeners = shared { $0.listeners.values.map { $0 } }
         for listener in listeners { listener.cancel() }
         updates.finish()
+        incoming.finish()
         onLoop { hub in
-            hub.acceptor?.cancel()
+            hub.worker?.cancel()
             hub.stop()
             hub.radio.assumeIsolated { $0.detach(id) }
         }
@@ -102,7 +116,22 @@ actor PeripheralHub: LoopActor {
         if state == .poweredOn, !radio.kernel.environment().hasNetAdmin { state = .unauthorized }
         post { [self, state] manager, delegate in
             manager.shared { $0 = state }
-            if state != .poweredOn { shared { $0.isAdvertising = false } }
+            shared { shared in
+                switch state {
+                case .poweredOn:
+                    // What was paused goes on by itself, unless the program begins anew.
+                    if shared.isPaused { shared.isAdvertising = true }
+                case .poweredOff:
+                    shared.isPaused = shared.isPaused || shared.isAdvertising
+                    shared.isAdvertising = false
+                default: break
+                }
+            }
+            if state.rawValue < CBManagerState.poweredOff.rawValue {
+                // The program has to publish and to advertise anew.
+                stopAdvertising()
+                removeServices { _ in true }
+            }
             delegate?.peripheralManagerDidUpdateState(manager)
         }
     }
@@ -111,7 +140,8 @@ actor PeripheralHub: LoopActor {
 
     nonisolated func startAdvertising(name: String?, services: [BluetoothUUID]) {
         let number = shared { shared -> Int? in
-            guard !shared.isAdvertising else { return nil }
+            guard !shared.isAdvertising || shared.isPaused else { return nil }
+            shared.isPaused = false
             shared.advertisingNumber += 1
             return shared.advertisingNumber
         }
@@ -125,12 +155,13 @@ actor PeripheralHub: LoopActor {
         shared { shared in
             shared.advertisingNumber += 1
             shared.isAdvertising = false
+            shared.isPaused = false
         }
         onLoop { $0.stop() }
     }
 
     private func start(_ number: Int, _ name: String?, _ services: [BluetoothUUID]) {
-        accept()
+        serve()
         advertiser = Task(executorPreference: loop) { [weak self, before = advertiser] in
             await before?.value
             await self?.advertise(number, name, services)
@@ -159,7 +190,7 @@ actor PeripheralHub: LoopActor {
             guard let adapter = await radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("advertise"), "There is no adapter now.")
             }
-            advertised = try await adapter.advertise(content)
+            advertised = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterLeaves: .resume))
             post { [self] manager, delegate in
                 let isCurrent = shared { shared -> Bool in
                     guard shared.advertisingNumber == number else { return false }
@@ -197,7 +228,7 @@ actor PeripheralHub: LoopActor {
     }
 
     private func publish(_ layout: ServiceLayout, _ service: Handed<CBMutableService>) {
-        accept()
+        serve()
         // On the loop, as the adapter is: there is nothing to wait for.
         let adapter = radio.assumeIsolated { $0.adapter }
         let handlers = handlers
@@ -210,16 +241,19 @@ actor PeripheralHub: LoopActor {
             }
             let published = try result.get()
             let handles = layout.valueHandles(from: published.handles.start)
-            shared { shared in
+            let isWanted = shared { shared -> Bool in
                 guard let index = shared.offers.firstIndex(where: { $0.service.object === service.object }) else {
-                    return
+                    return false
                 }
                 shared.offers[index].published = published
                 shared.offers[index].handles = handles
                 for (handle, characteristic) in zip(handles, layout.characteristics) {
                     shared.characteristics[handle] = characteristic
                 }
+                return true
             }
+            // The program has removed it meanwhile.
+            if !isWanted { adapter.assumeIsolated { $0.withdraw(published) } }
             post { $1?.peripheralManager($0, didAdd: service.object, error: nil) }
         } catch {
             shared { shared in shared.offers.removeAll { $0.service.object === service.object } }
@@ -228,11 +262,22 @@ actor PeripheralHub: LoopActor {
     }
 
     nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) {
-        let removed = shared { shared -> [Offer] in
+        let (removed, silenced) = shared { shared -> ([Offer], [(Subscription, Handed<CBCentral>)]) in
             let removed = shared.offers.filter { isMeant($0.service.object) }
             shared.offers.removeAll { isMeant($0.service.object) }
-            for handle in removed.flatMap(\.handles) { shared.characteristics[handle] = nil }
-            return removed
+            var silenced: [(Subscription, Handed<CBCentral>)] = []
+            for handle in removed.flatMap(\.handles) {
+                shared.characteristics[handle] = nil
+                for (address, link) in shared.links {
+                    guard let subscription = link.subscriptions[handle] else { continue }
+                    shared.links[address]?.subscriptions[handle] = nil
+                    silenced.append((subscription, link.central))
+                }
+            }
+            return (removed, silenced)
+        }
+        for (subscription, central) in silenced {
+            subscription.characteristic.object.setSubscribed(false, central.object)
         }
         let published = removed.compactMap(\.published)
         guard !published.isEmpty else { return }
@@ -262,10 +307,17 @@ actor PeripheralHub: LoopActor {
         shared { $0.links[address]?.central.object } ?? CBCentral(address)
     }
 
+    /// Takes in how long a value may be for a central that asks for something.
+    private nonisolated func learnLength(of address: BluetoothAddress) async {
+        guard let link = shared({ $0.links[address] }) else { return }
+        link.central.object.setMaximumUpdateValueLength(await link.connection.maximumCommandLength)
+    }
+
     private nonisolated func read(_ request: AttributeRequest) async throws -> [UInt8] {
         guard let characteristic = shared({ $0.characteristics[request.handle] }) else {
             throw ATTErrorCode.attributeNotFound
         }
+        await learnLength(of: request.peer)
         let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
         post { [self] manager, delegate in
             let wish = CBATTRequest(
@@ -277,6 +329,7 @@ actor PeripheralHub: LoopActor {
     }
 
     private nonisolated func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
+        if let peer = writes.first?.request.peer { await learnLength(of: peer) }
         let subjects = writes.map { write in shared { $0.characteristics[write.request.handle] } }
         let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
         post { [self] manager, delegate in

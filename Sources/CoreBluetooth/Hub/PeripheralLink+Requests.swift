@@ -6,7 +6,9 @@ import Logging
 // What a program asks of a connected peripheral, in order: a request is begun when the one before it has been answered,
 // and a write without response when every request before it has been begun.
 extension PeripheralLink {
-    func work(_ requests: RequestQueue<PeripheralRequest>, on connection: Connection, _ attempt: Int) async {
+    func work(
+        _ requests: RequestQueue<PeripheralRequest>, on connection: Connection, _ link: SharedLink, _ attempt: Int
+    ) async {
         await withTaskGroup(of: Void.self) { group in
             var isBusy = false
             while let request = await requests.next() {
@@ -20,7 +22,7 @@ extension PeripheralLink {
                 if isBusy { await group.next() }
                 isBusy = true
                 let hasBegun = OneShot<Void>()
-                group.addTask { [self] in await perform(request, on: connection, attempt, hasBegun) }
+                group.addTask { [self] in await perform(request, on: connection, link, attempt, hasBegun) }
                 await hasBegun.value(ifCancelled: ())
             }
         }
@@ -48,7 +50,8 @@ extension PeripheralLink {
 
     /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
     private nonisolated func perform(
-        _ request: PeripheralRequest, on connection: Connection, _ attempt: Int, _ hasBegun: OneShot<Void>
+        _ request: PeripheralRequest, on connection: Connection, _ link: SharedLink, _ attempt: Int,
+        _ hasBegun: OneShot<Void>
     ) async {
         if case .write = request {} else { hasBegun.resolve(()) }
         defer { hasBegun.resolve(()) }
@@ -81,8 +84,8 @@ extension PeripheralLink {
             }
             didSend(attempt)
         case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor, connection, attempt)
-        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, connection, attempt)
-        case .stopNotifying(let characteristic): await stopNotifying(characteristic, connection, attempt)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, connection, link, attempt)
+        case .stopNotifying(let characteristic): await stopNotifying(characteristic, connection, link, attempt)
         case .openChannel(let psm): await openChannel(psm, connection, attempt)
         }
     }
@@ -108,6 +111,27 @@ extension PeripheralLink {
             }
         } tell: { error in
             answer(attempt) { $1?.peripheral($0, didReadRSSI: NSNumber(value: 127), error: error) }
+        }
+    }
+
+    // MARK: Name
+
+    /// Asks the peripheral for its name, which may be another than the one it advertises (Core Vol 3 Part C §12.1).
+    nonisolated func readName(_ connection: Connection, _ attempt: Int) async {
+        do throws(BluetoothError) {
+            let found = try await connection.readValues(of: .deviceName)
+            guard let bytes = found.first?.value, !bytes.isEmpty else { return }
+            let name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            tell(attempt) { peripheral, delegate in
+                let isNews = peripheral.link.shared { shared -> Bool in
+                    defer { (shared.name, shared.isNameRead) = (name, true) }
+                    return shared.name != name
+                }
+                if isNews { delegate?.peripheralDidUpdateName(peripheral) }
+            }
+        } catch {
+            // One that does not tell its name keeps the one it advertises.
+            coreBluetoothLog.debug("\(error)")
         }
     }
 
@@ -300,7 +324,8 @@ extension PeripheralLink {
     // MARK: Notifications
 
     private nonisolated func setNotify(
-        _ isOn: Bool, _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int
+        _ isOn: Bool, _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ link: SharedLink,
+        _ attempt: Int
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
         let handle = remote.valueHandle
@@ -317,8 +342,15 @@ extension PeripheralLink {
         }
         let wasOn = shared { $0.notifying[handle] != nil }
         if wasOn == isOn { return tell(nil) }
-        // The first value may come ahead of the peripheral's answer.
-        if isOn { shared { $0.notifying[handle] = characteristic } }
+        if isOn {
+            // The first value may come ahead of the peripheral's answer.
+            shared { $0.notifying[handle] = characteristic }
+            await link.want(handle, by: descriptor, ObjectIdentifier(self))
+        } else if await !link.unwant(handle, ObjectIdentifier(self)) {
+            // Another manager wants it still.
+            shared { $0.notifying[handle] = nil }
+            return tell(nil)
+        }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(configuration, to: descriptor) { [self] _ in
@@ -329,13 +361,17 @@ extension PeripheralLink {
             if isOn { shared { $0.notifying[handle] = nil } }
             tell(error)
         }
+        if isOn, !shared({ $0.notifying[handle] != nil }) { _ = await link.unwant(handle, ObjectIdentifier(self)) }
     }
 
     private nonisolated func stopNotifying(
-        _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int
+        _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ link: SharedLink, _ attempt: Int
     ) async {
         misuse("\(Self.valueLimit) values wait to be taken, so \(characteristic.object.uuid) notifies no more.")
-        if let descriptor = characteristic.object.remote?.descriptor(.clientCharacteristicConfiguration) {
+        if let remote = characteristic.object.remote,
+            let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
+            await link.unwant(remote.valueHandle, ObjectIdentifier(self))
+        {
             try? await connection.write([0, 0], to: descriptor)
         }
         answer(attempt) { peripheral, delegate in
@@ -350,6 +386,10 @@ extension PeripheralLink {
     private nonisolated func openChannel(_ psm: CBL2CAPPSM, _ connection: Connection, _ attempt: Int) async {
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             let channel = try await connection.openChannel(psm: psm)
+            shared { shared in
+                shared.channels.removeAll { $0.object == nil }
+                shared.channels.append(WeakReference(channel))
+            }
             answer(attempt) { peripheral, delegate in
                 delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
             }

@@ -41,6 +41,8 @@ actor PeripheralLink: LoopActor {
         /// Whether the program has taken back the wish.
         var isCancelled = false
         var name: String?
+        /// Whether the name is what its attribute says, whatever it advertises.
+        var isNameRead = false
         var rssi: Int?
         /// The services it advertised last.
         var advertisedServices: [BluetoothUUID] = []
@@ -58,6 +60,8 @@ actor PeripheralLink: LoopActor {
         var flow: WriteFlow
         /// How many values wait to be taken by the program.
         var valueCount = 0
+        /// The channels that were opened, which end with the connection.
+        var channels: [WeakReference<ConnectionOrientedChannel>] = []
     }
 
     /// How many requests may wait.
@@ -167,21 +171,21 @@ actor PeripheralLink: LoopActor {
     private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {
         if let delay = options.startDelay, await !sleep(for: delay) { return ended(attempt, nil) }
         repeat {
-            guard let adapter = await hub.radio.adapter else { return failed(attempt, nil) }
-            let connection: Connection
+            let held: (link: SharedLink, connection: Connection)
             do throws(BluetoothError) {
                 var socket = L2CAPOptions(receiveBuffer: 1 << 20)
                 socket.sendBuffer = hub.configuration.sendBuffer
-                connection = try await adapter.connect(
-                    to: address,
-                    options: ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket))
+                held = try await hub.radio.join(
+                    address, ObjectIdentifier(self),
+                    ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
+                ) { [weak self] handle, value in self?.take(value, of: handle, attempt) }
             } catch {
                 await hub.radio.settle()
                 return error.code == .cancelled ? ended(attempt, nil) : failed(attempt, error)
             }
-            let reason = await serve(connection, attempt)
+            let reason = await serve(held.connection, held.link, attempt)
+            await held.link.leave(ObjectIdentifier(self))
             await hub.radio.settle()
-            hub.radio.connected.withLock { $0[address] = nil }
             let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
             ended(attempt, reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
@@ -198,11 +202,11 @@ actor PeripheralLink: LoopActor {
     }
 
     /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
-    private func serve(_ connection: Connection, _ attempt: Int) async -> BluetoothError? {
+    private func serve(_ connection: Connection, _ link: SharedLink, _ attempt: Int) async -> BluetoothError? {
         let requests = RequestQueue<PeripheralRequest>(capacity: Self.requestLimit + WriteFlow.limit)
-        await connection.observeValues { [weak self] handle, value in self?.take(value, of: handle, attempt) }
         let length = await connection.maximumCommandLength
-        hub.radio.connected.withLock { $0[address] = Set(shared { $0.advertisedServices }) }
+        let advertised = shared { $0.advertisedServices }
+        hub.radio.connected.withLock { $0[address]?.formUnion(advertised) }
         post { link, peripheral, manager in
             let isWanted = link.shared { shared -> Bool in
                 guard shared.attempt == attempt, !shared.isCancelled, shared.state == .connecting else { return false }
@@ -219,18 +223,23 @@ actor PeripheralLink: LoopActor {
             link.hub.tellConnectionEvent(.peerConnected, peripheral)
         }
         let reason = await withTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in await work(requests, on: connection, attempt) }
+            group.addTask { [self] in await readName(connection, attempt) }
+            group.addTask { [self] in await work(requests, on: connection, link, attempt) }
             group.addTask { [self] in await followServices(of: connection, attempt) }
             var reason = await connection.closed()
-            if reason.code == .cancelled {
-                await connection.disconnect()
-                reason.disconnectReason = .local
-            }
+            if reason.code == .cancelled { reason.disconnectReason = .local }
             requests.finish()
             group.cancelAll()
             return reason
         }
-        return reason.disconnectReason == .local ? nil : reason
+        let channels = shared { shared in
+            defer { shared.channels = [] }
+            return shared.channels.compactMap(\.object)
+        }
+        guard reason.disconnectReason == .local else { return reason }
+        // They would keep the link up.
+        for channel in channels { await channel.close() }
+        return nil
     }
 
     // MARK: Telling the program

@@ -18,9 +18,20 @@ actor Radio: LoopActor {
     private let configuration: CBLinux.Configuration
     private(set) var adapter: Adapter?
     private(set) var state = CBManagerState.unknown
+    /// What the controller can do besides; nothing until it has told.
+    nonisolated let features = Mutex<CBCentralManager.Feature>([])
+    /// The links that managers hold; see Radio+Links.
+    var links: [BluetoothAddress: SharedLink] = [:]
+    /// Who is told of the links that centrals make.
+    var servers: [ObjectIdentifier: @Sendable (Connection) -> Void] = [:]
+    /// Takes those links, while there is somebody to tell.
+    var acceptor: Task<Void, Never>?
+    var incoming: IncomingConnections?
     private var task: Task<Void, Never>?
     private var listeners: [ObjectIdentifier: Listener] = [:]
     private var absenceTimer: LoopTimer?
+    /// Resolved when the adapter is not followed any more.
+    private var missing: OneShot<Void>?
 
     /// How long an adapter that has gone may take to come back before there is none.
     private static let absenceLimit = Duration.seconds(10)
@@ -45,6 +56,14 @@ actor Radio: LoopActor {
         }
     }
 
+    /// What the adapter of `configuration` can do, as far as a manager has found out.
+    static func features(_ configuration: CBLinux.Configuration) -> CBCentralManager.Feature {
+        guard let kernel = try? configuration.makeKernel() else { return [] }
+        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        let radio = all.withLock { $0[key]?.object }
+        return radio?.features.withLock { $0 } ?? []
+    }
+
     private init(_ kernel: any BluetoothKernel, _ configuration: CBLinux.Configuration, _ log: Logger) {
         self.kernel = kernel
         self.configuration = configuration
@@ -64,6 +83,7 @@ actor Radio: LoopActor {
 
     func detach(_ id: ObjectIdentifier) {
         listeners[id] = nil
+        stopServing(id)
         guard listeners.isEmpty else { return }
         task?.cancel()
         task = nil
@@ -73,6 +93,7 @@ actor Radio: LoopActor {
     private func set(_ state: CBManagerState) {
         guard state != self.state, !listeners.isEmpty else { return }
         self.state = state
+        if state == .poweredOn { accept() }
         for listener in listeners.values { listener(state) }
     }
 
@@ -80,11 +101,15 @@ actor Radio: LoopActor {
 
     private func run() async {
         do throws(BluetoothError) {
-            let adapter = try await open()
-            self.adapter = adapter
-            await follow(adapter)
-            if self.adapter === adapter { self.adapter = nil }
-            await adapter.close()
+            while true {
+                let adapter = try await open()
+                self.adapter = adapter
+                await follow(adapter)
+                if self.adapter === adapter { self.adapter = nil }
+                await adapter.close()
+                // It has been away for long; whichever is there next will do.
+                guard !Task.isCancelled, state == .unsupported else { return }
+            }
         } catch {
             if error.code != .cancelled { report(error) }
         }
@@ -109,12 +134,41 @@ actor Radio: LoopActor {
         throw last ?? BluetoothError(.noAdapter, .init("follow the adapters"), "There is no adapter.")
     }
 
+    /// Follows an adapter until it has been away for too long, or nothing can be told of it any more.
     private func follow(_ adapter: Adapter) async {
-        do throws(BluetoothError) {
-            for try await _ in adapter.states { settle() }
-        } catch {
-            if error.code != .cancelled { report(error) }
+        await withTaskGroup(of: Void.self) { group in
+            let isMissing = OneShot<Void>()
+            missing = isMissing
+            group.addTask { [self] in
+                do throws(BluetoothError) {
+                    for try await state in adapter.states {
+                        await settle()
+                        if state == .poweredOn { await readFeatures(of: adapter) }
+                    }
+                } catch {
+                    if error.code != .cancelled { await report(error) }
+                }
+                isMissing.resolve(())
+            }
+            await isMissing.value(ifCancelled: ())
+            group.cancelAll()
         }
+        missing = nil
+        absenceTimer = nil
+    }
+
+    private func readFeatures(of adapter: Adapter) async {
+        do throws(BluetoothError) {
+            let isExtended = try await adapter.hasExtendedAdvertising()
+            features.withLock { $0 = isExtended ? .extendedScanAndConnect : [] }
+        } catch {
+            log.debug("\(error)")
+        }
+    }
+
+    private func isMissingForLong() {
+        set(.unsupported)
+        missing?.resolve(())
     }
 
     /// Takes in how the adapter stands at this moment.
@@ -132,7 +186,7 @@ actor Radio: LoopActor {
             set(environment.hasNetRaw ? .poweredOn : .unauthorized)
         case .absent:
             set(.resetting)
-            let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.set(.unsupported) } }
+            let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.isMissingForLong() } }
             timer.set(after: Self.absenceLimit)
             absenceTimer = timer
         case .lowEnergyOff, .poweredOff, .blocked:

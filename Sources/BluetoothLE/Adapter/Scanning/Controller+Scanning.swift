@@ -38,10 +38,7 @@ extension Controller {
     ) async throws(BluetoothError) -> ScanSettings {
         var hasCoded = false
         if options.leCoded != nil {
-            let call = PendingCall<HCIReturnParameters>()
-            send(.leReadLocalSupportedFeatures) { call.resolve($0) }
-            let answer = try await call.value(operation, timeout: .seconds(10), on: loop)
-            if case .leFeatures(let features) = answer {
+            if case .leFeatures(let features) = try await features(operation) {
                 hasCoded = features.contains(.leCoded) && features.contains(.extendedAdvertising)
             }
             if !hasCoded { log.notice("\(name) cannot scan on LE Coded") }

@@ -1,0 +1,23 @@
+import HCI
+
+extension Adapter {
+    /// Whether the controller hears, and connects to, extended advertisements (LE Read Local Supported Features, Core
+    /// Vol 4 Part E §7.8.3). Needs CAP_NET_RAW.
+    /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
+    package func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
+        try checkUsable()
+        guard case .leFeatures(let features) = try await controller.features(operation("read features")) else {
+            throw .unreadable(operation("read features"))
+        }
+        return features.contains(.extendedAdvertising)
+    }
+}
+
+extension Controller {
+    /// What the controller can do.
+    func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> HCIReturnParameters {
+        let call = PendingCall<HCIReturnParameters>()
+        send(.leReadLocalSupportedFeatures) { call.resolve($0.mapError { $0.about(operation) }) }
+        return try await call.value(operation, timeout: .seconds(10), on: loop)
+    }
+}

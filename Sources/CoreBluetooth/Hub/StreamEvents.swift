@@ -1,0 +1,78 @@
+import Foundation
+
+/// What the two streams of a channel have in common: where their delegate is told what.
+///
+/// Foundation's streams on Linux know files and memory alone, and nobody tells their delegates anything; these tell
+/// theirs on the run loops in which they are scheduled. An event is told once, however often it has come about since,
+/// and only if it is still so: a delegate that was told of bytes reads without having to wait. Unchecked, since run
+/// loops are not Sendable; all there is is locked.
+final class StreamEvents: @unchecked Sendable {
+    private struct State {
+        weak var stream: Stream?
+        weak var delegate: (any StreamDelegate)?
+        var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
+        /// What is to be told, in this order.
+        var waiting: [Stream.Event] = []
+        /// Whether a run loop is going to tell it.
+        var isScheduled = false
+        var isTrue: @Sendable (Stream.Event) -> Bool = { _ in true }
+    }
+
+    private let state = Locked(State())
+
+    /// - Parameter isTrue: says whether an event is still worth telling.
+    func attach(_ stream: Stream, _ isTrue: @escaping @Sendable (Stream.Event) -> Bool) {
+        state { ($0.stream, $0.isTrue) = (stream, isTrue) }
+    }
+
+    var delegate: (any StreamDelegate)? {
+        get { state { $0.delegate } }
+        set { state { $0.delegate = newValue } }
+    }
+
+    func schedule(in loop: RunLoop, _ mode: RunLoop.Mode) {
+        state { $0.places.append((loop, mode)) }
+        wake()
+    }
+
+    func remove(from loop: RunLoop, _ mode: RunLoop.Mode) {
+        state { state in
+            state.places.removeAll { $0.loop === loop && $0.mode == mode }
+            // What was to be told there is told where it is scheduled next.
+            state.isScheduled = false
+        }
+        wake()
+    }
+
+    /// Tells the delegate on the run loop, as soon as there is one.
+    func tell(_ event: Stream.Event) {
+        state { state in
+            if !state.waiting.contains(event) { state.waiting.append(event) }
+        }
+        wake()
+    }
+
+    private func wake() {
+        let place = state { state -> (loop: RunLoop, mode: RunLoop.Mode)? in
+            guard !state.isScheduled, !state.waiting.isEmpty, let place = state.places.first else { return nil }
+            state.isScheduled = true
+            return place
+        }
+        guard let place else { return }
+        // A timer wakes a run loop that waits, which a block alone does not.
+        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tellNext() }
+        place.loop.add(timer, forMode: place.mode)
+    }
+
+    private func tellNext() {
+        let (event, stream, delegate, isTrue) = state { state in
+            state.isScheduled = false
+            return (
+                state.places.isEmpty || state.waiting.isEmpty ? nil : state.waiting.removeFirst(), state.stream,
+                state.delegate, state.isTrue
+            )
+        }
+        if let event, let stream, isTrue(event) { delegate?.stream(stream, handle: event) }
+        wake()
+    }
+}

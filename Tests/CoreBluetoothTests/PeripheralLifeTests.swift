@@ -1,0 +1,213 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import TestSupport
+import Testing
+
+/// Several peripheral managers, and adapters that come and go under them.
+@Suite struct PeripheralLifeTests {
+    private static let second = CBUUID(string: "5E220000-1234-5678-9ABC-DEF012345678")
+
+    @Test func eachManagerHasItsOwnServices() async throws {
+        try await World.run { world in
+            let first = Server(world)
+            await world.wait(for: "advertising true 0", in: first.journal)
+            let other = world.radio.makeKernel(adapters: [.fresh])
+            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
+                await Recorder.start(world)
+            }
+            await client.reach(Server.service, named: "Server")
+            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
+            await world.wait(for: "subscribed true 1", in: first.journal)
+
+            // That it is to tell of changes has to have reached the server.
+            try await world.radio.sleep(for: .seconds(2))
+            // One that comes while the central is connected already.
+            let second = Server(world, Self.second)
+            await world.wait(for: "advertising true 0", in: second.journal)
+            await client.wait(for: "modified ")
+            await client.perform(with: { $0.discoverServices(nil) })
+            await client.wait(for: "services", count: 2)
+            await client.perform(with: { peripheral in
+                guard let service = peripheral.services?.first(where: { $0.uuid == Self.second }) else { return }
+                peripheral.discoverCharacteristics(nil, for: service)
+            })
+            await client.wait(for: "characteristics \(Self.second)")
+            await client.setNotify(true, Server.stream.uuidString, in: Self.second.uuidString)
+            await world.wait(for: "subscribed true 1", in: second.journal)
+            _ = client.take()
+            await client.perform(with: { peripheral in
+                for service in [Server.service, Self.second] {
+                    guard
+                        let dynamic = peripheral.characteristic(
+                            Server.dynamic.uuidString, in: service.uuidString)
+                    else { continue }
+                    peripheral.writeValue(
+                        Data(count: service == Self.second ? 7 : 3), for: dynamic, type: .withResponse)
+                }
+            })
+            await client.wait(for: "wrote \(Server.dynamic)", count: 2)
+            #expect(first.journal.entries.suffix(2) == ["subscribed true 1", "wrote 0+3"])
+            #expect(second.journal.entries.suffix(2) == ["subscribed true 1", "wrote 0+7"])
+
+            // Both send more than is taken at once, and both are told to go on.
+            await world.onQueue {
+                first.left = 200
+                second.left = 200
+                first.sendRest()
+                second.sendRest()
+                #expect(first.left > 0 && second.left > 0)
+            }
+            await client.wait(for: "value \(Server.stream) = 1 0", count: 2)
+            #expect(first.left == 0 && second.left == 0)
+            #expect(client.journal.entries.count { $0.hasPrefix("value \(Server.stream)") } == 400)
+
+            // One that goes takes its services along, and nothing else.
+            await world.onQueue { second.manager = nil }
+            await client.wait(for: "modified \(Self.second)")
+            // Before the server knows that it was heard, it is not to send anything else.
+            try await world.radio.sleep(for: .seconds(1))
+            await world.onQueue {
+                first.left = 1
+                first.sendRest()
+            }
+            await client.wait(for: "value \(Server.stream) = 1 0", count: 3)
+            await client.perform(with: { $0.discoverServices(nil) })
+            await client.wait(for: "services", count: 3)
+            await client.perform(with: { peripheral in
+                #expect(peripheral.services?.contains { $0.uuid == Self.second } == false)
+                #expect(peripheral.services?.contains { $0.uuid == Server.service } == true)
+            })
+            await client.disconnect()
+            await world.wait(for: "unsubscribed true 0", in: first.journal)
+        }
+    }
+
+    @Test func latencyIsAskedFor() async throws {
+        try await World.run { world in
+            let server = Server(world)
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let client = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+            let connection = try await client.connect(firstMatching: { $0.data.localName == "Server" })
+            let services = try await connection.discover()
+            let stream = try #require(
+                services.characteristic(
+                    BluetoothUUID(Server.stream.uuidString) ?? 0, in: BluetoothUUID(Server.service.uuidString) ?? 0))
+            let values = try await connection.subscribe(to: stream)
+            await world.wait(for: "subscribed true 1", in: server.journal)
+            let expected: [(CBPeripheralManagerConnectionLatency, ClosedRange<Duration>, Int)] = [
+                (.high, .milliseconds(100)...(.milliseconds(125)), 2),
+                (.low, .microseconds(7500)...(.milliseconds(15)), 0),
+                (.medium, .milliseconds(30)...(.milliseconds(50)), 0),
+            ]
+            for (latency, interval, skipped) in expected {
+                await world.onQueue {
+                    if let central = server.central {
+                        server.manager?.setDesiredConnectionLatency(latency, for: central)
+                    }
+                }
+                for try await change in try await connection.linkChanges() {
+                    guard case .parameters(let now) = change else { continue }
+                    #expect(interval.contains(now.interval))
+                    #expect(now.latency == skipped)
+                    break
+                }
+            }
+            withExtendedLifetime(values) {}
+            await client.close()
+        }
+    }
+
+    @Test func servicesStayWhileItIsOffAndGoWithTheAdapter() async throws {
+        try await World.run { world in
+            let server = Server(world, isEager: false)
+            await world.wait(for: "state 5", in: server.journal)
+            await world.onQueue { server.begin() }
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let other = world.radio.makeKernel(adapters: [.fresh])
+            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
+                await Recorder.start(world)
+            }
+            await client.reach(Server.service, named: "Server")
+            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
+            await world.wait(for: "subscribed true 1", in: server.journal)
+            world.kernel.setPowered(false, adapter: 0)
+            await world.wait(for: "unsubscribed true 0", in: server.journal)
+            await world.onQueue {
+                #expect(server.manager?.isAdvertising == false)
+                // Not now.
+                #expect(server.manager?.updateValue(Data([1]), for: server.stream, onSubscribedCentrals: nil) == false)
+                #expect(server.stream.subscribedCentrals?.isEmpty == true)
+            }
+            world.kernel.setPowered(true, adapter: 0)
+            await world.wait(for: "state 5", in: server.journal, count: 2)
+            await world.onQueue { #expect(server.manager?.isAdvertising == true) }
+            // It is as it was, without another word of the program.
+            _ = try #require(await client.reachAgain())
+            await client.perform(with: { $0.discoverServices([Server.service]) })
+            await client.wait(for: "services", count: 2)
+            await client.perform(with: { #expect($0.services?.count == 1) })
+            await client.disconnect()
+            await client.wait(for: "disconnected")
+
+            world.kernel.unplug(0)
+            await world.wait(for: "state 1", in: server.journal)
+            await world.onQueue { #expect(server.manager?.isAdvertising == false) }
+            // After a while whatever is there is used, which has none of the services.
+            world.kernel.plug()
+            await world.wait(for: "state 5", in: server.journal, count: 3)
+            await world.onQueue {
+                #expect(server.manager?.isAdvertising == false)
+                server.begin()
+            }
+            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+            #expect(
+                server.journal.entries.filter { !$0.hasPrefix("subscribed") } == [
+                    "state 5", "added true 0", "advertising true 0", "state 4", "unsubscribed true 0", "state 5",
+                    "state 1", "state 2", "state 5", "added true 0", "advertising true 0",
+                ])
+            await client.perform { manager, program in
+                program.peripherals = []
+                manager.scanForPeripherals(withServices: [Server.service])
+            }
+            await client.wait(for: "discovered Server", count: 2)
+            await client.perform { manager, program in
+                manager.stopScan()
+                if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+            }
+            await client.wait(for: "connected", count: 3)
+            await client.perform(with: { $0.discoverServices([Server.service]) })
+            await client.wait(for: "services", count: 3)
+            await client.perform(with: { #expect($0.services?.count == 1) })
+        }
+    }
+
+    @Test func aServiceThatIsRemovedHasNoSubscribers() async throws {
+        try await World.run { world in
+            let server = Server(world)
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let other = world.radio.makeKernel(adapters: [.fresh])
+            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
+                await Recorder.start(world)
+            }
+            await client.reach(Server.service, named: "Server")
+            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
+            await world.wait(for: "subscribed true 1", in: server.journal)
+            // That it is to tell of changes has to have reached the server.
+            try await world.radio.sleep(for: .seconds(2))
+            await world.onQueue {
+                server.manager?.remove(server.offer)
+                #expect(server.stream.subscribedCentrals?.isEmpty == true)
+                // Added and taken back in one go, nothing is left of it.
+                server.manager?.add(server.offer)
+                server.manager?.removeAllServices()
+            }
+            await client.wait(for: "modified \(Server.service)")
+            await client.perform(with: { $0.discoverServices(nil) })
+            await client.wait(for: "services", count: 2)
+            await client.perform(with: { peripheral in
+                #expect(peripheral.services?.contains { $0.uuid == Server.service } == false)
+            })
+        }
+    }
+}

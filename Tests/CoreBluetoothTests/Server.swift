@@ -1,0 +1,132 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// A program that offers a service with one of everything, and writes down what it is told.
+final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
+    static let service = CBUUID(string: "5E110000-1234-5678-9ABC-DEF012345678")
+    static let dynamic = CBUUID(string: "CA110001-1234-5678-9ABC-DEF012345678")
+    static let fixed = CBUUID(string: "CA110002-1234-5678-9ABC-DEF012345678")
+    static let stream = CBUUID(string: "CA110003-1234-5678-9ABC-DEF012345678")
+
+    let journal = Journal<String>()
+    let world: World
+    let offer: CBMutableService
+    /// Whether it publishes and advertises whenever it is powered on.
+    let isEager: Bool
+    let dynamic = CBMutableCharacteristic(
+        type: Server.dynamic, properties: [.read, .write, .writeWithoutResponse], value: nil,
+        permissions: [.readable, .writeable])
+    let fixed = CBMutableCharacteristic(
+        type: Server.fixed, properties: .read, value: Data("fixed".utf8), permissions: .readable)
+    let stream = CBMutableCharacteristic(
+        type: Server.stream, properties: .notify, value: nil, permissions: .readable)
+    var manager: CBPeripheralManager?
+    var value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
+    var central: CBCentral?
+    var left = 0
+    /// How much the central takes that read last.
+    let reader = Mutex<Int?>(nil)
+
+    init(_ world: World, _ service: CBUUID = Server.service, isEager: Bool = true) {
+        self.world = world
+        self.isEager = isEager
+        offer = CBMutableService(type: service, primary: true)
+        super.init()
+        fixed.descriptors = [
+            CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicUserDescriptionString), value: "a label")
+        ]
+        offer.characteristics = [dynamic, fixed, stream]
+        manager = CBPeripheralManager(delegate: self, queue: world.queue)
+    }
+
+    private func note(_ entry: String) {
+        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        journal.add(entry)
+    }
+
+    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
+        note("state \(peripheral.state.rawValue)")
+        if peripheral.state == .poweredOn, isEager { begin() }
+    }
+
+    /// Publishes and advertises.
+    func begin() {
+        manager?.add(offer)
+        manager?.startAdvertising([
+            CBAdvertisementDataLocalNameKey: "Server", CBAdvertisementDataServiceUUIDsKey: [offer.uuid],
+        ])
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?) {
+        note("added \(service === offer) \((error as? CBError)?.errorCode ?? 0)")
+    }
+
+    func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?) {
+        note("advertising \(peripheral.isAdvertising) \((error as? CBError)?.errorCode ?? 0)")
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic
+    ) {
+        self.central = central
+        note("subscribed \(characteristic === stream) \(stream.subscribedCentrals?.count ?? 0)")
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
+    ) {
+        note("unsubscribed \(central === self.central) \(stream.subscribedCentrals?.count ?? 0)")
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
+        reader.withLock { $0 = request.central.maximumUpdateValueLength }
+        guard request.characteristic === dynamic, request.offset <= value.count else {
+            return peripheral.respond(to: request, withResult: .invalidOffset)
+        }
+        request.value = value.subdata(in: request.offset..<value.count)
+        peripheral.respond(to: request, withResult: .success)
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
+        guard let first = requests.first else { return }
+        note("wrote \(requests.map { "\($0.offset)+\($0.value?.count ?? 0)" }.joined(separator: " "))")
+        if first.value == Data([0xEE]) {
+            guard let own = CBATTError.Code(rawValue: 0x81) else { return }
+            return peripheral.respond(to: first, withResult: own)
+        }
+        peripheral.respond(to: first, withResult: .success)
+    }
+
+    func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager) {
+        note("ready")
+        sendRest()
+    }
+
+    /// Sends as long as there is room.
+    func sendRest() {
+        while left > 0 {
+            let value = Data([UInt8(truncatingIfNeeded: left), UInt8(truncatingIfNeeded: left >> 8)])
+            guard manager?.updateValue(value, for: stream, onSubscribedCentrals: nil) == true else { return }
+            left -= 1
+        }
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager, didPublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?
+    ) {
+        psm = PSM
+        note("published \(PSM >= 0x80)")
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {
+        self.channel = channel
+        note("opened \(channel?.psm == psm)")
+    }
+
+    var psm: CBL2CAPPSM = 0
+    var channel: CBL2CAPChannel?
+}
