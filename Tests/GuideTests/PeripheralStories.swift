@@ -191,7 +191,7 @@ import Testing
     }
 
     @Test func asATree() async throws {
-        #expect(try await Self.lines(of: PublishingPage.asATree) == ["published at 0x0010–0x0016"])
+        #expect(try await Self.lines(of: PublishingPage.asATree) == ["published at 0x0010-0x0016"])
     }
 
     @Test func authorisingDevices() async throws {
