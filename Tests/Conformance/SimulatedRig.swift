@@ -11,6 +11,7 @@ struct SimulatedRig: Sendable {
         kernel = radio.makeKernel(adapters: [SimulatedController(), SimulatedController()])
         kernel.hasNetAdmin = privileged
         kernel.hasNetRaw = privileged
+        kernel.hasNetBindService = privileged
     }
 
     /// Runs a story on it.

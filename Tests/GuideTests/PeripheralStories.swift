@@ -189,4 +189,42 @@ import Testing
             await visitor.close()
         }
     }
+
+    @Test func asATree() async throws {
+        #expect(try await Self.lines(of: PublishingPage.asATree) == ["published at 0x0010-0x0016"])
+    }
+
+    @Test func authorisingDevices() async throws {
+        try await World.withAdapter { world, adapter in
+            try await PublishingPage.authorisingDevices(adapter)
+            let incoming = try await adapter.incomingConnections()
+            let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
+            let visitor = try await Self.visitor(world)
+            let connection = try await visitor.connect(to: adapter.information.address)
+            let value = try await Self.found("FFF3", on: connection)
+            #expect(try await connection.read(value) == [0])
+            #expect(world.lines.isEmpty)
+            for _ in 0..<2 { try await connection.write([1], to: value) }
+            #expect(world.lines == ["may \(visitor.information.address) write FFF3?"])
+            await connection.disconnect()
+            await set.stop()
+            incoming.close()
+            await visitor.close()
+        }
+    }
+
+    @Test func severalRequestsAtATime() async throws {
+        try await World.withAdapter { world, adapter in
+            world.kernel.hasNetBindService = true
+            let running = world.begin { try await AcceptingPage.severalRequestsAtATime(adapter) }
+            let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
+            let visitor = try await Self.visitor(world)
+            let connection = try await visitor.connect(to: adapter.information.address)
+            try await running.value
+            #expect(world.lines == ["\(visitor.information.address) has 1 bearers"])
+            await connection.disconnect()
+            await set.stop()
+            await visitor.close()
+        }
+    }
 }

@@ -566,6 +566,15 @@ enum AcceptingPage {
             break
         }
     }
+
+    /// Several requests at a time
+    static func severalRequestsAtATime(_ adapter: Adapter) async throws {
+        let incoming = try await adapter.incomingConnections(IncomingConnectionOptions(enhancedBearers: 3))
+        for try await connection in incoming {
+            print(connection.peer, "has", await connection.bearerCount, "bearers")
+            break
+        }
+    }
 }
 
 /// Docs/Guide/Peripheral/Advertising.md
@@ -688,6 +697,21 @@ enum PublishingPage {
         print("published at", published.handles)
     }
 
+    /// As a tree
+    static func asATree(_ adapter: Adapter) async throws {
+        let published = try await adapter.publish(handlers: AttributeHandlers(read: { _ in [5] })) {
+            GATTService("FFF0") {
+                GATTCharacteristic("FFF1", properties: .read) {
+                    GATTDescriptor.userDescription("Speed")
+                }
+            }
+            GATTService("180F") {
+                GATTCharacteristic("2A19", properties: .read, value: .stored([97]))
+            }
+        }
+        print("published at", published.handles)
+    }
+
     /// Sending values
     static func sendingValues(_ adapter: Adapter) async throws {
         let published = try await adapter.publish([
@@ -714,5 +738,17 @@ enum PublishingPage {
             "FFF2", properties: [.read, .write],
             permissions: [.read, .readEncrypted, .write, .writeAuthenticated], value: .stored([1, 2, 3]))
         try await adapter.publish([GATTService("FFF0", characteristics: [secret])])
+    }
+
+    /// Authorising devices
+    static func authorisingDevices(_ adapter: Adapter) async throws {
+        let door = GATTCharacteristic(
+            "FFF3", properties: [.read, .write], permissions: [.read, .write, .writeAuthorized], value: .stored([0]))
+        try await adapter.publish(
+            [GATTService("FFF0", characteristics: [door])],
+            handlers: AttributeHandlers(authorize: { request in
+                print("may", request.peer, request.access, "\(request.type)?")
+                return .whileConnected
+            }))
     }
 }

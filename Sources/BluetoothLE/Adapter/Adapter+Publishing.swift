@@ -83,6 +83,16 @@ extension Adapter {
         throw .invalidArgument(operation("publish services"), message)
     }
 
+    /// Publishes services that are written down as a tree; as ``publish(_:handlers:)``.
+    ///
+    /// `if` and `for` may be used in it.
+    @discardableResult
+    public func publish(
+        handlers: AttributeHandlers = AttributeHandlers(), @GATTBuilder<GATTService> services: () -> [GATTService]
+    ) throws(BluetoothError) -> PublishedServices {
+        try publish(services(), handlers: handlers)
+    }
+
     /// Takes published services away.
     package func withdraw(_ services: PublishedServices) {
         tell(localServer.remove(services.handles), of: services.handles)

@@ -18,12 +18,7 @@ extension Connection {
     public func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        let operation = BluetoothError.Operation("notify", peer: peer, attribute: characteristic)
-        let bearer = try bearer(for: operation)
-        if Task.isCancelled { throw .cancelled(operation) }
-        let message = NotificationCall(value, of: characteristic, operation, on: bearer)
-        bearer.submit(message)
-        try await message.call.value(operation, timeout: timeout, on: loop)
+        try await send(value, of: characteristic, as: .notification, timeout: timeout)
     }
 
     /// Indicates one of our values to the peer and waits until it has confirmed (Core Vol 3 Part G §4.11.1).
@@ -35,12 +30,19 @@ extension Connection {
     public func indicate(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
-        let operation = BluetoothError.Operation("indicate", peer: peer, attribute: characteristic)
+        try await send(value, of: characteristic, as: .indication, timeout: timeout)
+    }
+
+    private func send(
+        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
+        timeout: Duration?
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let bearer = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        let indication = IndicationCall(value, of: characteristic, operation, on: bearer)
-        bearer.submit(indication)
-        try await indication.call.value(operation, timeout: timeout, on: loop)
+        let message = ValueCall(value, of: characteristic, as: kind, operation, on: bearer)
+        message.submit()
+        try await message.call.value(operation, timeout: timeout, on: loop)
     }
 
     /// What the peer wants to be sent of one of our characteristics; empty for nothing.
@@ -133,8 +135,20 @@ extension Connection {
             return giveUp(job)
         }
         let deadline = job.isRequest ? loop.now.advanced(by: HandlerWork.limit) : nil
-        requests.waiting.append(PeerRequests.Waiting(job: job, deadline: deadline))
-        if requests.worker == nil { beginWork(requests) }
+        requests.append(PeerRequests.Waiting(job: job, deadline: deadline))
+        if requests.worker == nil { beginWork(requests) } else { setWatchdog(requests) }
+    }
+
+    /// Sees to it that the peer has its answers in time, also to what waits behind a command's handler.
+    private func setWatchdog(_ requests: PeerRequests) {
+        guard let deadline = requests.deadline, !requests.isStuck else {
+            requests.watchdog?.cancel()
+            return
+        }
+        let watchdog =
+            requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
+        requests.watchdog = watchdog
+        watchdog.set(after: loop.now.duration(to: deadline))
     }
 
     private func beginWork(_ requests: PeerRequests) {
@@ -155,14 +169,12 @@ extension Connection {
                     giveUp(waiting.job)
                     continue
                 }
-                requests.question = waiting.job
-                let watchdog =
-                    requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
-                requests.watchdog = watchdog
-                watchdog.set(after: loop.now.duration(to: deadline))
+                requests.question = waiting
             }
+            setWatchdog(requests)
             return HandlerWork(waiting: waiting, peer: peer, server: localServer, log: log)
         }
+        peerRequests?.watchdog?.cancel()
         peerRequests?.worker = nil
         return nil
     }
@@ -177,7 +189,6 @@ extension Connection {
             if endReason == nil, !requests.isIdle { beginWork(requests) }
             return false
         }
-        requests.watchdog?.cancel()
         requests.question = nil
         requests.answered = work.waiting
         answer(work.waiting.job, result)
@@ -217,19 +228,13 @@ extension Connection {
     }
 
     /// Refuses a request whose handler has not answered in time, before the peer gives the link up, and those that wait
-    /// behind it on other bearers.
+    /// behind it on other bearers or behind a command.
     private func handlerIsLate() {
-        guard let requests = peerRequests, let job = requests.question else { return }
+        guard let requests = peerRequests, endReason == nil else { return }
         log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(peer)"])
-        requests.question = nil
         requests.isStuck = true
         requests.worker?.cancel()
-        var late = [job]
-        requests.waiting.removeAll { waiting in
-            if waiting.job.isRequest { late.append(waiting.job) }
-            return waiting.job.isRequest
-        }
-        for job in late { giveUp(job) }
+        for job in requests.takeRequests() { giveUp(job) }
     }
 
     /// Ends what the program is at, since nobody waits for it any more.

@@ -165,64 +165,51 @@ final class ServiceChangedIndication: ServerTransaction {
     func fail(_ failure: TransactionFailure) {}
 }
 
-/// A notification of one of our own values, with the caller that waits until the kernel has it.
-final class NotificationCall: UnansweredMessage {
+/// One of our own values on its way to the peer's client, with the caller that waits: until the kernel has the notification,
+/// or until the indication is confirmed.
+final class ValueCall: UnansweredMessage, ServerTransaction {
     let call = PendingCall<Void>()
     private let value: [UInt8]
     private let handle: AttributeHandle
+    private let kind: ClientCharacteristicConfiguration
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
 
-    init(_ value: [UInt8], of handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
+    /// - Parameter kind: `.notification` or `.indication`.
+    init(
+        _ value: [UInt8], of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration,
+        _ operation: BluetoothError.Operation, on bearer: ATTBearer
+    ) {
         self.value = value
         self.handle = handle
+        self.kind = kind
         self.operation = operation
         self.bearer = bearer
+    }
+
+    /// Queues it, and sends it if it is its turn.
+    func submit() {
+        if kind == .notification {
+            bearer.submit(self as any UnansweredMessage)
+        } else {
+            bearer.submit(self as any ServerTransaction)
+        }
     }
 
     var isAbandoned: Bool { call.isResolved }
 
     func write(into writer: inout ByteWriter) throws(TransactionFailure) {
         do throws(GATTServerError) {
-            try bearer.encode(.notification, of: handle, value, into: &writer)
+            try bearer.encode(kind, of: handle, value, into: &writer)
         } catch {
             call.fail(BluetoothError(error, operation))
             throw .closed
         }
     }
+
+    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) { try write(into: &writer) }
 
     func wasSent() { call.succeed(()) }
-
-    func fail(_ failure: TransactionFailure) {
-        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
-    }
-}
-
-/// An indication of one of our own values, with the caller that waits for its confirmation.
-final class IndicationCall: ServerTransaction {
-    let call = PendingCall<Void>()
-    private let value: [UInt8]
-    private let handle: AttributeHandle
-    private let operation: BluetoothError.Operation
-    private unowned let bearer: ATTBearer
-
-    init(_ value: [UInt8], of handle: AttributeHandle, _ operation: BluetoothError.Operation, on bearer: ATTBearer) {
-        self.value = value
-        self.handle = handle
-        self.operation = operation
-        self.bearer = bearer
-    }
-
-    var isAbandoned: Bool { call.isResolved }
-
-    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) {
-        do throws(GATTServerError) {
-            try bearer.encode(.indication, of: handle, value, into: &writer)
-        } catch {
-            call.fail(BluetoothError(error, operation))
-            throw .closed
-        }
-    }
 
     func confirm() { call.succeed(()) }
 

@@ -34,13 +34,15 @@ final class PeerRequests {
     /// The most that may wait: a request of each bearer, and commands, which a server may pass over when they are too many.
     static let capacity = 256
 
-    var waiting = RingBuffer<Waiting>()
+    private(set) var waiting = RingBuffer<Waiting>()
+    /// The deadlines of the requests among them.
+    private var deadlines = RingBuffer<KernelInstant>()
     /// What the request just answered needs besides, or what comes of a command just authorised: done before all others.
     var next: Waiting?
     /// What is being answered, so that what comes of it is known to go on with it.
     var answered: Waiting?
     /// The request that the program is at work on.
-    var question: Job?
+    var question: Waiting?
     /// Works off what waits; there is none while nothing does.
     var worker: Task<Void, Never>?
     /// The handler has used up its time, and has still not returned.
@@ -52,7 +54,32 @@ final class PeerRequests {
 
     var isIdle: Bool { next == nil && waiting.isEmpty }
 
-    func popFirst() -> Waiting? { next.take() ?? waiting.popFirst() }
+    /// When the first of the requests that are at work or wait has to be answered.
+    var deadline: KernelInstant? { question?.deadline ?? deadlines.first }
+
+    func append(_ job: Waiting) {
+        waiting.append(job)
+        if let deadline = job.deadline { deadlines.append(deadline) }
+    }
+
+    func popFirst() -> Waiting? {
+        if let next = next.take() { return next }
+        guard let first = waiting.popFirst() else { return nil }
+        if first.deadline != nil { _ = deadlines.popFirst() }
+        return first
+    }
+
+    /// Takes out all requests, at work and waiting; commands go on waiting.
+    func takeRequests() -> [Job] {
+        var requests = [question].compactMap { $0?.job }
+        question = nil
+        waiting.removeAll { waiting in
+            if waiting.deadline != nil { requests.append(waiting.job) }
+            return waiting.deadline != nil
+        }
+        deadlines = RingBuffer()
+        return requests
+    }
 }
 
 /// One call of a program's handlers.

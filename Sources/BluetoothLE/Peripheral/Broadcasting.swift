@@ -1,5 +1,6 @@
 import ATT
 import BluetoothKernel
+import BluetoothPrimitives
 import GATT
 
 /// What became of a value that was sent to a device.
@@ -74,8 +75,7 @@ extension Adapter {
         for (connection, call) in sent {
             // One that is done needs no timer.
             let remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
-            let operation = BluetoothError.Operation(
-                kind == .notification ? "notify" : "indicate", peer: connection.peer, attribute: characteristic)
+            let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: remaining, on: loop)
                 deliveries.append(ValueDelivery(connection: connection, result: .success(())))
@@ -93,31 +93,34 @@ extension Connection {
     fileprivate func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) -> PendingCall<Void>? {
-        let operation = BluetoothError.Operation(
-            kind == .notification ? "notify" : "indicate", peer: peer, attribute: characteristic)
+        let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         guard let bearer = try? bearer(for: operation),
             bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
         else { return nil }
-        guard kind == .notification else {
-            let indication = IndicationCall(value, of: characteristic, operation, on: bearer)
-            bearer.submit(indication)
-            return indication.call
+        let message = ValueCall(value, of: characteristic, as: kind, operation, on: bearer)
+        if kind == .notification {
+            if isBehind, bearer.isWaitingForRoom {
+                message.call.fail(
+                    BluetoothError(
+                        .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
+                        isRetryable: true))
+                return message.call
+            }
+            isBehind = false
         }
-        let message = NotificationCall(value, of: characteristic, operation, on: bearer)
-        if isBehind, bearer.isWaitingForRoom {
-            message.call.fail(
-                BluetoothError(
-                    .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
-                    isRetryable: true))
-            return message.call
-        }
-        isBehind = false
-        bearer.submit(message)
+        message.submit()
         return message.call
     }
 
     /// The link did not take a value in time.
     fileprivate func fallsBehind() {
         isBehind = (try? bearer(for: .init("notify", peer: peer)))?.isWaitingForRoom ?? false
+    }
+}
+
+extension BluetoothError.Operation {
+    /// Sending a value of ours as a notification or an indication.
+    init(sending kind: ClientCharacteristicConfiguration, to peer: BluetoothAddress, of handle: AttributeHandle) {
+        self.init(kind == .notification ? "notify" : "indicate", peer: peer, attribute: handle)
     }
 }

@@ -105,7 +105,7 @@ public struct GATTServer: Sendable {
         let fits =
             start >= 0 && start <= request.offset
             && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, request.offset)
-        let result: KnownValue.Result = fits ? .value(value, start: start) : .refused(.unlikelyError)
+        let result: KnownValue = fits ? .value(value, start: start) : .refused(.unlikelyError)
         return resume(request, with: result, database: &database, into: &writer)
     }
 
@@ -120,13 +120,13 @@ public struct GATTServer: Sendable {
     }
 
     private mutating func resume(
-        _ request: GATTReadRequest, with result: KnownValue.Result, database: inout AttributeDatabase,
+        _ request: GATTReadRequest, with result: KnownValue, database: inout AttributeDatabase,
         into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
         guard case .read(request, let pdu, var known)? = question, let opcode = pdu.first else { return [] }
         question = nil
-        known.values.append(KnownValue(handle: request.handle, result: result))
+        known.values[request.handle] = result
         return process(
             pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
     }
@@ -188,14 +188,9 @@ enum Question: Sendable {
 }
 
 /// What the program said about a value of the request that is being worked off.
-struct KnownValue: Sendable {
-    enum Result: Sendable {
-        case value([UInt8], start: Int)
-        case refused(ATTErrorCode)
-    }
-
-    var handle: AttributeHandle
-    var result: Result
+enum KnownValue: Sendable {
+    case value([UInt8], start: Int)
+    case refused(ATTErrorCode)
 }
 
 /// Why a request does not get its response now.

@@ -20,7 +20,8 @@ struct ProgramAnswers: Sendable {
         var kind: AttributeAccess
     }
 
-    var values: [KnownValue] = []
+    /// Values by their handles: a request may need as many as there are attributes of a type.
+    var values: [AttributeHandle: KnownValue] = [:]
     /// Whether the client may do what it was asked about.
     var authorizations: [Access: Bool] = [:]
 }

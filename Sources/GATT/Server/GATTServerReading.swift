@@ -30,10 +30,10 @@ extension GATTServer {
         case .clientFeatures:
             return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
         case .dynamic:
-            guard let known = known.values.first(where: { $0.handle == attribute.handle }) else {
+            guard let known = known.values[attribute.handle] else {
                 throw .needsValue(attribute.handle, offset: offset)
             }
-            switch known.result {
+            switch known {
             case .value(let bytes, let start): return AvailableValue(bytes: bytes, start: start)
             case .refused(let code): throw .refused(code, attribute.handle)
             }

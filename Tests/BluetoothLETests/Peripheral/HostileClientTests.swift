@@ -45,8 +45,8 @@ import Testing
     }
 
     private static func run(
-        read: @escaping @Sendable (AttributeRequest) async throws -> [UInt8] = { _ in [1, 2, 3] },
-        write: @escaping @Sendable (AttributeRequest, [UInt8]) async throws -> Void = { _, _ in },
+        read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1, 2, 3] },
+        write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
         _ body: @escaping @Sendable (Scene) async throws -> Void
     ) async throws {
         try await PeripheralStory.run { story in
@@ -55,7 +55,10 @@ import Testing
                 GATTService(0xFFF8, characteristics: [GATTCharacteristic(0xFFF9, properties: .writeWithoutResponse)]),
             ]
             let published = try await story.peripheral.publish(
-                services, handlers: AttributeHandlers(read: read, write: write))
+                services,
+                handlers: AttributeHandlers(
+                    read: { try await read($0, story.story.radio) },
+                    write: { try await write($0, $1, story.story.radio) }))
             let incoming = try await story.peripheral.incomingConnections()
             let set = try await story.peripheral.advertise(PeripheralStory.content)
             let good = try await story.connect()
@@ -112,7 +115,7 @@ import Testing
                 #expect(long == pattern(300))
                 #expect(await scene.hostile.ask("1800") == "19")
                 var bytes = 0
-                while await scene.hostile.ask("16120000" + String(repeating: "02", count: 18)).hasPrefix("17") {
+                while await scene.hostile.ask("1612000000" + String(repeating: "02", count: 18)).hasPrefix("17") {
                     bytes += 18
                 }
                 #expect(bytes == 2048 / 18 * 18)
@@ -122,37 +125,42 @@ import Testing
     }
 
     @Test func requestsThatDoNotWaitForTheirTurnGetNoMoreThanOneAnswerEach() async throws {
-        try await Self.run(read: { _ in
-            await Task.yield()
+        try await Self.run(read: { _, radio in
+            try await radio.sleep(for: .seconds(1))
             return [1, 2, 3]
         }) { scene in
             try await scene.whileServing {
                 // Those that the database answers are answered in their order.
-                for _ in 0..<50 { scene.hostile.send("0A0500") }
-                for _ in 0..<50 { #expect(await scene.hostile.next() == "0B8000") }
+                for _ in 0..<20 {
+                    for _ in 0..<6 { scene.hostile.send("0A0500") }
+                    for _ in 0..<6 { #expect(await scene.hostile.next() == "0B8000") }
+                }
                 // While the program is asked, those that come are passed over.
                 scene.hostile.send("0A1500")
-                for _ in 0..<50 { scene.hostile.send("0A0500") }
-                let first = await scene.hostile.next()
-                #expect(first == "0B010203")
+                for _ in 0..<6 { scene.hostile.send("0A0500") }
+                #expect(await scene.hostile.next() == "0B010203")
+                #expect(await scene.hostile.ask("0A0600") == "0B0118")
             }
             #expect(await scene.link.isConnected)
         }
     }
 
     @Test func commandsBeyondWhatAHandlerKeepsUpWithArePassedOverAndCounted() async throws {
-        let isOpen = OneShot<Void>()
         let written = Mutex(0)
-        try await Self.run(write: { _, _ in
-            await isOpen.value(ifCancelled: ())
-            written.withLock { $0 += 1 }
+        try await Self.run(write: { _, _, radio in
+            let count = written.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 1 { try await radio.sleep(for: .seconds(150)) }
         }) { scene in
-            for _ in 0..<1000 { scene.hostile.send("52180001") }
-            try await scene.story.story.settle { await scene.link.missedCommandCount > 700 }
+            for _ in 0..<200 {
+                for _ in 0..<5 { scene.hostile.send("52180001") }
+                try await scene.story.story.radio.sleep(for: .milliseconds(500))
+            }
             let missed = await scene.link.missedCommandCount
             let value = try await scene.good.read(scene.stored)
             #expect(value == [7])
-            isOpen.resolve(())
             try await scene.story.story.settle { written.withLock { $0 } == 1000 - missed }
             // One is at work while 256 wait.
             #expect(missed == 1000 - 257)
@@ -190,7 +198,7 @@ import Testing
             let told = try await iterator.next()
             #expect(told == [9])
             #expect(await scene.link.closed().disconnectReason == .attributeTimeout)
-            let value = try await scene.good.read(scene.dynamic)
+            let value = try await scene.good.read(try await scene.good.found(0xFFF2, in: 0xFFF0))
             #expect(value == [1, 2, 3])
         }
     }

@@ -216,6 +216,28 @@ import Testing
         }
     }
 
+    @Test func servicesAreWrittenDownAsATree() async throws {
+        try await Self.run { story, _, _ in
+            let hasBattery = true
+            let tree = try await story.peripheral.publish(handlers: AttributeHandlers(read: { _ in [5] })) {
+                GATTService(0xFFE0) {
+                    GATTCharacteristic(0xFFE1, properties: .read) {
+                        GATTDescriptor.userDescription("five")
+                    }
+                }
+                if hasBattery {
+                    GATTService(0x180F) { GATTCharacteristic(0x2A19, properties: .read, value: .stored([97])) }
+                }
+            }
+            let connection = try await story.connect()
+            #expect(try await connection.read(try await connection.found(0xFFE1, in: 0xFFE0)) == [5])
+            #expect(try await connection.read(try await connection.found(0x2A19, in: 0x180F)) == [97])
+            await tree.withdraw()
+            #expect(
+                await failure { _ = try await story.peripheral.publish { [GATTService]() } }?.code == .invalidArgument)
+        }
+    }
+
     @Test func oneOfManyThatTakesNothingHoldsUpNobody() async throws {
         let count = 32
         let rounds = 300

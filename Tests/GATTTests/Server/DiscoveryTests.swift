@@ -66,6 +66,25 @@ import Testing
         #expect(attributes.found == 160)
     }
 
+    @Test("a comparison with thousands of the program's values costs each of them no more than a look at all")
+    func manyDynamicValues() throws {
+        let count = 1500
+        var fixture = try ServerFixture([
+            GATTService(
+                0x1111, characteristics: (0..<count).map { _ in GATTCharacteristic(0xAAAA, properties: .read) })
+        ])
+        var answer = fixture.send("06 0100 FFFF AAAA 0102")
+        var asked = 0
+        while fixture.server.isWaitingForProgram {
+            asked += 1
+            answer = try fixture.answer(asked == count ? "0102" : "01")
+        }
+        #expect(asked == count)
+        let last = UInt16(1 + 2 * count)
+        let bytes = [UInt8(last & 0xFF), UInt8(last >> 8)].hexadecimal
+        #expect(answer == "07" + bytes + bytes)
+    }
+
     @Test("a list ends before the first attribute that may not be read or has another length")
     func listEnds() throws {
         let characteristics = [

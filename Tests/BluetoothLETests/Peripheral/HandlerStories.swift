@@ -1,0 +1,136 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// What becomes of a device's requests when a program's handlers are slow, hang, throw or outlive the link.
+@Suite struct HandlerStories {
+    private static let services = [
+        PeripheralStory.service,
+        GATTService(
+            0xFFF8,
+            characteristics: [
+                GATTCharacteristic(0xFFF9, properties: [.read, .writeWithoutResponse]),
+                GATTCharacteristic(0xFFFA, properties: .read),
+            ]),
+    ]
+
+    private static func run(
+        read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1] },
+        write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
+        _ body: @escaping @Sendable (PeripheralStory, Connection, IncomingConnections) async throws -> Void
+    ) async throws {
+        try await PeripheralStory.run { story in
+            try await story.peripheral.publish(
+                services,
+                handlers: AttributeHandlers(
+                    read: { try await read($0, story.story.radio) },
+                    write: { try await write($0, $1, story.story.radio) }))
+            let incoming = try await story.peripheral.incomingConnections()
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            try await body(story, try await story.connect(), incoming)
+            incoming.close()
+            await set.stop()
+        }
+    }
+
+    private static func isUnlikely(_ error: BluetoothError?) -> Bool { error?.cause == .attribute(.unlikelyError) }
+
+    @Test func aCommandWhoseHandlerHangsHoldsNoRequestBeyondItsTime() async throws {
+        try await Self.run(write: { _, bytes, radio in
+            if bytes == [0xFF] { try await radio.sleep(for: .seconds(500)) }
+        }) { story, connection, _ in
+            let value = try await connection.found(0xFFF9, in: 0xFFF8)
+            try await connection.writeCommand([0xFF], to: value)
+            let time = await story.story.duration {
+                #expect(Self.isUnlikely(await failure { _ = try await connection.read(value) }))
+            }
+            #expect(time >= .seconds(25) && time < .seconds(26))
+            // The handler has been cancelled, and what comes next is served.
+            #expect(try await connection.read(value) == [1])
+            #expect(await connection.isConnected)
+        }
+    }
+
+    @Test func aRequestOfSeveralValuesHasTheTimeOfOne() async throws {
+        try await Self.run(read: { _, radio in
+            try await radio.sleep(for: .seconds(15))
+            return [1]
+        }) { story, connection, _ in
+            let values = [
+                try await connection.found(0xFFF9, in: 0xFFF8), try await connection.found(0xFFFA, in: 0xFFF8),
+            ]
+            let time = await story.story.duration {
+                #expect(Self.isUnlikely(await failure { _ = try await connection.read(values) }))
+            }
+            #expect(time >= .seconds(25) && time < .seconds(26))
+            #expect(try await connection.read(values[0]) == [1])
+        }
+    }
+
+    @Test func anAnswerAfterTheEndOfTheLinkIsNobodys() async throws {
+        let ends = Mutex<[Bool]>([])
+        try await Self.run(read: { _, radio in
+            try? await radio.sleep(for: .seconds(10))
+            ends.withLock { $0.append(Task.isCancelled) }
+            return [1]
+        }) { story, connection, incoming in
+            let value = try await connection.found(0xFFF9, in: 0xFFF8)
+            let read = story.story.begin { await failure { _ = try await connection.read(value) } }
+            try await story.story.radio.sleep(for: .seconds(1))
+            story.story.radio.breakLink(story.address, story.central.information.address)
+            #expect(try await read.value?.code == .disconnected)
+            try await story.story.settle { ends.withLock { $0 } == [true] }
+            try await story.story.settle { incoming.connections.isEmpty }
+            // The same device on a new link is served at once.
+            let again = try await story.connect()
+            #expect(try await again.read(try await again.found(0xFFF9, in: 0xFFF8)) == [1])
+        }
+    }
+
+    @Test func whoWithdrawsWhileAHandlerIsAtWorkHasItAnswered() async throws {
+        let published = Mutex<PublishedServices?>(nil)
+        try await PeripheralStory.run { story in
+            let services = try await story.peripheral.publish(
+                [PeripheralStory.service],
+                handlers: AttributeHandlers(read: { _ in
+                    await published.withLock { $0 }?.withdraw()
+                    return [1]
+                }))
+            published.withLock { $0 = services }
+            let incoming = try await story.peripheral.incomingConnections()
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            let connection = try await story.connect()
+            let value = try await connection.found(0xFFF2, in: 0xFFF0)
+            let error = await failure { _ = try await connection.read(value) }
+            #expect(error?.cause == .attribute(.invalidHandle))
+            #expect(await connection.isConnected)
+            incoming.close()
+            await set.stop()
+        }
+    }
+
+    /// The adapter goes at each moment of a handler's work, and of a value's way.
+    @Test(arguments: [false, true]) func theAdapterGoesWhileAHandlerIsAtWork(_ isUnplugged: Bool) async throws {
+        let ends = Mutex(0)
+        try await Self.run(read: { _, radio in
+            try? await radio.sleep(for: .seconds(5))
+            ends.withLock { $0 += 1 }
+            return [1]
+        }) { story, connection, incoming in
+            let value = try await connection.found(0xFFF9, in: 0xFFF8)
+            let accepted = try #require(incoming.connections.first)
+            let read = story.story.begin { await failure { _ = try await connection.read(value) } }
+            try await story.story.radio.sleep(for: .seconds(1))
+            if isUnplugged { story.kernel.unplug(0) } else { story.kernel.setPowered(false, adapter: 0) }
+            #expect(try await read.value?.code == .disconnected)
+            _ = await accepted.closed()
+            try await story.story.settle { ends.withLock { $0 } == 1 }
+            #expect(await accepted.peerConfiguration(of: PeripheralStory.value) == [])
+            #expect(await failure { try await accepted.notify([1], of: PeripheralStory.value) } != nil)
+            #expect(incoming.connections.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import BluetoothKernel
+import TestSupport
+import Testing
+
+extension Conformance {
+    /// The channels of enhanced attribute bearers: PSM 0x0027, in the enhanced credit based mode, on protected links.
+    @Suite struct EnhancedBearerStories {
+        private static let channel = L2CAPChannel.dynamic(psm: 0x0027)
+        private static let options = L2CAPOptions(
+            security: .medium, receiveMTU: 517, flowControl: .enhancedCreditBased)
+
+        @Test func severalOpenOnALinkThatIsProtected() async throws {
+            try await PairingRig.run { rig in
+                let listening = try await rig.rig.listen(
+                    on: rig.adapters.peripheral.address, channel: Self.channel, options: Self.options)
+                try await rig.pair()
+                for count in 1...3 {
+                    let central = try await rig.rig.connect(
+                        from: rig.adapters.central.address, to: rig.adapters.peripheral.address,
+                        channel: Self.channel, options: Self.options)
+                    try #require(await central.told { $0 == [.writable] } != nil)
+                    let accepted = await listening.accepted.wait(on: rig.rig.kernel.loop) { $0.count == count }
+                    let peripheral = try #require(accepted?.last)
+                    #expect(peripheral.socket.peer == rig.adapters.central.address)
+                    #expect(try await rig.security(peripheral).level >= .medium)
+                    try await rig.rig.kernel.onLoop {
+                        let units = try peripheral.socket.maximumTransmissionUnits()
+                        #expect(units == (receive: 517, send: 517))
+                    }
+                    #expect(await central.send([UInt8](repeating: 1, count: 517)) == .sent)
+                    #expect(await peripheral.packets(1)?.first?.count == 517)
+                    #expect(await peripheral.send([2]) == .sent)
+                    #expect(await central.packets(1) == [[2]])
+                }
+                // The attribute channel goes on beside them.
+                #expect(await rig.central.send([3]) == .sent)
+                #expect(await rig.peripheral.packets(1) == [[3]])
+            }
+        }
+
+        @Test func openingOneHasALinkWithoutKeysPaired() async throws {
+            try await PairingRig.run { rig in
+                let listening = try await rig.rig.listen(
+                    on: rig.adapters.peripheral.address, channel: Self.channel, options: Self.options)
+                let central = try await rig.rig.connect(
+                    from: rig.adapters.central.address, to: rig.adapters.peripheral.address,
+                    channel: Self.channel, options: Self.options)
+                #expect(await rig.question(ManagementEvent.userConfirmationRequest, of: rig.adapters.central) != nil)
+                #expect(
+                    await listening.accepted.wait(on: rig.rig.kernel.loop, limit: .seconds(1)) { !$0.isEmpty } == nil)
+                try await rig.confirmBoth()
+                try #require(await central.told { $0 == [.writable] } != nil)
+                let peripheral = try #require(await listening.first())
+                #expect(try await rig.security(peripheral).level >= .medium)
+            }
+        }
+    }
+}
