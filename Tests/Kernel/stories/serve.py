@@ -75,7 +75,9 @@ def a_pseudo_terminal_stays():
 
 
 def one_is_killed_in_mid_transfer():
-    sent, received = random_file(1 << 20), os.path.join(FOLDER, 'received')
+    sent, received = random_file(1 << 20), os.path.join(FOLDER, 'killed')
+    if os.path.exists(received):
+        os.unlink(received)
     with served() as program:
         with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'send', sent, '--echo', received) as central:
             central.until(lambda: os.path.exists(received) and os.path.getsize(received) > 2000, 60, 'something came back')
