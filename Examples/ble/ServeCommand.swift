@@ -45,6 +45,8 @@ private struct DeviceServer {
     let console: Console
     let values: ServedValues
     let published: PublishedServices
+    /// What was written, to be sent to those that have subscribed: the newest values, whatever was there before.
+    let written: AsyncStream<BluetoothUUID>
 
     init(_ device: ServedDevice, on adapter: Adapter, _ console: Console) async throws {
         let values = ServedValues(device.values)
@@ -52,6 +54,8 @@ private struct DeviceServer {
         self.adapter = adapter
         self.console = console
         self.values = values
+        let (written, news) = AsyncStream.makeStream(of: BluetoothUUID.self, bufferingPolicy: .bufferingNewest(64))
+        self.written = written
         published = try await adapter.publish(
             device.services,
             handlers: AttributeHandlers(
@@ -63,6 +67,7 @@ private struct DeviceServer {
                 write: { request, bytes in
                     values.write(bytes, at: request.offset, to: request.type)
                     console.tell("write", by: request.peer, request.type, bytes)
+                    news.yield(request.type)
                 }))
     }
 
@@ -76,6 +81,9 @@ private struct DeviceServer {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await serve(incoming, once: once) }
                 group.addTask { throw await set.ended() }
+                group.addTask {
+                    for await uuid in written { try await send(uuid) }
+                }
                 if let changing = device.changing {
                     group.addTask { try await change(changing) }
                 }
@@ -115,14 +123,22 @@ private struct DeviceServer {
 
     /// Changes a value each second and sends it to those that want it.
     private func change(_ uuid: BluetoothUUID) async throws {
-        guard let handle = published.handle(of: uuid) else { return }
         for number in 0... {
             try await Task.sleep(for: .seconds(1))
             values[uuid] = device.change(number)
-            for delivery in try await published.notify(values[uuid], of: handle) {
-                guard case .failure(let error) = delivery.result else { continue }
-                console.detail("\(error)")
-            }
+            try await send(uuid)
+        }
+    }
+
+    /// Sends a value to those that want it.
+    private func send(_ uuid: BluetoothUUID) async throws {
+        guard let handle = published.handle(of: uuid) else { return }
+        let value = values[uuid]
+        for delivery in try await published.notify(value, of: handle)
+            + published.indicate(value, of: handle, timeout: .seconds(5))
+        {
+            guard case .failure(let error) = delivery.result else { continue }
+            console.detail("\(error)")
         }
     }
 }

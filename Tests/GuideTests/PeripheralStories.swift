@@ -1,4 +1,5 @@
 import BluetoothLE
+import LINBLE
 import SimulatedKernel
 import Testing
 
@@ -127,6 +128,56 @@ import Testing
             try await running.value
             #expect(world.lines == ["ended: Optional(local)"])
             #expect(await connection.closed().disconnectReason == .remote)
+        }
+    }
+
+    // MARK: A UART
+
+    /// Runs a snippet that serves a UART until it is cancelled, and lets another machine use it.
+    private static func served(
+        _ snippet: @escaping @Sendable (Adapter) async throws -> Void, as name: String = "LINBLE-Z1",
+        _ profile: UARTProfile = .linble, _ use: @escaping @Sendable (World, UARTConnection) async throws -> Void
+    ) async throws {
+        try await World.withAdapter { world, adapter in
+            let visitor = try await visitor(world)
+            let running = world.begin { try await snippet(adapter) }
+            let address = adapter.information.address
+            _ = try await visitor.first(timeout: .seconds(5)) { $0.address == address && $0.data.localName == name }
+            let uart = try await UARTConnection.open(
+                .address(address), on: visitor, options: UARTOptions(profiles: [profile]))
+            try await use(world, uart)
+            await uart.disconnect()
+            running.cancel()
+            #expect(await running.ended() == .cancelled)
+            await visitor.close()
+        }
+    }
+
+    @Test func everythingComesBack() async throws {
+        try await Self.served(UARTPage.everythingComesBack) { world, uart in
+            try await uart.send([1, 2, 3])
+            let bytes = try await uart.read(timeout: .seconds(5))
+            #expect(bytes == [1, 2, 3])
+            #expect(world.lines.count == 1)
+            #expect(world.lines.first?.hasSuffix("is online") == true)
+        }
+    }
+
+    @Test func linesOneCentralAtATime() async throws {
+        try await Self.served(UARTPage.linesOneCentralAtATime, as: "Greeter", .nordic) { _, uart in
+            try await uart.send(Array("Ada\n".utf8))
+            var lines = uart.frames(DelimiterFramer()).makeAsyncIterator()
+            let line = try await lines.next()
+            #expect(line == Array("hello Ada".utf8))
+            #expect(await code { _ = try await lines.next() } == .disconnected)
+        }
+    }
+
+    @Test func theSampleProtocol() async throws {
+        try await Self.served(UARTPage.theSampleProtocol) { _, uart in
+            let client = SampleCommandClient(uart)
+            let name = try await client.readName()
+            #expect(name == "Greeter")
         }
     }
 

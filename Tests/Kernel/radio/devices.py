@@ -402,6 +402,7 @@ class Central(Hosted):
                 return ' '.join(f'{s.uuid}[{",".join(str(c.uuid) for c in s.characteristics)}]' for s in self.peer.services)
             case ['read', uuid]: return (await find(uuid).read_value()).hex()
             case ['write', uuid, data]: return await find(uuid).write_value(bytes.fromhex(data), with_response=True)
+            case ['command', uuid, data]: return await find(uuid).write_value(bytes.fromhex(data))
             case ['long', uuid, data]: return await self.write_long(find(uuid).handle, bytes.fromhex(data))
             case ['subscribe', uuid]: return await find(uuid).subscribe(self.take)
             case ['confirm', uuid]: return await find(uuid).subscribe(self.take, prefer_notify=False)

@@ -44,8 +44,9 @@ Addresses not given are made from --seed, hence the same at every run.
   calm                       ends all links at once and shows every device; answers when no controller has a link
   unplug K | plug [ADDRESS]  hciK goes away / a new controller comes, which has the next address unless one is given
   count NAME                 how many bytes were written to an echo
-  call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX | long UUID HEX
-            | subscribe UUID | confirm UUID | unsubscribe UUID | got | close    what a central does; long writes in parts,
+  call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
+            | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
+                             what a central does; a command is not answered, a long write comes in parts,
                              confirm asks for indications
   stat                       what each controller does: hci0:links=0,scan=0,adv=0 ...
   quit

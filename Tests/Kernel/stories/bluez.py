@@ -1,0 +1,170 @@
+"""BlueZ's daemon on one controller, told by bluetoothctl what to do, as a central of what `ble serve` serves on another."""
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+
+import kernel
+from harness import FOLDER, Program, Radio, check, tell, the_end, until
+
+OURS, THEIRS = '00:AA:01:00:00:01', '00:AA:01:00:00:02'
+BLUETOOTHD = '/usr/libexec/bluetooth/bluetoothd'
+# It would power every adapter on; a small ATT_MTU makes its writes long ones.
+CONFIGURATION = '[Policy]\nAutoEnable=false\n[GATT]\nExchangeMTU=64\nCache=no\n'
+DEVICE = {'name': 'note', 'services': [{'uuid': 'FFF0', 'characteristics': [
+    {'uuid': 'FFF1', 'properties': ['read', 'write', 'notify'], 'value': '0102'},
+    {'uuid': 'FFF2', 'properties': ['read', 'write', 'indicate'], 'value': '0A'}]}]}
+
+
+def power(index):
+    kernel.mgmt(0x000D, index, b'\x01')  # Set LE
+    kernel.mgmt(0x0005, index, b'\x01')  # Set Powered
+
+
+class Daemon:
+    """A bus and bluetoothd on it, for as long as a story takes."""
+
+    def __enter__(self):
+        self.log = open(os.path.join(FOLDER, 'bluetoothd.log'), 'w')
+        os.makedirs('/run/dbus', exist_ok=True)
+        for left in ('/run/dbus/pid', '/run/dbus/system_bus_socket'):
+            if os.path.exists(left):
+                os.unlink(left)
+        self.processes = [self.start('dbus-daemon', '--system', '--nofork', '--nopidfile')]
+        until(lambda: os.path.exists('/run/dbus/system_bus_socket'), 20, 'the bus')
+        configuration = os.path.join(FOLDER, 'main.conf')
+        with open(configuration, 'w') as file:
+            file.write(CONFIGURATION)
+        self.processes.append(self.start(BLUETOOTHD, '--nodetach', '--debug', f'--configfile={configuration}'))
+        until(lambda: 'org.bluez' in subprocess.run(
+            ['busctl', '--list'], capture_output=True, text=True).stdout, 30, 'bluetoothd on the bus')
+        return self
+
+    def start(self, *command):
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.terminate()
+            process.wait()
+        self.log.close()
+
+
+class Ctl:
+    """bluetoothctl; `do` gives it a line and waits for what it must say then."""
+
+    def __init__(self):
+        self.text = ''
+        self.process = subprocess.Popen(
+            ['bluetoothctl'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while data := os.read(self.process.stdout.fileno(), 65536):
+            # Without colours, and without what its line editor redraws.
+            self.text += re.sub(r'\x1b\[[0-9;]*[A-Za-z]|[\r\x01\x02]', '', data.decode(errors='replace'))
+
+    def rest(self):
+        """Waits until it has said nothing for half a second: a line that comes while it prints can be lost."""
+        while True:
+            before = len(self.text)
+            time.sleep(0.5)
+            if len(self.text) == before:
+                return
+
+    def do(self, line, pattern, seconds=30):
+        self.rest()
+        before = len(self.text)
+        self.process.stdin.write((line + '\n').encode())
+        self.process.stdin.flush()
+        try:
+            return until(lambda: re.search(pattern, self.text[before:]), seconds, f'bluetoothctl, {line[:40]}: /{pattern}/')
+        except Exception as error:
+            tail = '\n'.join(self.text[before:].splitlines()[-12:])
+            check(False, f'{error}\n{tail}')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def events(program, name):
+    return [each for each in map(json.loads, program.out.splitlines()) if each['event'] == name]
+
+
+def digits(data):
+    return ' '.join(f'0x{byte:02x}' for byte in data)
+
+
+def shown(data):
+    """A line of bytes as bluetoothctl shows it."""
+    return ' '.join(f'{byte:02x}' for byte in data)
+
+
+def bluetoothctl_uses_it(radio):
+    path = os.path.join(FOLDER, 'note.json')
+    with open(path, 'w') as file:
+        json.dump(DEVICE, file)
+    with Daemon(), Program('ble', 'serve', '--json', '-i', OURS, path) as program, Ctl() as ctl:
+        program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
+        check(not kernel.read_info(1)[1] & {'powered'}, 'bluetoothd leaves adapters alone that are off')
+        ctl.do('list', OURS)
+        ctl.do(f'select {THEIRS}', THEIRS)
+        ctl.do('power on', 'Changing power on succeeded')
+        ctl.do('scan le', f'Device {OURS} ')
+        for round in (1, 2):
+            ctl.do(f'connect {OURS}', 'Connection successful', 60)
+            program.until(lambda: len(events(program, 'connected')) == round, 10, 'it is connected')
+            check(events(program, 'connected')[-1]['peer'] == THEIRS, 'who has connected')
+            until(lambda: f'{OURS} ServicesResolved: yes' in ctl.text or 'service0010/char' in ctl.text, 30, 'services')
+            ctl.do('menu gatt', 'Menu gatt')
+            ctl.do(f'list-attributes {OURS}', '0000fff2-0000-1000-8000-00805f9b34fb')
+            use_values(program, ctl, round)
+            ctl.do('back', 'Menu main')
+            ctl.do(f'disconnect {OURS}', 'Successful disconnected')
+            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is told')
+            check(events(program, 'disconnected')[-1]['reason'] == 'remote', 'why it ended')
+        program.interrupt()
+        program.finish(130, within=10)
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+
+
+def use_values(program, ctl, round):
+    first, second = (f'0000fff{number}-0000-1000-8000-00805f9b34fb' for number in (1, 2))
+    ctl.do(f'select-attribute {first}', 'char')
+    ctl.do('read', shown(b'\x01\x02') if round == 1 else shown(bytes(range(16))))
+    ctl.do('write "0x03 0x04"', 'Attempting to write')
+    program.until(lambda: any(each['hex'] == '0304' for each in events(program, 'write')), 10, 'what was written')
+    ctl.do('read', shown(b'\x03\x04'))
+    ctl.do('notify on', 'Notify started')
+    program.until(lambda: subscriptions(program, 'FFF1') == round, 10, 'the subscription is told')
+    # What is written comes back as a notification.
+    ctl.do('write "0x05 0x06"', shown(b'\x05\x06'))
+    ctl.do('notify off', 'Notify stopped')
+    # Longer than the ATT_MTU.
+    long = bytes(range(200))
+    ctl.do(f'write "{digits(long)}"', 'Attempting to write')
+    program.until(lambda: any(each['hex'] == long.hex().upper() for each in events(program, 'write')), 20, 'the long value')
+    ctl.do('read', shown(long[:16]))
+    ctl.do(f'select-attribute {second}', 'char')
+    ctl.do('notify on', 'Notify started')
+    program.until(lambda: subscriptions(program, 'FFF2') == round, 10, 'the subscription is told')
+    # And as an indication.
+    ctl.do(f'write "0x0b 0x0{round}"', shown(bytes([0x0b, round])))
+    ctl.do('notify off', 'Notify stopped')
+
+
+def subscriptions(program, uuid):
+    """How many there were; bluetoothd has one of its own, to Service Changed."""
+    return sum(each.get('uuid') == uuid for each in events(program, 'subscribed'))
+
+
+with Radio('central', n=2) as radio:
+    tell('bluetoothctl uses what is served', bluetoothctl_uses_it, radio)
+the_end()

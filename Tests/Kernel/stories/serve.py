@@ -1,0 +1,145 @@
+"""`linble serve` on one controller, our own central and Bumble's on others."""
+
+import json
+import os
+import select
+
+import kernel
+from harness import FOLDER, Btvirt, Program, Radio, check, random_file, run, tell, the_end, until
+
+SERVICE = '27ADC9CA-35EB-465A-9154-B8FF9076F3E8'
+FROM_DEVICE = SERVICE.replace('C9CA', 'C9CB')
+TO_DEVICE = SERVICE.replace('C9CA', 'C9CC')
+LINK = f'{FOLDER}/linble'
+
+
+def served(*options):
+    program = Program('linble', 'serve', '--json', '-i', 'hci0', *options)
+    program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
+    return program
+
+
+def events(program, name):
+    return [each for each in map(json.loads, program.out.splitlines()) if each['event'] == name]
+
+
+def ends(program):
+    program.interrupt()
+    program.finish(130, within=10)
+
+
+def the_sample_protocol_is_spoken():
+    with served('--sample') as program:
+        ended = run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'exchange', '0100', '020102')
+        for line in ('Rx | 0140', 'Rx | 034102FF'):
+            ended.check(line in ended.out, f'no line "{line}"')
+        program.until(lambda: events(program, 'offline'), 10, 'the end is told')
+        check(events(program, 'offline')[0]['received'] == 5, 'what was received is told')
+        ends(program)
+
+
+def there_and_back(size, *options):
+    sent, received = random_file(size), os.path.join(FOLDER, 'received')
+    with served() as program:
+        run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', *options, 'send', sent, '--echo', received, within=180)
+        sent, received = open(sent, 'rb').read(), open(received, 'rb').read()
+        same = len(os.path.commonprefix([sent, received]))
+        check(sent == received, f'{len(received)} of {len(sent)} bytes came back, and they differ at {same}')
+        program.until(lambda: events(program, 'offline'), 10, 'the end is told')
+        check(events(program, 'offline')[0]['received'] == size, 'what was received is told')
+        ends(program)
+
+
+def read(descriptor, count):
+    data = b''
+    while len(data) < count and select.select([descriptor], [], [], 30)[0]:
+        data += os.read(descriptor, 4096)
+    return data
+
+
+def a_pseudo_terminal_stays():
+    with served('--pty', LINK) as program:
+        # Two programs after one another, and two links.
+        for number in (1, 2):
+            # What is written while nobody is there waits for the next.
+            terminal = os.open(LINK, os.O_RDWR | os.O_NOCTTY)
+            os.write(terminal, b'\x0a\x0d\x00' + bytes([number]))
+            with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'exchange', '616263') as central:
+                check(read(terminal, 3) == b'abc', 'what the central has sent')
+                central.finish(0)
+                central.check(f'Rx | 0A0D000{number}' in central.out, 'what the program has written')
+            os.close(terminal)
+            program.until(lambda: len(events(program, 'offline')) == number, 10, 'the end is told')
+        ends(program)
+    check(not os.path.lexists(LINK), 'the link is left')
+
+
+def one_is_killed_in_mid_transfer():
+    sent, received = random_file(1 << 20), os.path.join(FOLDER, 'killed')
+    if os.path.exists(received):
+        os.unlink(received)
+    with served() as program:
+        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'send', sent, '--echo', received) as central:
+            central.until(lambda: os.path.exists(received) and os.path.getsize(received) > 2000, 60, 'something came back')
+            central.process.kill()
+            central.join()
+        program.until(lambda: events(program, 'offline'), 30, 'the end is told')
+        check(events(program, 'offline')[0]['reason'] == 'remote', f'why it ended: {events(program, "offline")}')
+        run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'exchange', '0102')
+        ends(program)
+
+
+def it_outlives_powering_off():
+    with served() as program:
+        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'terminal', '--linger', '600') as central:
+            program.until(lambda: events(program, 'online'), 60, 'somebody is online')
+            kernel.mgmt(0x0005, 0, b'\x00')  # Set Powered
+            program.until(lambda: events(program, 'offline'), 30, 'the end is told')
+            central.finish(74)
+        kernel.mgmt(0x0005, 0, b'\x01')
+        run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'exchange', '0102', within=60)
+        ends(program)
+
+
+def bumbles_central_uses_it(radio):
+    with served('--sample') as program:
+        address = events(program, 'serving')[0]['address']
+        for _ in range(2):
+            radio.ask(f'call central connect {address} public')
+            found = radio.ask('call central find')
+            check(FROM_DEVICE in found and TO_DEVICE in found, f'found: {found}')
+            # Offline, what is written goes nowhere.
+            radio.ask(f'call central command {TO_DEVICE} 0100')
+            radio.ask(f'call central subscribe {FROM_DEVICE}')
+            radio.ask(f'call central command {TO_DEVICE} 020102')
+            radio.ask(f'call central write {TO_DEVICE} 0103')
+            got = ''
+            wanted = '034102ff' + '0d43312e322e332e393837363534'
+
+            def complete():
+                nonlocal got
+                got += radio.ask('call central got').replace(',', '')
+                return len(got) >= len(wanted)
+            until(complete, 20, 'the answers')
+            check(got == wanted, f'got: {got}')
+            radio.ask('call central close')
+        program.until(lambda: len(events(program, 'offline')) == 2, 10, 'the ends are told')
+        check([each['received'] for each in events(program, 'offline')] == [5, 5], 'what was received')
+        ends(program)
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+
+
+for profile in ('extended', 'legacy'):
+    with Radio('central', n=2, profile=profile) as radio:
+        tell(f'{profile}: the sample protocol is spoken', the_sample_protocol_is_spoken)
+        tell(f'{profile}: 100 KiB there and back', there_and_back, 100 * 1024)
+        tell(f'{profile}: a pseudo terminal stays', a_pseudo_terminal_stays)
+        tell(f'{profile}: one is killed in mid-transfer', one_is_killed_in_mid_transfer)
+        tell(f'{profile}: it outlives powering off', it_outlives_powering_off)
+        tell(f"{profile}: bumble's central uses it", bumbles_central_uses_it, radio)
+with Btvirt(2):
+    tell('btvirt: the sample protocol is spoken', the_sample_protocol_is_spoken)
+    tell('btvirt: 100 KiB there and back', there_and_back, 100 * 1024)
+    tell('btvirt: 20 KiB there and back in chunks of 20', there_and_back, 20 * 1024, '--mtu', '23')
+    tell('btvirt: a pseudo terminal stays', a_pseudo_terminal_stays)
+the_end()

@@ -1,0 +1,97 @@
+import Dispatch
+import Glibc
+import Testing
+
+/// `linble serve` on the simulated radio.
+@Suite(.serialized) struct ServeTests {
+    @Test(
+        arguments: [
+            ([], "gets  68 65 6C 6C 6F  \"hello\"", "5 bytes received"),
+            (["--mtu", "23"], "\"hello\"", "5 bytes received"),
+            (["--sample"], "gets  0D 43 31 2E 32", "4 bytes received"),
+            (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
+        ] as [([String], String, String)])
+    func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "-t", "60"] + arguments)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.lines.first?.contains("serves a") == true)
+        let events = ended.lines.dropFirst().map(\.timeless)
+        #expect(events.count == 3)
+        #expect(events.first?.hasSuffix("connected") == true)
+        #expect(events.last?.hasSuffix("offline  \(count)  remote") == true, "\(ended.output)")
+        #expect(ended.messages.contains(answer), "\(ended.messages)")
+    }
+
+    @Test func itIsToldInJSON() async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "--json", "-n", "own", "-t", "60"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(
+            ended.output.contains(
+                #""name":"own","service":"27ADC9CA-35EB-465A-9154-B8FF9076F3E8","wiring":"loopback","pty":null"#))
+        #expect(ended.output.contains(#""event":"online""#))
+        #expect(ended.output.contains(#""received":5,"reason":"remote""#))
+    }
+
+    @Test func ctrlCEndsIt() async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--json"], signal: "INT")
+        #expect(ended.status == 130)
+        #expect(ended.output.contains(#""event":"serving""#))
+    }
+
+    @Test(
+        arguments: [
+            (["--pty", "--sample"], 64, "--sample"), (["/tmp/link"], 64, "--pty"),
+            (["--profile", "auto"], 64, "profile"),
+            (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
+        ] as [([String], Int32, String)])
+    func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "-t", "1"] + arguments)
+        #expect(ended.status == status)
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+    }
+
+    /// What a program reads from the pseudo terminal within ten seconds, until it is as long as `count`.
+    private static func read(_ count: Int, from descriptor: Int32) -> String {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 4096)
+        var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while bytes.count < count, Glibc.poll(&poll, 1, 10_000) == 1 {
+            let read = Glibc.read(descriptor, &block, block.count)
+            guard read > 0 else { break }
+            bytes += block[..<read]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Uses the pseudo terminal as a program would that opens it twice.
+    private static func useTerminal(_ link: String) -> [String] {
+        // Until it is there.
+        for _ in 0..<1200 where access(link, F_OK) != 0 { usleep(50_000) }
+        return ["", "a line\r\n"].map { line in
+            let descriptor = open(link, O_RDWR | O_NOCTTY)
+            guard descriptor >= 0 else { return "not opened" }
+            defer { close(descriptor) }
+            guard !line.isEmpty else { return read(7, from: descriptor) }
+            _ = write(descriptor, line, line.utf8.count)
+            return read(line.utf8.count, from: descriptor)
+        }
+    }
+
+    @Test func aProgramUsesThePseudoTerminal() async throws {
+        let link = "/tmp/linble-\(getpid())"
+        unlink(link)
+        // The link is replaced when another stands there.
+        #expect(symlink("/nowhere", link) == 0)
+        async let using = withCheckedContinuation { continuation in
+            DispatchQueue(label: "terminal").async { continuation.resume(returning: Self.useTerminal(link)) }
+        }
+        let ended = try await run("linble", ["serve", "--simulate", "--pty", link, "-t", "8"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(await using == ["hello\r\n", "a line\r\n"])
+        #expect(ended.lines.first?.hasSuffix(": \(link)") == true)
+        #expect(ended.messages.contains("\"a line"), "\(ended.messages)")
+        // It takes its link back.
+        var left = stat()
+        #expect(lstat(link, &left) == -1)
+    }
+}
