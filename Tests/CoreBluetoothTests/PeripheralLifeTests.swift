@@ -166,11 +166,12 @@ import Testing
                     "state 5", "added true 0", "advertising true 0", "state 4", "unsubscribed true 0", "state 5",
                     "state 1", "state 2", "state 5", "added true 0", "advertising true 0",
                 ])
+            let heard = client.journal.entries.count { $0 == "discovered Server" }
             await client.perform { manager, program in
                 program.peripherals = []
                 manager.scanForPeripherals(withServices: [Server.service])
             }
-            await client.wait(for: "discovered Server", count: 2)
+            await client.wait(for: "discovered Server", count: heard + 1)
             await client.perform { manager, program in
                 manager.stopScan()
                 if let peripheral = program.peripherals.first { manager.connect(peripheral) }

@@ -127,12 +127,18 @@ actor PeripheralHub: LoopActor {
                 default: break
                 }
             }
+            var silenced: [(Subscription, Handed<CBCentral>)] = []
             if state.rawValue < CBManagerState.poweredOff.rawValue {
                 // The program has to publish and to advertise anew.
                 stopAdvertising()
-                removeServices { _ in true }
+                silenced = removeServices { _ in true }
             }
             delegate?.peripheralManagerDidUpdateState(manager)
+            // The links of these end with the adapter.
+            for (subscription, central) in silenced {
+                manager.delegate?.peripheralManager(
+                    manager, central: central.object, didUnsubscribeFrom: subscription.characteristic.object)
+            }
         }
     }
 
@@ -261,7 +267,9 @@ actor PeripheralHub: LoopActor {
         }
     }
 
-    nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) {
+    /// Takes services back; returns the subscriptions that have gone with them.
+    @discardableResult
+    nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
         let (removed, silenced) = shared { shared -> ([Offer], [(Subscription, Handed<CBCentral>)]) in
             let removed = shared.offers.filter { isMeant($0.service.object) }
             shared.offers.removeAll { isMeant($0.service.object) }
@@ -280,13 +288,14 @@ actor PeripheralHub: LoopActor {
             subscription.characteristic.object.setSubscribed(false, central.object)
         }
         let published = removed.compactMap(\.published)
-        guard !published.isEmpty else { return }
+        guard !published.isEmpty else { return silenced }
         onLoop { hub in
             guard let adapter = hub.radio.assumeIsolated({ $0.adapter }) else { return }
             adapter.assumeIsolated { adapter in
                 for services in published { adapter.withdraw(services) }
             }
         }
+        return silenced
     }
 
     // MARK: Requests

@@ -1,0 +1,292 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// What can go wrong at any packet.
+enum Blow: CaseIterable, Sendable {
+    case cut, endedByPeer, cancelled, unplugged, poweredOff, dropped, changed
+}
+
+/// What goes wrong at any moment, and what goes on for long.
+@Suite struct AttackTests {
+    /// Everything a program does with a device, one thing after the other, up to the answer of the last.
+    private static func work(_ program: Recorder) {
+        program.then = [
+            "connected": { $1.peripheral?.discoverServices(nil) },
+            "services": { _, peripheral in
+                guard let peripheral = peripheral as? CBPeripheral else { return }
+                for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+            },
+            "characteristics \(Device.own)": { program, _ in
+                guard let peripheral = program.peripherals.first,
+                    let level = peripheral.characteristic("2A19", in: "180F"),
+                    let note = peripheral.characteristic(Device.uuid(1), in: Device.own),
+                    let commands = peripheral.characteristic(Device.uuid(2), in: Device.own)
+                else { return }
+                peripheral.discoverDescriptors(for: note)
+                peripheral.setNotifyValue(true, for: level)
+                peripheral.readValue(for: level)
+                peripheral.writeValue(Data(count: 300), for: note, type: .withResponse)
+                for number in 0..<10 {
+                    peripheral.writeValue(Data([UInt8(number)]), for: commands, type: .withoutResponse)
+                }
+                peripheral.readValue(for: note)
+                peripheral.setNotifyValue(false, for: level)
+                peripheral.readRSSI()
+            },
+        ]
+    }
+
+    /// Runs the work with a blow at a packet; returns how many packets there were.
+    private static func run(_ blow: Blow?, at index: Int?) async throws -> Int {
+        let count = Mutex(0)
+        try await World.run(.fresh) { world in
+            let device = try Device(on: world.radio)
+            let kernel = FaultingKernel(world.kernel)
+            try await CBLinux.withKernel(kernel, hold: TimeHold(radio: world.radio)) {
+                try await strike(world, device, kernel, blow, at: index)
+            }
+            count.withLock { $0 = kernel.count }
+        }
+        return count.withLock { $0 }
+    }
+
+    private static func strike(
+        _ world: World, _ device: Device, _ kernel: FaultingKernel, _ blow: Blow?, at index: Int?
+    ) async throws {
+        let program = await Recorder.start(world)
+        let address = try #require(world.kernel.adapters().first?.address)
+        work(program)
+        let hasStruck = Mutex(false)
+        kernel.arm(at: index) {
+            hasStruck.withLock { $0 = true }
+            switch blow {
+            case .cut: device.peripheral.breakLinks()
+            case .endedByPeer: device.peripheral.disconnect()
+            case .cancelled:
+                world.queue.async {
+                    if let peripheral = program.peripherals.first {
+                        program.manager?.cancelPeripheralConnection(peripheral)
+                    }
+                }
+            case .unplugged: world.kernel.unplug(0)
+            case .poweredOff: world.kernel.setPowered(false, adapter: 0)
+            case .dropped:
+                world.queue.async {
+                    program.manager = nil
+                    program.peripherals = []
+                }
+            case .changed:
+                let value = device.handle("2A19", in: "180F").rawValue
+                _ = try? device.server.change(
+                    removing: AttributeHandleRange(start: AttributeHandle(value - 2), end: AttributeHandle(value + 2)))
+            case nil: break
+            }
+        }
+        await program.perform { manager, program in
+            guard let identifier = UUID(uuidString: Device.identifier) else { return }
+            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            manager.connect(program.peripherals[0])
+        }
+        let comment = Comment(rawValue: "\(String(describing: blow)) at \(String(describing: index))")
+        if blow == nil {
+            await program.wait(for: "rssi -55")
+        } else {
+            await world.settle { hasStruck.withLock { $0 } }
+            try await world.radio.sleep(for: .seconds(8))
+        }
+        guard let blow else { return }
+        await world.onQueue {}
+        let entries = program.journal.entries
+        let ends = entries.indices.filter { entries[$0].hasPrefix("disconnected") || entries[$0].hasPrefix("failed") }
+        switch blow {
+        case .dropped: #expect(ends.isEmpty, comment)
+        case .changed:
+            #expect(ends.isEmpty, comment)
+            #expect(program.peripherals.first?.state == .connected, comment)
+        default:
+            #expect(ends.count == 1, "\(comment): \(entries)")
+            #expect(program.peripherals.first?.state == .disconnected, comment)
+            #expect(program.peripherals.first?.services == nil, comment)
+            // Nothing is told of the device after its end.
+            if let end = ends.first {
+                #expect(entries[(end + 1)...].allSatisfy { $0.hasPrefix("state") }, "\(comment): \(entries)")
+            }
+        }
+        try await again(world, blow, program, address, comment)
+    }
+
+    /// The next connection works, whatever has happened.
+    private static func again(
+        _ world: World, _ blow: Blow, _ before: Recorder, _ address: BluetoothAddress, _ comment: Comment
+    ) async throws {
+        var program = before
+        let states = program.journal.entries.count { $0 == "state 5" }
+        switch blow {
+        case .poweredOff: world.kernel.setPowered(true, adapter: 0)
+        case .unplugged:
+            var same = SimulatedController.fresh
+            same.address = address
+            world.kernel.plug(same)
+        case .dropped: program = await Recorder.start(world)
+        case .changed: return
+        default: break
+        }
+        if [.poweredOff, .unplugged].contains(blow) { await program.wait(for: "state 5", count: states + 1) }
+        work(program)
+        let done = program.journal.entries.count { $0 == "rssi -55" }
+        await program.perform { manager, program in
+            guard let identifier = UUID(uuidString: Device.identifier) else { return }
+            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            manager.connect(program.peripherals[0])
+        }
+        await program.wait(for: "rssi -55", count: done + 1)
+    }
+
+    @Test(arguments: Blow.allCases) func everyBlowAtEveryPacket(_ blow: Blow) async throws {
+        let packets = try await Self.run(nil, at: nil)
+        #expect(packets > 20)
+        for index in 0..<packets { _ = try await Self.run(blow, at: index) }
+    }
+
+    @Test func aHundredPeripheralsAtOnce() async throws {
+        try await World.run { world in
+            var devices: [SimulatedPeripheral] = []
+            for number in 0..<100 {
+                devices.append(
+                    SimulatedPeripheral(
+                        on: world.radio, address: BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random),
+                        advertisements: [try SimulatedAdvertisement(fields: [.services(["180F"])])],
+                        gatt: try SimulatedGATTServer([
+                            GATTService(
+                                "180F",
+                                characteristics: [
+                                    GATTCharacteristic("2A19", properties: .read, value: .stored([UInt8(number)]))
+                                ])
+                        ])))
+            }
+            let program = await Recorder.start(world)
+            program.then = [
+                "discovered ?": { program, peripheral in
+                    guard let peripheral = peripheral as? CBPeripheral else { return }
+                    program.manager?.connect(peripheral)
+                },
+                "connected": { $1.peripheral?.discoverServices(nil) },
+                "services": { _, peripheral in
+                    guard let peripheral = peripheral as? CBPeripheral, let service = peripheral.services?.first else {
+                        return
+                    }
+                    peripheral.discoverCharacteristics(nil, for: service)
+                },
+                "characteristics 180F": { _, service in
+                    guard let service = service as? CBService, let level = service.characteristics?.first else {
+                        return
+                    }
+                    service.peripheral?.readValue(for: level)
+                },
+            ]
+            await program.perform { manager, _ in
+                manager.scanForPeripherals(withServices: [CBUUID(string: "180F")])
+            }
+            for number in 0..<100 { await program.wait(for: "value 2A19 = \(number)") }
+            #expect(program.peripherals.allSatisfy { $0.state == .connected })
+            #expect(program.manager?.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180F")]).count == 100)
+            await program.perform { manager, program in
+                for peripheral in program.peripherals { manager.cancelPeripheralConnection(peripheral) }
+            }
+            await program.wait(for: "disconnected", count: 100)
+            await world.settle { [devices] in devices.allSatisfy { $0.links.isEmpty } }
+        }
+    }
+
+    /// Nothing of a connection is kept after its end, however many there were.
+    @Test func nothingGrowsWithConnections() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let gone = Gone()
+            for round in 1...200 {
+                program.peripherals = []
+                guard let peripheral = await program.reachDevice(round) else { break }
+                gone.keep(peripheral)
+                for service in peripheral.services ?? [] {
+                    gone.keep(service)
+                    for characteristic in service.characteristics ?? [] { gone.keep(characteristic) }
+                }
+                await program.setNotify(true, "2A19", in: "180F")
+                await program.perform(with: { $0.readRSSI() })
+                await program.wait(for: "rssi -55", count: round)
+                await program.disconnect()
+                await program.wait(for: "disconnected", count: round)
+            }
+            program.peripherals = []
+            program.manager = nil
+            await world.settle { gone.living == 0 && device.peripheral.links.isEmpty }
+            #expect(gone.count > 1000)
+        }
+    }
+
+    /// A program that is slow on its queue loses nothing and does not hold up another on the same queue.
+    @Test func callbacksThatBlock() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await program.setNotify(true, "2A19", in: "180F")
+            await program.wait(for: "notifying 2A19 true")
+            _ = program.take()
+            for number in 0..<200 { program.then["value 2A19 = \(number)"] = { _, _ in usleep(500) } }
+            let handle = device.handle("2A19", in: "180F")
+            for number in UInt8(0)..<200 { await device.server.notify([number], of: handle) }
+            let turn = await world.onQueue { program.journal.entries.count }
+            await program.wait(for: "value 2A19 = 199")
+            #expect(program.take() == (0..<200).map { "value 2A19 = \($0)" })
+            // Others had their turn in between.
+            #expect(turn < program.journal.entries.count)
+        }
+    }
+}
+
+/// Knows which objects still live.
+private final class Gone: Sendable {
+    private struct Weak: @unchecked Sendable {
+        weak let object: AnyObject?
+    }
+
+    private let objects = Mutex<[Weak]>([])
+
+    func keep(_ object: AnyObject) {
+        let kept = Weak(object: object)
+        objects.withLock { $0.append(kept) }
+    }
+
+    var count: Int { objects.withLock { $0.count } }
+    var living: Int { objects.withLock { $0.count { $0.object != nil } } }
+}
+
+extension Optional where Wrapped == Any {
+    /// What a callback was about, if that is a peripheral.
+    fileprivate var peripheral: CBPeripheral? { self as? CBPeripheral }
+}
+
+extension Recorder {
+    /// Connects to the device anew and discovers everything.
+    fileprivate func reachDevice(_ round: Int) async -> CBPeripheral? {
+        await perform { manager, recorder in
+            guard let identifier = UUID(uuidString: Device.identifier) else { return }
+            recorder.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            manager.connect(recorder.peripherals[0])
+        }
+        await wait(for: "connected", count: round)
+        await perform(with: { $0.discoverServices(nil) })
+        await wait(for: "services", count: round)
+        await perform(with: { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        })
+        await wait(for: "characteristics \(Device.own)", count: round)
+        return peripherals.first
+    }
+}

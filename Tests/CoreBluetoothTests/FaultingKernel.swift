@@ -1,0 +1,1 @@
+../BluetoothLETests/FaultingKernel.swift

@@ -1,0 +1,138 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// What can happen to a program that offers services, at any packet of a central's.
+enum ServerBlow: CaseIterable, Sendable {
+    case cut, endedByCentral, unplugged, poweredOff, dropped, removed
+}
+
+@Suite struct ServerAttackTests {
+    @Test(arguments: ServerBlow.allCases) func everyBlowAtEveryPacket(_ blow: ServerBlow) async throws {
+        let packets = try await Self.run(nil, at: nil)
+        #expect(packets > 20)
+        for index in 0..<packets { _ = try await Self.run(blow, at: index) }
+    }
+
+    private static func run(_ blow: ServerBlow?, at index: Int?) async throws -> Int {
+        let count = Mutex(0)
+        try await World.run { world in
+            let server = Server(world)
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let address = try #require(world.kernel.adapters().first?.address)
+            let far = world.radio.makeKernel(adapters: [.fresh])
+            let kernel = FaultingKernel(far)
+            let client = await CBLinux.withKernel(kernel, hold: TimeHold(radio: world.radio)) {
+                await Recorder.start(world)
+            }
+            let hasStruck = Mutex(false)
+            kernel.arm(at: index) {
+                hasStruck.withLock { $0 = true }
+                switch blow {
+                case .cut:
+                    for peer in world.kernel.links(adapter: 0) { world.radio.breakLink(address, peer) }
+                case .endedByCentral:
+                    world.queue.async {
+                        guard let peripheral = client.peripherals.first else { return }
+                        client.manager?.cancelPeripheralConnection(peripheral)
+                    }
+                case .unplugged: world.kernel.unplug(0)
+                case .poweredOff: world.kernel.setPowered(false, adapter: 0)
+                case .dropped: world.queue.async { server.manager = nil }
+                case .removed: world.queue.async { server.manager?.removeAllServices() }
+                case nil: break
+                }
+            }
+            work(client)
+            await client.perform { manager, _ in manager.scanForPeripherals(withServices: [Server.service]) }
+            let comment = Comment(rawValue: "\(String(describing: blow)) at \(String(describing: index))")
+            guard let blow else {
+                await client.wait(for: "rssi -50")
+                count.withLock { $0 = kernel.count }
+                return
+            }
+            await world.settle { hasStruck.withLock { $0 } }
+            // No longer than an adapter may be away.
+            try await world.radio.sleep(for: .seconds(8))
+            await world.onQueue {}
+            let entries = server.journal.entries
+            let subscribed = entries.count { $0.hasPrefix("subscribed") }
+            let unsubscribed = entries.count { $0.hasPrefix("unsubscribed") }
+            switch blow {
+            case .cut, .endedByCentral, .unplugged, .poweredOff:
+                #expect(subscribed == unsubscribed, "\(comment): \(entries)")
+                #expect(server.stream.subscribedCentrals ?? [] == [], comment)
+                #expect(client.peripherals.first?.state == .disconnected, comment)
+            case .removed: #expect(server.stream.subscribedCentrals ?? [] == [], comment)
+            case .dropped: break
+            }
+            try await again(world, blow, server, client, address)
+        }
+        return count.withLock { $0 }
+    }
+
+    /// What the program at the other end does, one thing after the other.
+    private static func work(_ client: Recorder) {
+        let connect: (Recorder, Any?) -> Void = { client, peripheral in
+            guard let peripheral = peripheral as? CBPeripheral else { return }
+            client.manager?.stopScan()
+            client.manager?.connect(peripheral)
+        }
+        client.then = [
+            // By the name that its attribute has, once that was read.
+            "discovered Server": connect, "discovered simulated": connect,
+            "connected": { ($1 as? CBPeripheral)?.discoverServices([Server.service]) },
+            "services": { _, peripheral in
+                guard let peripheral = peripheral as? CBPeripheral, let service = peripheral.services?.first else {
+                    return
+                }
+                peripheral.discoverCharacteristics(nil, for: service)
+            },
+            "characteristics \(Server.service)": { _, service in
+                guard let service = service as? CBService, let peripheral = service.peripheral,
+                    let dynamic = peripheral.characteristic(Server.dynamic.uuidString, in: service.uuid.uuidString),
+                    let stream = peripheral.characteristic(Server.stream.uuidString, in: service.uuid.uuidString)
+                else { return }
+                peripheral.setNotifyValue(true, for: stream)
+                peripheral.readValue(for: dynamic)
+                peripheral.writeValue(Data([1, 2, 3]), for: dynamic, type: .withResponse)
+                peripheral.writeValue(Data(count: 512), for: dynamic, type: .withResponse)
+                peripheral.setNotifyValue(false, for: stream)
+                peripheral.setNotifyValue(true, for: stream)
+                peripheral.readRSSI()
+            },
+        ]
+    }
+
+    private static func again(
+        _ world: World, _ blow: ServerBlow, _ before: Server, _ client: Recorder, _ address: BluetoothAddress
+    ) async throws {
+        var server = before
+        switch blow {
+        case .poweredOff: world.kernel.setPowered(true, adapter: 0)
+        case .unplugged:
+            var same = SimulatedController.fresh
+            same.address = address
+            world.kernel.plug(same)
+            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+        case .dropped:
+            server = Server(world, isEager: false)
+            await world.wait(for: "state 5", in: server.journal)
+            await world.onQueue { [server] in server.begin() }
+            await world.wait(for: "advertising true 0", in: server.journal)
+        case .removed: await world.onQueue { before.begin() }
+        case .cut, .endedByCentral: break
+        }
+        await client.disconnect()
+        try await world.radio.sleep(for: .seconds(5))
+        let done = client.journal.entries.count { $0 == "rssi -50" }
+        await client.perform { manager, program in
+            program.peripherals = []
+            manager.scanForPeripherals(withServices: [Server.service])
+        }
+        await client.wait(for: "rssi -50", count: done + 1)
+    }
+}
