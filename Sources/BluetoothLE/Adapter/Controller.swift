@@ -39,6 +39,9 @@ actor Controller: LoopActor {
     /// What another sent and was not yet answered. The kernel sends the controller one command at a time.
     private var othersCommand: HCICommand?
 
+    /// Who is behind the addresses that are heard.
+    var resolution = AddressResolution()
+
     /// The links of the controller; see Controller+Links.
     var links = LinkTable()
 
