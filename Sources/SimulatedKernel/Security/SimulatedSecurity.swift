@@ -97,6 +97,12 @@ extension SimulatedPeripheral {
         }
     }
 
+    /// What it tells in pairing to those who are to resolve its private addresses; nil without an
+    /// ``SimulatedSecurity/identity``.
+    public var identityResolvingKey: SecurityKey? {
+        radio.withWorld { [identifier] world in world.peripherals[identifier]?.identityResolvingKey?.value }
+    }
+
     /// Makes a private address that those resolve to whom it has told its identity in pairing
     /// (Core Vol 3 Part H §2.2.2); nil without an ``SimulatedSecurity/identity``.
     public func makePrivateAddress() -> BluetoothAddress? {
