@@ -168,7 +168,8 @@ actor Controller: LoopActor {
             }
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
-                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.leMeta.rawValue)
+                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
+                HCIEventCode.leMeta.rawValue)
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             self.socket = socket
@@ -206,6 +207,9 @@ actor Controller: LoopActor {
                 links.began(event)
                 connectionAttemptEnded()
             case .disconnectionComplete(let event): links.ended(event)
+            case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
+                // Later, since the packet is still being received.
+                if let handler = links.encryptionHandler(of: event.handle) { loop.execute(handler) }
             case .leMeta(.connectionUpdateComplete(let event)): receive(event)
             case .leMeta(.phyUpdateComplete(let event)): receive(event)
             case .leMeta(.dataLengthChange(let event)): receive(event)

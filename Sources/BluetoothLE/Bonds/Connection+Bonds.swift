@@ -43,6 +43,12 @@ extension Connection {
         bearer.payServiceChanged()
     }
 
+    /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
+    func linkEncrypted() {
+        wasEncrypted = true
+        (try? bearer(for: .init("tell of changes", peer: peer)))?.payServiceChanged(isEncrypted: true)
+    }
+
     /// Has what a bonded client wants to be sent kept.
     ///
     /// Over a link that is not encrypted anybody could claim to be that client.

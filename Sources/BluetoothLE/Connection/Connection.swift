@@ -180,7 +180,9 @@ public actor Connection: LoopActor {
             return assumeIsolated { $0.reasonOfEnd(error) }
         }
         guard let handle = try? socket?.connectionHandle() else { return }
-        attachment = adapter.controller.assumeIsolated { $0.attach(handle) }
+        attachment = adapter.controller.assumeIsolated { controller in
+            controller.attach(handle) { [weak self] in self?.assumeIsolated { $0.linkEncrypted() } }
+        }
     }
 
     private func establish() {

@@ -59,8 +59,13 @@ import Testing
             let log = LogRecorder()
             let made = Mutex<[SecurityKey]>([])
             let errors = Mutex<[String]>([])
-            let store = try FileBondStore(directory: directory, log: log.log)
-            try await store.save(Self.bond, of: BondStory.centralAddress)
+            let files = try FileBondStore(directory: directory, log: log.log)
+            try await files.save(Self.bond, of: BondStory.centralAddress)
+            let failing = try FileBondStore(directory: "/proc/nowhere", log: log.log)
+            let error = await failure { try await failing.save(Self.bond, of: .zero) }
+            // In virtual time nobody waits for a disk.
+            let store = MemoryBondStore(
+                try await files.bonds(of: BondStory.centralAddress), of: BondStory.centralAddress)
             try await BondStory.run(centralStore: store) { story in
                 let recording = try await PacketTrace.open(trace, on: story.central.kernel, log: log.log)
                 let central = try await Adapter.open(
@@ -72,8 +77,6 @@ import Testing
                 try await story.story.settle { await central.bonds().count == 2 }
                 let new = await central.bonds().flatMap(\.longTermKeys).map(\.value)
                 made.withLock { $0 = new }
-                let failing = try FileBondStore(directory: "/proc/nowhere", log: log.log)
-                let error = await failure { try await failing.save(Self.bond, of: .zero) }
                 let invalid = await failure {
                     var bond = Self.bond
                     bond.identity = BluetoothAddress(0x4000_0000_0001, kind: .random)

@@ -177,6 +177,34 @@ import Testing
         }
     }
 
+    @Test func aClientThatSaysNothingIsToldAsWellOnceTheLinkIsEncrypted() async throws {
+        try await BondStory.run { story in
+            let scene = try await Scene.begin(story)
+            let link = try await scene.connect()
+            _ = try await link.own.discover()
+            let first = link.theirs
+            try await story.story.settle { await first.isTellingOfChanges }
+            await scene.disconnect(link)
+            try await scene.peripheral.publish([CachingTests.battery])
+            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            try await story.story.settle { scene.links.connections.count == 1 }
+            let theirs = try #require(scene.links.connections.first)
+            try await story.story.radio.sleep(for: .seconds(2))
+            // Whoever has the address only is told nothing.
+            #expect(await open.unwantedValueCount == 0)
+            #expect(await !theirs.isPeerAware)
+            // A channel that nobody offers, which has the link encrypted all the same.
+            let refusal = await failure {
+                _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
+            }
+            #expect(refusal != nil)
+            try await story.story.settle { await theirs.isPeerAware }
+            #expect(await open.unwantedValueCount == 1)
+            await open.disconnect()
+            await scene.end()
+        }
+    }
+
     @Test func aBondedDeviceThatTellsOfChangesIsNotAskedForAnything() async throws {
         try await BondStory.run { story in
             let scene = try await Scene.begin(story)

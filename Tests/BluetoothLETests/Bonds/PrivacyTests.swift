@@ -127,15 +127,32 @@ import Testing
         #expect(resolver.tries.withLock { $0 } == addresses.count + 1)
     }
 
-    @Test func anAddressThatChangesIsKnownToTheCacheByWhoItIs() async throws {
-        try await Self.run { story, central, device in
+    @Test func theCacheKnowsADeviceByWhoItIs() async throws {
+        try await BondStory.run { story in
+            let device = SimulatedPeripheral(
+                on: story.story.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+                gatt: try SimulatedGATTServer(CachingTests.genericAttribute(.everything) + [CachingTests.battery]))
+            device.setSecurity(SimulatedSecurity(identity: Self.identity))
+            let log = LogRecorder()
+            let central = try await story.central.open(log: log)
             let cache = try #require(await central.attributeCache)
-            let connection = try await story.connect(central, to: Self.identity)
-            _ = try await connection.discover()
-            await connection.disconnect()
-            let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: Self.identity)
-            _ = (cache, key)
-            #expect(connection.peer == Self.identity)
+            @Sendable func key(_ peer: BluetoothAddress) -> AttributeCacheKey {
+                AttributeCacheKey(adapter: BondStory.centralAddress, peer: peer)
+            }
+            // It comes with an address that changes, and tells who it is in the midst of the link.
+            let first = try await story.connect(central, to: device.address)
+            let services = try await first.discover()
+            try await story.story.settle { await cache.database(for: key(Self.identity)) != nil }
+            #expect(await cache.database(for: key(device.address)) == nil)
+            await first.disconnect()
+            try await story.story.settle { device.links.isEmpty }
+            try Self.hide(device)
+            let second = try await story.connect(central, to: Self.identity)
+            let before = log.lines.count { $0.hasPrefix("ATT →") }
+            #expect(try await second.discover() == services)
+            #expect(log.lines.count { $0.hasPrefix("ATT →") } <= before + 1)
+            await second.disconnect()
+            await central.close()
         }
     }
 }
