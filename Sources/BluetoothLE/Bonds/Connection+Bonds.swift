@@ -41,6 +41,17 @@ extension Connection {
         bearer.client = localServer.withDatabase { GATTClientState(record, database: $0) }
         bearer.owesServiceChanged = !bearer.client.isChangeAware
         bearer.payServiceChanged()
+        // Later, when whoever took the link has it.
+        loop.execute { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
+    }
+
+    /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes.
+    private func tellRestoredSubscriptions() {
+        guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)) else { return }
+        for (handle, configuration) in bearer.client.configurations.sorted(by: { $0.key < $1.key }) {
+            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
+            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
+        }
     }
 
     /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.

@@ -29,7 +29,7 @@ import Testing
             let log = LogRecorder()
             let central = try await story.central.open(log: log)
             let peripheral = try await story.peripheral.open()
-            try await peripheral.publish(services)
+            if !services.isEmpty { try await peripheral.publish(services) }
             let served = try await peripheral.serve(story.story)
             return Scene(
                 story: story, central: central, peripheral: peripheral, links: served.links,
@@ -94,6 +94,25 @@ import Testing
             link = try await scene.connect()
             #expect(await link.theirs.peerConfiguration(of: Self.value) == [])
             await scene.disconnect(link)
+            await scene.end()
+        }
+    }
+
+    @Test func aServiceWithHandlersIsToldOfWhatAClientBroughtAlong() async throws {
+        try await BondStory.run { story in
+            let told = Mutex<[PeerSubscription]>([])
+            let scene = try await Scene.begin(story, services: [])
+            var handlers = AttributeHandlers()
+            handlers.subscriptionChanged = { _, subscription in told.withLock { $0.append(subscription) } }
+            try await scene.peripheral.publish([PeripheralStory.service], handlers: handlers)
+            let link = try await scene.connect()
+            _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
+            await scene.disconnect(link)
+            #expect(told.withLock { $0.count } == 1)
+            let again = try await scene.connect()
+            let expected = PeerSubscription(characteristic: Self.value, configuration: .notification)
+            #expect(told.withLock { $0 } == [expected, expected])
+            await scene.disconnect(again)
             await scene.end()
         }
     }
