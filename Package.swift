@@ -108,7 +108,8 @@ let package = Package(
 
         // Programs.
         .target(
-            name: "ExampleSupport", dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments, log],
+            name: "ExampleSupport",
+            dependencies: ["BluetoothLE", "BluetoothSecurity", "LINBLE", "SimulatedLINBLE", arguments, log],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -136,7 +137,8 @@ let package = Package(
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel", "SimulatedLINBLE",
+                "BluetoothLE", "BluetoothSecurity", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel",
+                "SimulatedLINBLE",
                 "TestSupport",
             ],
             swiftSettings: settings),

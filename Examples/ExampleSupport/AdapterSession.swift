@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothSecurity
 import Logging
 
 extension CommonOptions {
@@ -42,7 +43,9 @@ extension CommonOptions {
         let result: Result<Value, any Error>
         do {
             let adapter = try await Adapter.open(
-                selector, power: powerOn ? .powerOn : .leave, on: kernel, log: log, trace: trace)
+                selector, power: powerOn ? .powerOn : .leave, bonds: .store(try bondStore()), on: kernel, log: log,
+                trace: trace)
+            await adapter.setAddressResolver(PrivateAddressResolver())
             do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
             await adapter.close()
         } catch {
@@ -75,6 +78,12 @@ extension CommonOptions {
         var log = Logger(label: "bluetooth", factory: { StreamLogHandler.standardError(label: $0) })
         log.logLevel = verbose > 1 ? .trace : verbose > 0 ? .debug : .notice
         return log
+    }
+
+    /// Where bonds are kept: where --bonds says, with --simulate in memory with one to look at, else in the user's files.
+    public func bondStore() throws -> any BondStore {
+        if simulate, bonds == nil { return SimulatedWorld.bonds }
+        return try FileBondStore(directory: bonds, log: log)
     }
 
     /// The simulated radio with --simulate; nil for the real one.

@@ -37,7 +37,7 @@ public enum ExitStatus: Int32, Sendable {
             case .noBluetooth, .noAdapter, .adapterOff, .adapterBlocked, .busy: .noBluetooth
             case .notPermitted: .notPermitted
             case .notFound: .notFound
-            case .connectionFailed, .disconnected, .overflow: .linkLost
+            case .connectionFailed, .disconnected, .overflow, .storageFailed: .linkLost
             case .timedOut: .timedOut
             case .attributeProtocol, .protocolViolation, .unsupported: .protocolError
             case .invalidArgument: .usage

@@ -70,6 +70,13 @@ public struct CommonOptions: ParsableArguments, Sendable {
             valueName: "file"))
     public var trace: String?
 
+    /// Where bonds are kept.
+    @Option(
+        help: ArgumentHelp(
+            "Keep the bonds in this directory. Without it: /var/lib/swift-bluetooth-le/bonds for root, else ~/.local/state/swift-bluetooth-le/bonds.",
+            valueName: "directory"))
+    public var bonds: String?
+
     /// How often -v was given.
     @Flag(name: [.short, .long], help: "Tell what happens; twice: in detail.")
     public var verbose: Int

@@ -140,14 +140,24 @@ public func formatDecimal(_ value: Double, digits: Int) -> String {
 public func timestamp() -> String {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    var parts = tm()
-    gmtime_r(&time.tv_sec, &parts)
-    func padded(_ value: Int, _ count: Int) -> String {
-        let text = String(value)
-        return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
+    return "\(dateAndTime(time.tv_sec)).\(padded(time.tv_nsec / 1_000_000, 3))Z"
+}
+
+/// A moment in seconds since 1970, such as `2026-11-03T09:30:00Z`.
+public func timestamp(of seconds: UInt64) -> String {
+    dateAndTime(time_t(clamping: seconds)) + "Z"
+}
+
+private func dateAndTime(_ seconds: time_t) -> String {
+    var (seconds, parts) = (seconds, tm())
+    gmtime_r(&seconds, &parts)
     let date =
         "\(padded(Int(parts.tm_year) + 1900, 4))-\(padded(Int(parts.tm_mon) + 1, 2))-\(padded(Int(parts.tm_mday), 2))"
     let clock = "\(padded(Int(parts.tm_hour), 2)):\(padded(Int(parts.tm_min), 2)):\(padded(Int(parts.tm_sec), 2))"
-    return "\(date)T\(clock).\(padded(time.tv_nsec / 1_000_000, 3))Z"
+    return "\(date)T\(clock)"
+}
+
+private func padded(_ value: Int, _ count: Int) -> String {
+    let text = String(value)
+    return String(repeating: "0", count: max(0, count - text.count)) + text
 }

@@ -34,6 +34,23 @@ enum SimulatedWorld {
         return (radio.makeKernel(adapters: [.fresh]), radio.makeKernel())
     }
 
+    /// The bond that the machine has from before, with a device that is not there today.
+    static let bonds = MemoryBondStore(
+        [
+            Bond(
+                identity: BluetoothAddress(0xC098_E512_3460, kind: .random),
+                longTermKeys: [
+                    LongTermKey(
+                        address: BluetoothAddress(0xC098_E512_3460, kind: .random), kind: .authenticated,
+                        isCentral: true, value: key(0x5E))
+                ],
+                identityResolvingKey: key(0x1D), name: "Door lock", time: 1_790_000_000)
+        ], of: BluetoothAddress(0x00AA_0100_0001, kind: .public))
+
+    private static func key(_ byte: UInt8) -> SecurityKey {
+        SecurityKey([UInt8](repeating: byte, count: SecurityKey.byteCount)) ?? .zero
+    }
+
     private static var beacons: [ADField] {
         let uuid: BluetoothUUID = "F7826DA6-4FA2-4E98-8024-BC5B71E0893E"
         let beacon = IBeacon(proximityUUID: uuid, major: 7, minor: 42, measuredPower: -59)

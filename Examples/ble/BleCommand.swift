@@ -14,6 +14,7 @@ import ExampleSupport
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self, ServeCommand.self, AdaptersCommand.self,
+            BondsCommand.self,
             DoctorCommand.self,
         ])
 

@@ -28,6 +28,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let invalidArgument = ErrorNumber(rawValue: 22)
     /// ENOSPC: the disk is full.
     public static let noSpace = ErrorNumber(rawValue: 28)
+    /// EROFS: the file system cannot be written to.
+    public static let readOnlyFileSystem = ErrorNumber(rawValue: 30)
     /// EPIPE: the adapter under a socket is gone.
     public static let brokenPipe = ErrorNumber(rawValue: 32)
     /// ENOSYS: how the kernel reports a link-layer reason it has no number for.

@@ -36,35 +36,70 @@ public enum SystemFiles {
     /// Replaces a file, or makes it, so that whoever reads it finds the old bytes or the new and never a part
     /// (`open`, `write`, `fsync`, `rename`, `fsync` of the directory).
     ///
-    /// Only the user can read it. Directories that are missing are made.
-    public static func replace(_ path: String, with bytes: [UInt8]) throws(KernelError) {
+    /// Only the user can read it. Directories that are missing are made. A program that is killed meanwhile can leave
+    /// the temporary file, whose name is that of the file with a suffix that ends in `.new`.
+    /// - Parameter hook: called before each system call; what it throws is taken for the call's error.
+    public static func replace(
+        _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
+    ) throws(KernelError) {
         let directory = parent(of: path)
-        try makeDirectory(directory)
+        try makeDirectory(directory, hook)
         // Two programs, or two threads of one, do not write to the same temporary file.
         let temporary = "\(path).\(getpid()).\(UInt32.random(in: .min ... .max)).new"
         do throws(KernelError) {
-            try write(bytes, to: temporary)
-            try check("rename") { Glibc.rename(temporary, path) }
+            try write(bytes, to: temporary, hook)
+            try call("rename", path, hook) { _ in Glibc.rename(temporary, path) }
         } catch {
-            _ = unlink(temporary)
+            _ = try? call("unlink", temporary, hook) { _ in unlink(temporary) }
             throw error
         }
-        let file = FileDescriptor(try check("open") { Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
-        try check("fsync") { fsync(file.number) }
+        let file = FileDescriptor(
+            try call("open", directory, hook) { _ in Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+        try call("fsync", directory, hook) { _ in fsync(file.number) }
     }
 
-    private static func write(_ bytes: [UInt8], to path: String) throws(KernelError) {
+    private static func write(_ bytes: [UInt8], to path: String, _ hook: FileCallHook?) throws(KernelError) {
         let file = FileDescriptor(
-            try check("open") { Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600 as mode_t) })
+            try call("open", path, hook) { _ in
+                Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600 as mode_t)
+            })
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = try check("write") {
-                rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
+            let count = try call("write", path, hook, count: rest.count) { count in
+                rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, count) }
             }
             rest = rest.dropFirst(count)
         }
-        try check("fsync") { fsync(file.number) }
+        try call("fsync", path, hook) { _ in fsync(file.number) }
     }
+
+    @discardableResult
+    private static func call<Result: FixedWidthInteger & SignedInteger>(
+        _ name: String, _ path: String, _ hook: FileCallHook?, count: Int = 0, _ body: (Int) -> Result
+    ) throws(KernelError) -> Result {
+        var call = FileCall(name: name, path: path, count: count)
+        try hook?(&call)
+        return try check(name) { body(min(call.count, count)) }
+    }
+
+    /// The names in a directory, in no order; none when there is no such directory (`opendir`, `readdir`).
+    public static func names(in directory: String) throws(KernelError) -> [String] {
+        guard let folder = opendir(directory) else {
+            let number = ErrorNumber(rawValue: errno)
+            guard number.rawValue == ENOENT || number.rawValue == ENOTDIR else {
+                throw KernelError("opendir", number)
+            }
+            return []
+        }
+        closedir(folder)
+        return folderEntries(directory)
+    }
+
+    /// Whether something has this name (`access`).
+    public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// Whether this process acts for the superuser (`geteuid`).
+    public static var isSuperuser: Bool { geteuid() == 0 }
 
     /// Gives a file another name in place of what had that name (`rename`).
     public static func rename(_ path: String, to other: String) throws(KernelError) {
@@ -85,14 +120,34 @@ public enum SystemFiles {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private static func makeDirectory(_ path: String) throws(KernelError) {
-        guard mkdir(path, 0o700) != 0 else { return }
-        switch errno {
-        case EEXIST: return
-        case ENOENT where path != parent(of: path):
-            try makeDirectory(parent(of: path))
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { fallthrough }
-        default: throw KernelError("mkdir", ErrorNumber(rawValue: errno))
+    private static func makeDirectory(_ path: String, _ hook: FileCallHook?) throws(KernelError) {
+        do throws(KernelError) {
+            try call("mkdir", path, hook) { _ in mkdir(path, 0o700) }
+        } catch {
+            switch error.number.rawValue {
+            case EEXIST: return
+            case ENOENT where path != parent(of: path):
+                try makeDirectory(parent(of: path), hook)
+                do throws(KernelError) {
+                    try call("mkdir", path, hook) { _ in mkdir(path, 0o700) }
+                } catch {
+                    guard error.number.rawValue == EEXIST else { throw error }
+                }
+            default: throw error
+            }
         }
     }
 }
+
+/// A system call that is about to be made on a file.
+public struct FileCall: Sendable {
+    /// The call.
+    public let name: String
+    /// The file or directory.
+    public let path: String
+    /// How many bytes are to be written; may be made less.
+    public var count: Int
+}
+
+/// Called before a system call on a file; what it throws is taken for the call's error.
+public typealias FileCallHook = @Sendable (inout FileCall) throws(KernelError) -> Void

@@ -75,6 +75,16 @@ extension SimulatedKernel {
         }
     }
 
+    /// The long-term keys that an adapter's kernel knows.
+    public func longTermKeys(adapter index: UInt16) -> [LongTermKey] {
+        withHost { $0.adapter(index)?.keys.longTermKeys ?? [] }
+    }
+
+    /// The identity resolving keys that an adapter's kernel knows.
+    public func identityResolvingKeys(adapter index: UInt16) -> [IdentityResolvingKey] {
+        withHost { $0.adapter(index)?.keys.identityResolvingKeys ?? [] }
+    }
+
     // MARK: The machine
 
     /// Whether processes have CAP_NET_RAW. Asked when a socket is used.

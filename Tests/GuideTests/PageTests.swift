@@ -31,7 +31,8 @@ import Testing
 
     @Test func everySnippetHasAStory() throws {
         let stories = try [
-            "Adapters", "Attributes", "Caching", "Channels", "Connecting", "LocalServer", "Other", "Peripheral",
+            "Adapters", "Attributes", "Bonds", "Caching", "Channels", "Connecting", "LocalServer", "Other",
+            "Peripheral",
             "Scanning",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {

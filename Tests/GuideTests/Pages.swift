@@ -19,7 +19,7 @@ struct Snippet: Hashable, Sendable {
 enum Pages {
     /// Every page whose snippets are compiled and run.
     static let paths = [
-        "README.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
+        "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
         "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md",

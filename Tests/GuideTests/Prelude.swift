@@ -13,11 +13,11 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
 extension Adapter {
     static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        trace: PacketTrace? = nil
+        bonds: BondKeeping = .standard, trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         try await open(
-            selector, power: power, waitingFor: limit, on: World.current?.kernel, log: Logger(label: "guide"),
-            trace: trace)
+            selector, power: power, waitingFor: limit, bonds: bonds, on: World.current?.kernel,
+            log: Logger(label: "guide"), trace: trace)
     }
 
     static func all() async throws(BluetoothError) -> [AdapterInformation] {

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothSecurity
 import LINBLE
 import SimulatedKernel
 import SimulatedLINBLE
@@ -42,6 +43,42 @@ enum ReadmePage {
             await uart.disconnect()
         }
         #expect(linble.statistics.bytesFromHosts == 2)
+    }
+}
+
+/// Docs/Guide/Bonds.md
+enum BondsPage {
+    /// Keeping bonds
+    static func keepingBonds() async throws {
+        let store = try FileBondStore(directory: "/var/lib/sensors/bonds")
+        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store))
+        print(await adapter.bondStanding)
+    }
+
+    /// Looking and removing
+    static func lookingAndRemoving(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        for bond in await adapter.bonds() {
+            print(bond)
+        }
+        try await adapter.removeBond(with: address)
+    }
+
+    /// Following changes
+    static func followingChanges(_ adapter: Adapter) async throws {
+        for try await change in await adapter.bondChanges() {
+            switch change {
+            case .kept(let bond): print("bonded with", bond.identity)
+            case .notKept(let bond, let error): print(bond.identity, "until this program ends:", error.message)
+            case .removed(let identity): print("forgot", identity)
+            }
+        }
+    }
+
+    /// Devices that hide their address
+    static func devicesThatHideTheirAddress(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        await adapter.setAddressResolver(PrivateAddressResolver())
+        let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
+        print(found.address == address, found.privateAddress != nil)
     }
 }
 

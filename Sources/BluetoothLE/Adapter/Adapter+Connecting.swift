@@ -37,6 +37,8 @@ extension Adapter {
     ) async throws(BluetoothError) -> Connection {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
+        // The kernel looks for a device whose key it has by its identity, and by no other address.
+        let peer = await controller.identity(of: peer) ?? peer
         await controller.connectingBegins()
         await controller.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
@@ -134,7 +136,7 @@ extension Adapter {
             cache: attributeCache.map {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
-            receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
+            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
         await controller.begin(turn, connection)
         do throws(BluetoothError) {

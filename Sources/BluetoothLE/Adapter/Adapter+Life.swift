@@ -98,7 +98,7 @@ extension Adapter {
         let state = standing.value
         let operation = operation("power \(isOn ? "on" : "off")")
         if state == .absent, let error = BluetoothError.unavailable(state, operation) { throw error }
-        let directory = AdapterDirectory(kernel: kernel, management: management)
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: bondKeeper)
         if isOn {
             remember(try await directory.prepare(information, power: .powerOn))
         } else {
@@ -126,6 +126,7 @@ extension Adapter {
                 { [weak self] change in self?.assumeIsolated { $0.take(change) } },
                 onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         }
+        followBonds()
         controller.assumeIsolated {
             $0.followDiscoveries()
             $0.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
@@ -164,6 +165,8 @@ extension Adapter {
         if let now { remember(now) }
         let (before, state) = (standing.value, now?.state ?? .absent)
         guard state != before else { return }
+        // A kernel that has lost an adapter has lost its keys.
+        if before == .absent { bondKeeper.assumeIsolated { [index = information.index] in $0.reload(index) } }
         life.stateChanged(from: before, to: state)
         log.debug("\(information.name): \(state)")
         if state.isReady {
@@ -220,7 +223,7 @@ extension Adapter {
     private func restore() async {
         repeat {
             life.isRestorationDue = false
-            let directory = AdapterDirectory(kernel: kernel, management: management)
+            let directory = AdapterDirectory(kernel: kernel, management: management, bonds: bondKeeper)
             do throws(BluetoothError) {
                 remember(
                     try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))

@@ -35,13 +35,16 @@ public actor Adapter: LoopActor {
     var advertising = AdvertisingTable()
     /// What the devices connected to find here; see Adapter+Publishing.
     let localServer: LocalServer
+    /// Who they are, as far as they were paired with; see Adapter+Bonds.
+    let bondKeeper: BondKeeper
     /// Where their databases are remembered.
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     private init(
-        _ information: AdapterInformation, power: PowerPolicy, monitor: AdapterMonitor, on kernel: any BluetoothKernel,
-        log: Logger, trace: PacketTrace?
+        _ information: AdapterInformation, power: PowerPolicy, monitor: AdapterMonitor, bonds: BondKeeper,
+        on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
+        bondKeeper = bonds
         facts = Mutex(information)
         life = AdapterLife(power: power)
         management = monitor.management
@@ -66,6 +69,9 @@ public actor Adapter: LoopActor {
     ///   - power: whether it may be powered on, now and later.
     ///   - limit: how long to wait for an adapter that can be used, such as one that is found late while the machine
     ///     boots or that is still blocked; nil for not at all.
+    ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
+    ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
+    ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
     ///   - kernel: whose adapter; nil for the machine's own kernel.
     ///   - log: takes what happens: PDUs and packets as `trace`, oddities as `debug`.
     ///   - trace: records what goes over the air and between program and kernel; of the same kernel.
@@ -73,16 +79,18 @@ public actor Adapter: LoopActor {
     ///   with the fix. Where several were tried, the message says what is wrong with each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
-        trace: PacketTrace? = nil
+        bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil,
+        log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
         let management = ManagementClient(on: kernel, log: log, trace: trace?.synthesis)
         let monitor = AdapterMonitor(on: kernel, management: management, log: log)
         try await monitor.start()
-        let directory = AdapterDirectory(kernel: kernel, management: management)
+        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
-        let adapter = Adapter(information, power: power, monitor: monitor, on: kernel, log: log, trace: trace)
+        let adapter = Adapter(
+            information, power: power, monitor: monitor, bonds: keeper, on: kernel, log: log, trace: trace)
         await adapter.begin()
         return adapter
     }
@@ -95,9 +103,11 @@ public actor Adapter: LoopActor {
     }
 
     /// Ends what the adapter advertises, its scans and sockets, its streams, what it maintains, and attempts to connect,
-    /// which throw `.cancelled`. The controller stays as it is; connections stay up.
+    /// which throw `.cancelled`. The controller stays as it is; connections stay up. Bonds that were made are written
+    /// when this returns.
     public func close() async {
         await stopAllAdvertising()
+        await bondKeeper.flush()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
 
@@ -109,6 +119,7 @@ public actor Adapter: LoopActor {
         endLife(reason)
         endAllAdvertising(reason)
         controller.assumeIsolated { $0.close(reason) }
+        bondKeeper.assumeIsolated { $0.close(reason) }
         monitor.assumeIsolated { $0.close(reason) }
         ends.tell(reason)
     }

@@ -7,6 +7,8 @@ import Management
 struct AdapterDirectory {
     let kernel: any BluetoothKernel
     let management: ManagementClient
+    /// Has the kernel know the keys of bonded devices before an adapter is used.
+    var bonds: BondKeeper?
 
     /// All adapters, lowest index first. Needs no privilege.
     func all() async throws(BluetoothError) -> [AdapterInformation] {
@@ -67,6 +69,9 @@ struct AdapterDirectory {
                 try await management.send(.setStaticAddress(address), to: information.index)
                 information.staticAddress = address
             }
+        }
+        await bonds?.prepare(information)
+        if !information.isPowered {
             do {
                 try await setPowered(true, information.index)
             } catch {

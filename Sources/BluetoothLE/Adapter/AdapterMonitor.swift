@@ -90,6 +90,7 @@ actor AdapterMonitor: LoopActor {
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
         case .discovering, .advertisingRemoved, .connectedByPeer, .disconnected: break
+        case .longTermKey, .identityResolvingKey, .signatureResolvingKey, .unpaired: break
         case .lost(let reason): finish(reason)
         }
     }

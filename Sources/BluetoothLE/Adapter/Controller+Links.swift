@@ -63,10 +63,10 @@ extension Controller {
         linksChanged()
     }
 
-    /// Begins to follow a link of ours that has just come up.
-    func attach(_ handle: UInt16) -> LinkAttachment {
+    /// Begins to follow a link of ours that has just come up; `onEncrypted` is told on the loop when it is encrypted.
+    func attach(_ handle: UInt16, onEncrypted: (@Sendable () -> Void)? = nil) -> LinkAttachment {
         receiveWaiting()
-        return LinkAttachment(self, links.add(ConnectionHandle(rawValue: handle)))
+        return LinkAttachment(self, links.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
     }
 
     /// The connection's interest in its link has ended.

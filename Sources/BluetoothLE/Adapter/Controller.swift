@@ -39,6 +39,9 @@ actor Controller: LoopActor {
     /// What another sent and was not yet answered. The kernel sends the controller one command at a time.
     private var othersCommand: HCICommand?
 
+    /// Who is behind the addresses that are heard.
+    var resolution = AddressResolution()
+
     /// The links of the controller; see Controller+Links.
     var links = LinkTable()
 
@@ -165,7 +168,8 @@ actor Controller: LoopActor {
             }
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
-                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.leMeta.rawValue)
+                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
+                HCIEventCode.leMeta.rawValue)
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             self.socket = socket
@@ -203,6 +207,9 @@ actor Controller: LoopActor {
                 links.began(event)
                 connectionAttemptEnded()
             case .disconnectionComplete(let event): links.ended(event)
+            case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
+                // Later, since the packet is still being received.
+                if let handler = links.encryptionHandler(of: event.handle) { loop.execute(handler) }
             case .leMeta(.connectionUpdateComplete(let event)): receive(event)
             case .leMeta(.phyUpdateComplete(let event)): receive(event)
             case .leMeta(.dataLengthChange(let event)): receive(event)

@@ -14,6 +14,8 @@ struct LinkTable {
         var dataLength: LEDataLengthChange?
         /// Why it ended, between Disconnection Complete and the end of its socket.
         var endReason: HCIStatus?
+        /// Who wants to know when it is encrypted.
+        var onEncrypted: (@Sendable () -> Void)?
         /// Made when somebody waits or listens.
         var watch: LinkWatch?
     }
@@ -34,10 +36,16 @@ struct LinkTable {
         set { entries[number] = newValue }
     }
 
+    /// Who wants to know when the link of ours with this handle is encrypted.
+    func encryptionHandler(of handle: ConnectionHandle) -> (@Sendable () -> Void)? {
+        numbers[handle].flatMap { entries[$0]?.onEncrypted }
+    }
+
     /// A link of ours has come up.
-    mutating func add(_ handle: ConnectionHandle) -> UInt64 {
+    mutating func add(_ handle: ConnectionHandle, onEncrypted: (@Sendable () -> Void)? = nil) -> UInt64 {
         nextNumber += 1
-        entries[nextNumber] = Entry(handle: handle, parameters: others.removeValue(forKey: handle))
+        entries[nextNumber] = Entry(
+            handle: handle, parameters: others.removeValue(forKey: handle), onEncrypted: onEncrypted)
         numbers[handle] = nextNumber
         return nextNumber
     }

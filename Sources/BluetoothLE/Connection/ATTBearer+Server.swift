@@ -110,6 +110,23 @@ extension ATTBearer {
             server.security = BearerSecurity(security)
         }
         finishAnswer(serve { server.receive(bytes, database: &$0, into: &answer) })
+        payServiceChanged()
+    }
+
+    /// Tells a bonded client that was away when our attributes changed, as soon as the link is encrypted and it is surely
+    /// the one that it was (Core Vol 3 Part G §2.5.2, §7.1).
+    func payServiceChanged(isEncrypted: Bool = false) {
+        guard owesServiceChanged else { return }
+        guard let handle = localServer.serviceChanged, client.configurations[handle]?.contains(.indication) == true
+        else {
+            owesServiceChanged = false
+            return
+        }
+        if !isEncrypted {
+            guard let security = try? socket.security(), security.level >= .medium else { return }
+        }
+        owesServiceChanged = false
+        submit(ServiceChangedIndication(.all, at: handle, on: self))
     }
 
     /// Lets the server do something, with what is known of the client, which is the same on all bearers of the link.

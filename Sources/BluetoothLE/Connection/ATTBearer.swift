@@ -53,6 +53,13 @@ final class ATTBearer {
     let localServer: LocalServer
     /// Who is told what the peer's client did that the program has to know or to answer.
     var onPeerRequest: ((GATTServerEvent) -> Void)?
+    /// Whether the peer's client has to be told that our attributes have changed while it was away.
+    var owesServiceChanged = false
+    /// Told when what is known of the peer's client has changed without its asking for anything.
+    var onClientChanged: (() -> Void)?
+    /// What the peer indicated before it was known where it tells of changes; at most sixteen attributes.
+    private var earlyIndications: Set<AttributeHandle> = []
+    private static let earlyIndicationLimit = 16
     var answer = ByteWriter(growingTo: 517)
     /// What the peer's client has agreed on with our server; in force once our response is on its way.
     var agreedMTU: Int?
@@ -91,6 +98,11 @@ final class ATTBearer {
     var isClosed: Bool { closeReason != nil }
     /// Whether the socket takes nothing for now.
     var isWaitingForRoom: Bool { isSocketFull }
+
+    /// Whether the peer may have told of a change there before anybody listened.
+    func mayHaveMissed(_ handle: AttributeHandle?) -> Bool {
+        earlyIndications.count >= Self.earlyIndicationLimit || handle.map(earlyIndications.contains) ?? false
+    }
 
     /// How many requests are under way or wait.
     var requestCount: Int { engine.requestCount }
@@ -234,6 +246,7 @@ extension ATTBearer {
             isToldWritable = true
             defer { isToldWritable = false }
             flush()
+            payServiceChanged()
         case .closed(let error): socketEnded(error)
         }
     }
@@ -270,6 +283,9 @@ extension ATTBearer {
                 subscribers.deliver(value, of: handle, as: .notification)
             case .handleValueIndication(let handle, let value):
                 if handle == home.serviceChanged { home.receiveServiceChanged(value) }
+                if home.serviceChanged == nil, home.earlyIndications.count < Self.earlyIndicationLimit {
+                    home.earlyIndications.insert(handle)
+                }
                 if handle != home.serviceChanged || subscribers.contains(handle) {
                     subscribers.deliver(value, of: handle, as: .indication)
                 }

@@ -38,8 +38,11 @@ extension Connection {
         if Task.isCancelled { throw .cancelled(operation) }
         if cached, let services = knownDatabase?.services { return services }
         var hash: DatabaseHash?
-        if cached, let cache, let remembered = await cache.store.database(for: cache.key) {
-            if remembered.isFollowed, isPeerBonded, knownDatabase?.changeCount ?? 0 == 0 {
+        if cached, let cache, let remembered = await cache.store.database(for: cacheKey(of: cache)) {
+            if remembered.isFollowed, isPeerBonded, knownDatabase?.changeCount ?? 0 == 0,
+                try !bearer(for: operation).mayHaveMissed(
+                    KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
+            {
                 adopt(remembered.services, hash: remembered.hash)
                 return remembered.services
             }
@@ -101,14 +104,15 @@ extension Connection {
         for handle in known.gone(among: bearer.subscribers.handles, from: former) { endSubscriptions(to: handle) }
     }
 
-    private func remember(_ database: CachedDatabase?) {
+    func remember(_ database: CachedDatabase?) {
         // A peer may tell of changes as fast as it can send.
         guard let cache, database != nil || !isForgotten else { return }
         isForgotten = database == nil
+        let key = cacheKey(of: cache)
         // The caller does not wait for a file, but the next change of it does.
         remembering = Task(executorPreference: loop) { [before = remembering] in
             await before?.value
-            await cache.store.setDatabase(database, for: cache.key)
+            await cache.store.setDatabase(database, for: key)
         }
     }
 
@@ -164,13 +168,21 @@ extension Connection {
             .descriptor(.clientCharacteristicConfiguration)
         let subscribe: @Sendable (isolated Connection) -> Void = { connection in
             guard let configuration else { return }
-            connection.submit(ValueWrite([2, 0], to: configuration.handle)) { [log = connection.log] answer in
-                if case .failure(let failure) = answer { log.debug("changes are not told of: \(failure)") }
-            }
+            connection.subscribeToChanges(configuration.handle)
         }
         guard let features else { return subscribe(self) }
         submit(ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle)) { [weak self] _ in
             self?.assumeIsolated { subscribe($0) }
+        }
+    }
+
+    /// Asks the peer to tell of changes; a bonded one does so after this link as well.
+    func subscribeToChanges(_ configuration: AttributeHandle) {
+        submit(ValueWrite([2, 0], to: configuration)) { [weak self, log] answer in
+            switch answer {
+            case .failure(let failure): log.debug("changes are not told of: \(failure)")
+            case .success: self?.assumeIsolated { $0.changesAreTold(configuration) }
+            }
         }
     }
 
@@ -200,11 +212,6 @@ extension Connection {
         servicesChanged(in: .all)
         throw .attributesChanged(operation)
     }
-
-    /// Whether the peer keeps our subscriptions from link to link.
-    ///
-    /// Pairing will know; until then no peer is taken to be bonded.
-    private var isPeerBonded: Bool { false }
 }
 
 extension GATTClientFeatures {

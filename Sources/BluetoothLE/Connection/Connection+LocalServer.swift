@@ -106,6 +106,8 @@ extension Connection {
             let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
             for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
             localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
+            keepClient()
+        case .supportedFeaturesChanged: keepClient()
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
         }
     }

@@ -60,6 +60,12 @@ public actor Connection: LoopActor {
     let cache: ConnectionCache?
     /// The last change of what is remembered, which the next waits for.
     var remembering: Task<Void, Never>?
+    /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
+    let bonds: BondKeeper?
+    /// Whether the link has been seen to be encrypted.
+    var wasEncrypted = false
+    /// Who the peer was at the end of the link.
+    private var lastIdentity: BluetoothAddress?
     /// Whether that was to forget it, which need not be done twice.
     var isForgotten = false
     /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
@@ -73,9 +79,10 @@ public actor Connection: LoopActor {
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
-        cache: ConnectionCache? = nil, receiveMTU: UInt16, on loop: EventLoop, log: Logger,
+        cache: ConnectionCache? = nil, bonds: BondKeeper? = nil, receiveMTU: UInt16, on loop: EventLoop, log: Logger,
         trace: AdapterTrace? = nil
     ) {
+        self.bonds = bonds
         self.peer = peer
         self.role = role
         localServer = server
@@ -173,7 +180,9 @@ public actor Connection: LoopActor {
             return assumeIsolated { $0.reasonOfEnd(error) }
         }
         guard let handle = try? socket?.connectionHandle() else { return }
-        attachment = adapter.controller.assumeIsolated { $0.attach(handle) }
+        attachment = adapter.controller.assumeIsolated { controller in
+            controller.attach(handle) { [weak self] in self?.assumeIsolated { $0.linkEncrypted() } }
+        }
     }
 
     private func establish() {
@@ -190,6 +199,7 @@ public actor Connection: LoopActor {
         }
         establishedBearer?.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: nil) } }
         localServer.add(self)
+        restoreClient()
     }
 
     func makeBearer(
@@ -224,6 +234,7 @@ public actor Connection: LoopActor {
     /// Ends the link and everything that waits for it. Only the first reason counts.
     func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
+        keepClient()
         end = reason
         adapter = nil
         opening?.fail(reason)
@@ -233,6 +244,7 @@ public actor Connection: LoopActor {
         knownDatabase?.finish(reason)
         endPeerRequests(reason)
         localServer.remove(ObjectIdentifier(self))
+        lastIdentity = socketPeer
         socket?.close()
         socket = nil
         if let attachment {
@@ -290,7 +302,11 @@ public actor Connection: LoopActor {
     // MARK: Facts
 
     /// The address the kernel knows the peer by now: after pairing its identity.
-    var socketPeer: BluetoothAddress { socket?.peer ?? peer }
+    var socketPeer: BluetoothAddress { socket?.peer ?? lastIdentity ?? peer }
+
+    /// Who the peer is, as far as the kernel can tell: ``peer``, or what pairing has told of a device that came with an
+    /// address that changes.
+    public var identity: BluetoothAddress { socketPeer }
 
     /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
     public var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }

@@ -27,6 +27,8 @@ struct KnownDatabase {
     private(set) var serviceChanged: AttributeHandle?
     /// Whether the peer has been asked to tell of changes.
     var isFollowed = false
+    /// Where the peer has been asked, and has agreed.
+    var followedConfiguration: AttributeHandle?
     var listeners: [UInt64: StreamChannel<AttributeHandleRange>] = [:]
     var nextListener: UInt64 = 0
 

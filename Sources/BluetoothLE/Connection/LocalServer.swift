@@ -160,7 +160,10 @@ final class ServiceChangedIndication: ServerTransaction {
         }
     }
 
-    func confirm() { bearer.client.confirmedServiceChanged(changeCount) }
+    func confirm() {
+        bearer.client.confirmedServiceChanged(changeCount)
+        bearer.onClientChanged?()
+    }
 
     func fail(_ failure: TransactionFailure) {}
 }

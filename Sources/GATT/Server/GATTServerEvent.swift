@@ -1,4 +1,5 @@
 import ATT
+import BluetoothPrimitives
 
 /// What a client did that the program has to know or to decide.
 public enum GATTServerEvent: Hashable, Sendable {
@@ -21,6 +22,8 @@ public enum GATTServerEvent: Hashable, Sendable {
     case storedValueChanged(AttributeHandle)
     /// The client changed what it wants to be sent of the characteristic whose value has this handle.
     case configurationChanged(AttributeHandle, ClientCharacteristicConfiguration)
+    /// The client has said what it can do.
+    case supportedFeaturesChanged(GATTClientFeatures)
     /// The ATT_MTU, in bytes, from the next PDU on.
     case mtuExchanged(Int)
     /// The client has the value that was indicated; the next indication can be sent.
@@ -107,6 +110,8 @@ extension GATTServerEvent: CustomStringConvertible {
         case .commandAuthorizationRequested(let write): "authorisation for write command \(write) requested"
         case .storedValueChanged(let handle): "stored value of \(handle) changed"
         case .configurationChanged(let handle, let configuration): "configuration of \(handle): \(configuration)"
+        case .supportedFeaturesChanged(let features):
+            "supported features: 0x\(hexadecimal(features.rawValue, digits: 2))"
         case .mtuExchanged(let mtu): "ATT_MTU \(mtu)"
         case .indicationConfirmed(let handle): "indication of \(handle) confirmed"
         case .requestOutOfTurn(let opcode): "\(opcode) out of turn"

@@ -129,7 +129,9 @@ extension GATTServer {
                 client.configurations[characteristic] = new.isEmpty ? nil : new
                 events.append(.configurationChanged(characteristic, new))
             case .clientFeatures:
+                guard client.features != write.value else { continue }
                 client.features = write.value
+                events.append(.supportedFeaturesChanged(client.supportedFeatures))
             case .dynamic:
                 continue
             }

@@ -42,9 +42,14 @@ extension Adapter {
             request.complete()
         case .setAppearance: request.complete()
         case .loadLongTermKeys(let keys):
+            // One that cannot be refuses the whole list.
+            guard keys.allSatisfy({ $0.address.isIdentity && $0.encryptionSize <= 16 }) else {
+                return request.fail(.invalidParameters)
+            }
             self.keys.longTermKeys = keys
             request.complete()
         case .loadIdentityResolvingKeys(let keys):
+            guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
             self.keys.identityResolvingKeys = keys
             self.keys.exchangesIdentities = true
             request.complete()

@@ -59,8 +59,8 @@ extension SimulatedGATTServer {
         case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
         case .indicationConfirmed(let handle):
             if !confirmedServiceChanged(handle, on: link) { confirmed(link) }
-        case .authorizationRequested, .commandAuthorizationRequested, .storedValueChanged, .mtuExchanged,
-            .requestOutOfTurn:
+        case .authorizationRequested, .commandAuthorizationRequested, .supportedFeaturesChanged, .storedValueChanged,
+            .mtuExchanged, .requestOutOfTurn:
             break
         }
     }

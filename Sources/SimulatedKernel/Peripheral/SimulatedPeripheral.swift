@@ -95,7 +95,7 @@ public final class SimulatedPeripheral: Sendable {
     public let radio: SimulatedRadio
     /// Its address.
     public let address: BluetoothAddress
-    private let identifier: Int
+    let identifier: Int
 
     /// Puts a peripheral on the air.
     ///

@@ -201,6 +201,7 @@ extension Adapter: PairingParty {
     }
 
     private func unpair(_ device: ManagementAddress, _ isDisconnecting: Bool, for request: ManagementRequest) {
+        guard isRunning else { return request.complete(.device(device), status: .notPowered) }
         let hadKeys =
             keys.longTermKeys.contains { $0.address == device.address }
             || keys.identityResolvingKeys.contains { $0.address == device.address }

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import GATT
 import HCI
 import Management
 
@@ -93,6 +94,24 @@ extension SimulatedPeripheral {
                     address: identity, value: .random(using: &node.world.generator))
             }
             if security.identity == nil { node.identityResolvingKey = nil }
+        }
+    }
+
+    /// What it tells in pairing to those who are to resolve its private addresses; nil without an
+    /// ``SimulatedSecurity/identity``.
+    public var identityResolvingKey: SecurityKey? {
+        radio.withWorld { [identifier] world in world.peripherals[identifier]?.identityResolvingKey?.value }
+    }
+
+    /// Makes a private address that those resolve to whom it has told its identity in pairing
+    /// (Core Vol 3 Part H §2.2.2); nil without an ``SimulatedSecurity/identity``.
+    public func makePrivateAddress() -> BluetoothAddress? {
+        radio.withWorld { [identifier] world -> BluetoothAddress? in
+            guard let key = world.peripherals[identifier]?.identityResolvingKey else { return nil }
+            let cipher = AES128(key: key.value.bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) })
+            let random = UInt64.random(in: 1..<0x3F_FFFF, using: &world.generator) | 1 << 22
+            return BluetoothAddress(
+                random << 24 | UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(random)) & 0xFF_FFFF), kind: .random)
         }
     }
 

@@ -7,6 +7,9 @@ import HCI
 public struct Advertisement: Hashable, Sendable {
     /// The advertiser; nil when it advertises anonymously.
     public var address: BluetoothAddress?
+    /// The private address it was heard with, where ``address`` is the identity of a bonded device that hides behind it;
+    /// see ``Adapter/setAddressResolver(_:)``.
+    public var privateAddress: BluetoothAddress?
     /// What it says: its advertising data joined with its last scan response, each put together from its parts.
     public var data: AdvertisementData
     /// How strongly this report was received, in dBm; nil when the controller could not tell.

@@ -262,7 +262,7 @@ extension Controller {
         var reports = reports
         let now = loop.now
         do {
-            while let report = try reports.next() { audience.receive(report, at: now) }
+            while let report = try reports.next() { audience.receive(report, at: now, resolving: &resolution) }
         } catch {
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }

@@ -45,9 +45,12 @@ struct ScanAudience {
         joiner.removeParts()
     }
 
-    mutating func receive(_ report: borrowing AdvertisingReport, at time: KernelInstant) {
+    mutating func receive(
+        _ report: borrowing AdvertisingReport, at time: KernelInstant, resolving resolution: inout AddressResolution
+    ) {
+        let identity = report.address.flatMap { resolution.identity(of: $0) }
         let received = ReceivedReport(
-            address: report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
+            address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
         guard let (index, joined) = joiner.receiveAtIndex(received) else { return }
         if !joined.news.isEmpty { lastState += 1 }
@@ -57,7 +60,8 @@ struct ScanAudience {
         let heard = HeardDevice(
             index: index, state: devices[index].state, birth: devices[index].birth,
             hasScanResponse: joined.hasScanResponse)
-        let advertisement = Advertisement(joined, report, at: time)
+        var advertisement = Advertisement(joined, report, at: time)
+        if identity != nil { advertisement.privateAddress = report.address }
         for index in sessions.indices { sessions[index].receive(heard, advertisement, report) }
     }
 }

@@ -74,7 +74,8 @@ public struct ScanFilter: Sendable {
         return ScanFilter(.nameContaining(ignoringCase ? bytes.map(\.lowercased) : bytes, ignoringCase: ignoringCase))
     }
 
-    /// The device with an address. Anonymous advertisements never pass.
+    /// The device with an address; of a bonded one that hides behind private addresses, its identity. Anonymous
+    /// advertisements never pass.
     /// - Parameters:
     ///   - address: the address.
     ///   - anyKind: whether a public and a random address with the same digits are the same.

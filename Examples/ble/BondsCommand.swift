@@ -1,0 +1,189 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct BondsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bonds", abstract: "List, show and remove what pairing has left of devices.",
+        discussion: """
+            Keys are never printed. Listing and showing need no privilege but the right to read the files; removing needs \
+            CAP_NET_ADMIN for the kernel to forget the keys at once, and otherwise counts from the next start.
+            """,
+        subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
+
+    @OptionGroup var common: CommonOptions
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "List the bonds of the adapters.")
+
+        @OptionGroup var common: CommonOptions
+
+        func run() async throws {
+            let common = common
+            try await common.run("ble bonds list") { console in
+                let bonds = try await keptBonds(common)
+                if console.isJSON {
+                    for (adapter, bond) in bonds { console.result(fields(bond, adapter)) }
+                } else if bonds.isEmpty {
+                    console.message("There are no bonds.")
+                } else {
+                    var table = Table([
+                        ("ADDRESS", .left), ("KIND", .left), ("NAME", .left), ("PROTECTION", .left), ("PAIRED", .left),
+                        ("ADAPTER", .left),
+                    ])
+                    for (adapter, bond) in bonds {
+                        table.add([
+                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""), protection(bond),
+                            timestamp(of: bond.time), "\(adapter)",
+                        ])
+                    }
+                    for line in table.lines { console.result(line) }
+                }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show what is kept of a device, without the keys.")
+
+        @OptionGroup var common: CommonOptions
+
+        @Argument(help: "The device's identity address, as ble bonds list has it.")
+        var device: String
+
+        func run() async throws {
+            let (common, device) = (common, device)
+            try await common.run("ble bonds show") { console in
+                for (adapter, bond) in try await keptBonds(common, with: device) {
+                    guard !console.isJSON else {
+                        console.result(fields(bond, adapter))
+                        continue
+                    }
+                    for (title, text) in rows(bond, adapter) {
+                        console.result(title + String(repeating: " ", count: max(1, 15 - title.count)) + text)
+                    }
+                }
+            }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forget a device: its keys, its subscriptions, what is known of it.",
+            discussion: "A link with it ends. The device keeps its own keys: have it forget this machine too.")
+
+        @OptionGroup var common: CommonOptions
+
+        @Argument(help: "The device's identity address, as ble bonds list has it.")
+        var device: String
+
+        func run() async throws {
+            let (common, device) = (common, device)
+            try await common.run("ble bonds remove") { console in
+                for (adapter, bond) in try await keptBonds(common, with: device) {
+                    try await remove(bond, of: adapter, common, console)
+                    if console.isJSON {
+                        console.result([
+                            ("event", .string("removed")), ("addr", .string("\(bond.identity)")),
+                            ("adapter", .string("\(adapter)")),
+                        ])
+                    } else {
+                        console.result("removed \(bond.identity)")
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The bonds of the adapters that -i means, those that are not plugged in included when it is an address.
+private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: BluetoothAddress, bond: Bond)] {
+    let selector = common.adapter.flatMap { AdapterSelector($0) }
+    var adapters: [BluetoothAddress] = []
+    if case .address(let address)? = selector {
+        adapters = [address]
+    } else {
+        let found = try await Adapter.all(on: common.makeKernel())
+        adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
+        guard !adapters.isEmpty else {
+            throw ProgramError(
+                .noBluetooth, "There is no such adapter.",
+                remedy: "Name one that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
+        }
+    }
+    let store = try common.bondStore()
+    var all: [(BluetoothAddress, Bond)] = []
+    for adapter in adapters {
+        for bond in try await store.bonds(of: adapter) { all.append((adapter, bond)) }
+    }
+    return all
+}
+
+/// Those of them with a device; there is at least one.
+private func keptBonds(
+    _ common: CommonOptions, with device: String
+) async throws -> [(adapter: BluetoothAddress, bond: Bond)] {
+    guard let address = BluetoothAddress(device) else {
+        throw ProgramError(.usage, "A device is six pairs of digits with colons, not '\(printable(device))'.")
+    }
+    let bonds = try await keptBonds(common).filter { _, bond in
+        bond.identity.value == address.value
+            && (common.addressType.kind.map { $0 == bond.identity.kind } ?? true)
+    }
+    guard !bonds.isEmpty else {
+        throw ProgramError(.notFound, "There is no bond with \(address).", remedy: "See: ble bonds list")
+    }
+    return bonds
+}
+
+/// Has the kernel forget the device where it knows it, and the store in any case.
+private func remove(
+    _ bond: Bond, of address: BluetoothAddress, _ common: CommonOptions, _ console: Console
+) async throws {
+    let store = try common.bondStore()
+    do throws(BluetoothError) {
+        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: common.makeKernel())
+        try await adapter.removeBond(with: bond.identity)
+        await adapter.close()
+    } catch {
+        // A kernel that is not reached now is given the keys that are left when the adapter is opened the next time.
+        let unreached: [BluetoothError.Code] = [
+            .adapterOff, .adapterBlocked, .noAdapter, .notPermitted, .noBluetooth,
+        ]
+        guard unreached.contains(error.code) else { throw error }
+        try await store.removeBond(with: bond.identity, of: address)
+        console.detail("the kernel was not told: \(error)")
+    }
+}
+
+private func protection(_ bond: Bond) -> String {
+    (bond.usesSecureConnections ? "Secure Connections" : "legacy")
+        + (bond.isAuthenticated ? ", authenticated" : ", not authenticated")
+}
+
+private func rows(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, String)] {
+    var rows = [
+        ("device", "\(bond.identity) (\(bond.identity.kind))"), ("name", printable(bond.name ?? "-")),
+        ("adapter", "\(adapter)"), ("paired", timestamp(of: bond.time)), ("protection", protection(bond)),
+        ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
+        ("addresses", bond.identityResolvingKey == nil ? "its own" : "private ones are resolved"),
+        ("signed writes", bond.signatureKeys.isEmpty ? "no" : "yes"),
+    ]
+    for subscription in bond.client?.subscriptions ?? [] {
+        rows.append(
+            ("subscribed", "\(subscription.characteristic) \(subscription.type), \(subscription.configuration)"))
+    }
+    return rows
+}
+
+private func fields(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, JSONValue)] {
+    [
+        ("event", .string("bond")), ("addr", .string("\(bond.identity)")),
+        ("addrType", .string("\(bond.identity.kind)")), ("name", JSONValue(bond.name)),
+        ("adapter", .string("\(adapter)")), ("paired", .string(timestamp(of: bond.time))),
+        ("secureConnections", .bool(bond.usesSecureConnections)), ("authenticated", .bool(bond.isAuthenticated)),
+        ("keySize", JSONValue(bond.encryptionKeySize)), ("resolvesAddresses", .bool(bond.identityResolvingKey != nil)),
+        ("signs", .bool(!bond.signatureKeys.isEmpty)),
+        ("subscriptions", .array((bond.client?.subscriptions ?? []).map { .integer(Int($0.characteristic.rawValue)) })),
+    ]
+}

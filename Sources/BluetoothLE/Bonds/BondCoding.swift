@@ -1,0 +1,198 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+import Management
+
+/// Why bytes are not a bond.
+enum BondCodingError: Error, Hashable {
+    /// They are damaged, or never were one.
+    case damaged
+    /// They are in a format of this number, which is not ours.
+    case unknownVersion(UInt16)
+    /// They are another device's, or another adapter's.
+    case otherDevice
+}
+
+// The format: the magic, a version, adapter and device, then fields of a kind (one byte), a length (two bytes) and that
+// many bytes; a checksum over everything at the end. Fields of unknown kinds are passed over, so that more can be told
+// without a new version. The checksum finds damage and nothing else: its key is zero.
+
+private let magic: [UInt8] = Array("BLE-BOND".utf8)
+private let version: UInt16 = 1
+private let checksumLength = 16
+
+private enum Field {
+    static let longTermKey: UInt8 = 1
+    static let identityResolvingKey: UInt8 = 2
+    static let signatureKey: UInt8 = 3
+    static let name: UInt8 = 4
+    static let time: UInt8 = 5
+    static let subscription: UInt8 = 6
+    static let supportedFeatures: UInt8 = 7
+    static let knownDatabase: UInt8 = 8
+}
+
+extension Bond {
+    /// The most bytes that a bond is read from.
+    static let maximumLength = 1 << 20
+
+    /// The bytes to keep of the bond with one adapter.
+    func encoded(for adapter: BluetoothAddress) throws(BufferFull) -> [UInt8] {
+        var writer = ByteWriter(growingTo: Self.maximumLength)
+        try writer.write(magic)
+        try writer.write(version)
+        for address in [adapter, identity] { try writer.writeWithKind(address) }
+        try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
+        if let name { try writer.writeField(Field.name, Array(name.utf8.prefix(248))) }
+        for key in longTermKeys {
+            try writer.writeField(Field.longTermKey) { (field) throws(BufferFull) in
+                try field.write(key.kind.rawValue)
+                try field.write(key.isCentral ? 1 : 0 as UInt8)
+                try field.write(key.encryptionSize)
+                try field.write(key.encryptedDiversifier)
+                try field.write(key.randomNumber)
+                try field.write(key.value.bytes)
+            }
+        }
+        if let identityResolvingKey {
+            try writer.writeField(Field.identityResolvingKey, identityResolvingKey.bytes)
+        }
+        for key in signatureKeys {
+            try writer.writeField(Field.signatureKey) { (field) throws(BufferFull) in
+                try field.write(key.kind.rawValue)
+                try field.write(key.signCounter)
+                try field.write(key.value.bytes)
+            }
+        }
+        if let client { try writer.write(client) }
+        return writer.bytes + checksum(writer.bytes)
+    }
+
+    /// Reads what ``encoded(for:)`` wrote.
+    init(
+        decoding bytes: [UInt8], adapter: BluetoothAddress, identity: BluetoothAddress?
+    ) throws(BondCodingError) {
+        let checked = Array(bytes.dropLast(checksumLength))
+        guard bytes.count > checksumLength, checked.starts(with: magic) else { throw .damaged }
+        let body = Array(checked.dropFirst(magic.count))
+        var reader = ByteReader(body.span.bytes)
+        do {
+            // Whatever else a later version changes, its number stands where ours does.
+            let found = try reader.readUInt16()
+            guard found <= version else { throw BondCodingError.unknownVersion(found) }
+            guard found == version, Array(bytes.suffix(checksumLength)) == checksum(checked) else {
+                throw BondCodingError.damaged
+            }
+            let theirs = try reader.readAddressWithKind()
+            self.init(identity: try reader.readAddressWithKind())
+            guard theirs == adapter, identity == nil || identity == self.identity else {
+                throw BondCodingError.otherDevice
+            }
+            while !reader.isAtEnd {
+                let kind = try reader.readUInt8()
+                let field = ByteReader(try reader.read(Int(try reader.readUInt16())))
+                try take(kind, field)
+            }
+        } catch let error as BondCodingError {
+            throw error
+        } catch {
+            throw .damaged
+        }
+    }
+
+    private mutating func take(_ kind: UInt8, _ field: ByteReader) throws {
+        var field = field
+        switch kind {
+        case Field.time: time = try field.readUInt64()
+        case Field.name: name = String(decoding: [UInt8](field.readRemaining()), as: UTF8.self)
+        case Field.longTermKey:
+            let kind = LongTermKey.Kind(rawValue: try field.readUInt8())
+            let isCentral = try field.readUInt8() != 0
+            let size = try field.readUInt8()
+            let diversifier = try field.readUInt16()
+            let number = try field.readUInt64()
+            longTermKeys.append(
+                LongTermKey(
+                    address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,
+                    encryptedDiversifier: diversifier, randomNumber: number, value: try field.readKey()))
+        case Field.identityResolvingKey: identityResolvingKey = try field.readKey()
+        case Field.signatureKey:
+            let kind = SignatureResolvingKey.Kind(rawValue: try field.readUInt8())
+            let counter = try field.readUInt32()
+            signatureKeys.append(SignatureKey(kind: kind, value: try field.readKey(), signCounter: counter))
+        case Field.subscription:
+            let handle = AttributeHandle(try field.readUInt16())
+            let configuration = ClientCharacteristicConfiguration(rawValue: try field.readUInt16())
+            client = client ?? GATTClientRecord()
+            client?.subscriptions.append(
+                GATTClientRecord.Subscription(
+                    characteristic: handle, type: try field.readUUID(.bits128), configuration: configuration))
+        case Field.supportedFeatures:
+            client = client ?? GATTClientRecord()
+            client?.supportedFeatures = [UInt8](field.readRemaining())
+        case Field.knownDatabase:
+            client = client ?? GATTClientRecord()
+            client?.knownDatabase = DatabaseHash([UInt8](field.readRemaining()))
+        default: break
+        }
+    }
+}
+
+private func checksum(_ bytes: [UInt8]) -> [UInt8] {
+    let code = AESCMAC.code(of: bytes)
+    return (0..<checksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
+}
+
+extension ByteWriter {
+    fileprivate mutating func writeWithKind(_ address: BluetoothAddress) throws(BufferFull) {
+        try write(address)
+        try write(address.kind.rawValue)
+    }
+
+    fileprivate mutating func writeField(_ kind: UInt8, _ bytes: [UInt8]) throws(BufferFull) {
+        guard let count = UInt16(exactly: bytes.count) else {
+            throw BufferFull(needed: bytes.count, available: Int(UInt16.max))
+        }
+        try write(kind)
+        try write(count)
+        try write(bytes)
+    }
+
+    fileprivate mutating func writeField(
+        _ kind: UInt8, _ body: (inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(BufferFull) {
+        var field = ByteWriter(capacity: 64)
+        try body(&field)
+        try writeField(kind, field.bytes)
+    }
+
+    fileprivate mutating func write(_ client: GATTClientRecord) throws(BufferFull) {
+        for subscription in client.subscriptions {
+            try writeField(Field.subscription) { (field) throws(BufferFull) in
+                try field.write(subscription.characteristic.rawValue)
+                try field.write(subscription.configuration.rawValue)
+                try field.write(subscription.type, width: .bits128)
+            }
+        }
+        // Written when it is empty as well: it tells that there is a record.
+        try writeField(Field.supportedFeatures, client.supportedFeatures)
+        if let hash = client.knownDatabase { try writeField(Field.knownDatabase, hash.bytes) }
+    }
+}
+
+extension ByteReader {
+    @_lifetime(self: copy self)
+    fileprivate mutating func readAddressWithKind() throws(TruncatedBytes) -> BluetoothAddress {
+        let value = try readAddress(.public)
+        return BluetoothAddress(value.value, kind: try readUInt8() == 0 ? .public : .random)
+    }
+
+    @_lifetime(self: copy self)
+    fileprivate mutating func readKey() throws(TruncatedBytes) -> SecurityKey {
+        let bytes = [UInt8](try read(SecurityKey.byteCount))
+        guard let key = SecurityKey(bytes) else {
+            throw TruncatedBytes(offset: 0, needed: SecurityKey.byteCount, available: bytes.count)
+        }
+        return key
+    }
+}

@@ -1,0 +1,376 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import LinuxKernel
+import Logging
+import Management
+
+/// The bonds of one adapter: loads their keys into the kernel, takes in what pairing makes, and has it kept.
+///
+/// Changes are written one after the other by one task, which ends when there are none; of several changes of one bond
+/// that wait for it, the last is written.
+actor BondKeeper: LoopActor {
+    nonisolated let loop: EventLoop
+    private let kernel: any BluetoothKernel
+    private let management: ManagementClient
+    private let log: Logger
+    private let store: (any BondStore)?
+
+    /// Whose bonds they are.
+    private var adapter = BluetoothAddress.zero
+    private var index: UInt16 = 0
+    private var follower: UInt64?
+    private var known: [BluetoothAddress: Bond] = [:]
+    /// Those of whom the store has not the last word, since it could not be written.
+    private var unsaved: Set<BluetoothAddress> = []
+    /// What pairing has told of a device before the key that makes the bond.
+    private var announced: [BluetoothAddress: Announcement] = [:]
+    /// Whether the kernel has the keys.
+    private(set) var standing = BondStanding.notKept
+
+    private var writes: [BluetoothAddress: Write] = [:]
+    private var writer: Task<Void, Never>?
+
+    private var listeners: [UInt64: StreamChannel<BondChange>] = [:]
+    private var nextListener: UInt64 = 0
+    /// Called when a device has been paired with; again, where there was a bond before.
+    var onBonded: (@Sendable (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void)?
+    /// Called when other keys tell which addresses are whose.
+    var onKeysChanged: (@Sendable ([IdentityResolvingKey]) -> Void)?
+
+    private struct Announcement {
+        var identityResolvingKey: SecurityKey?
+        var signatureKeys: [SignatureResolvingKey] = []
+    }
+
+    /// A change that is to be written.
+    private struct Write {
+        /// Whether it is written only where it replaces another.
+        var isUpdate: Bool
+        var waiters: [PendingCall<Void>] = []
+    }
+
+    /// How many devices may be in the middle of a pairing.
+    private static let announcementLimit = 16
+
+    init(_ keeping: BondKeeping, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger) {
+        self.management = management
+        self.kernel = kernel
+        self.log = log
+        loop = kernel.loop
+        switch keeping {
+        case .notKept: store = nil
+        case .store(let store): self.store = store
+        case .standard:
+            guard kernel is LinuxKernel else {
+                store = MemoryBondStore()
+                return
+            }
+            do throws(BluetoothError) {
+                store = try FileBondStore(log: log)
+            } catch {
+                log.notice("bonds are not kept: \(error)")
+                store = MemoryBondStore()
+            }
+        }
+    }
+
+    // MARK: Loading
+
+    /// Reads the bonds of an adapter and has the kernel know their keys.
+    ///
+    /// Whatever is in the way, the adapter can be used without; ``standing`` tells.
+    func prepare(_ information: AdapterInformation) async {
+        guard let store else { return }
+        follow()
+        (adapter, index) = (information.address, information.index)
+        standing = .loaded
+        do throws(BluetoothError) {
+            let bonds = try await store.bonds(of: information.address)
+            guard adapter == information.address else { return }
+            var now = known.filter { unsaved.contains($0.key) }
+            for bond in bonds where !unsaved.contains(bond.identity) { now[bond.identity] = bond }
+            known = now
+        } catch {
+            log.warning("\(error)")
+            standing = .failed(error)
+        }
+        keysChanged()
+        await loaded(load())
+    }
+
+    /// Has the kernel know the keys again, of an adapter that was plugged in again. The commands are on their way when
+    /// this returns.
+    func reload(_ index: UInt16) {
+        self.index = index
+        let calls = load()
+        guard !calls.isEmpty else { return }
+        Task(executorPreference: loop) { await self.loaded(calls) }
+    }
+
+    /// Waits until the kernel has taken the keys, and takes note of what is in the way.
+    private func loaded(_ calls: [PendingCall<ManagementReply>]) async {
+        for call in calls {
+            do throws(BluetoothError) {
+                _ = try await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
+            } catch {
+                loadingFailed(error)
+            }
+        }
+    }
+
+    private func loadingFailed(_ error: BluetoothError) {
+        if error.code == .notPermitted {
+            guard standing != .notPermitted else { return }
+            standing = .notPermitted
+            let level: Logger.Level = known.isEmpty ? .debug : .notice
+            log.log(level: level, "the keys of \(known.count) bonds are not loaded: \(error)")
+        } else {
+            standing = .failed(error)
+            log.warning("\(error)")
+        }
+    }
+
+    /// Sends the kernel all keys, in place of those it had.
+    private func load() -> [PendingCall<ManagementReply>] {
+        guard store != nil else { return [] }
+        guard !kernel.environment().isBluetoothDaemonRunning else {
+            if standing != .daemon { log.debug("BlueZ's daemon is running; the keys are its business") }
+            standing = .daemon
+            return []
+        }
+        if standing == .daemon { standing = .loaded }
+        // The newest are the likeliest to be met; the kernel takes what fits a packet.
+        let bonds = known.values.filter(\.identity.isIdentity).sorted { $0.time > $1.time }
+        let identities = bonds.compactMap(\.irk)
+        let keys = bonds.flatMap(\.longTermKeys)
+        // The list of identities is sent without any as well: with it the kernel begins to exchange identities.
+        let commands: [ManagementCommand] = [
+            .loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))),
+            .loadLongTermKeys(Array(keys.prefix(Self.keyLimit))),
+        ]
+        return commands.map { command in
+            let call = PendingCall<ManagementReply>()
+            management.assumeIsolated { [index] management in
+                management.post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
+            }
+            return call
+        }
+    }
+
+    /// What fits into a packet of 65535 bytes.
+    private static let keyLimit = 1800
+    private static let identityLimit = 2800
+
+    /// Tells which keys there are that resolve addresses.
+    func keysChanged() {
+        onKeysChanged?(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
+    }
+
+    // MARK: What pairing makes
+
+    private func follow() {
+        guard follower == nil else { return }
+        follower = try? management.assumeIsolated { management in
+            try management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
+        }
+    }
+
+    private func take(_ notice: AdapterNotice) {
+        switch notice {
+        case .identityResolvingKey(index, let key):
+            announce(key.address) { $0.identityResolvingKey = key.value }
+        case .signatureResolvingKey(index, let key):
+            announce(key.address) { $0.signatureKeys.append(key) }
+        case .longTermKey(index, let key): take(key)
+        case .unpaired(index, let address): forget(address)
+        default: break
+        }
+    }
+
+    private func announce(_ identity: BluetoothAddress, _ body: (inout Announcement) -> Void) {
+        guard standing != .daemon else { return }
+        if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }
+        body(&announced[identity, default: Announcement()])
+    }
+
+    /// A key makes the bond, with what was announced before it.
+    private func take(_ key: LongTermKey) {
+        guard standing != .daemon, key.address.isIdentity else { return }
+        let identity = key.address
+        var bond = known[identity] ?? Bond(identity: identity)
+        let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
+        bond.take(key)
+        bond.time = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
+        if let news = announced.removeValue(forKey: identity) {
+            bond.identityResolvingKey = news.identityResolvingKey ?? bond.identityResolvingKey
+            for key in news.signatureKeys { bond.take(key) }
+        }
+        let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey
+        known[identity] = bond
+        log.debug("bonded: \(bond)")
+        write(identity, isUpdate: false)
+        if resolvesOthers { keysChanged() }
+        onBonded?(identity, isAgain)
+    }
+
+    // MARK: Asking and changing
+
+    /// All bonds, by address.
+    var bonds: [Bond] { known.values.sorted { $0.identity < $1.identity } }
+
+    /// The bond with a device.
+    func bond(with identity: BluetoothAddress) -> Bond? { known[identity] }
+
+    /// Takes note of what is to be kept of a device as a client; nothing when there is no bond with it.
+    func setClient(_ client: GATTClientRecord, of identity: BluetoothAddress) {
+        guard known[identity] != nil, known[identity]?.client != client else { return }
+        known[identity]?.client = client
+        write(identity, isUpdate: true)
+    }
+
+    /// Keeps a bond, in place of the one with the same device, and has the kernel know its keys.
+    func set(_ bond: Bond) async throws(BluetoothError) {
+        let former = known[bond.identity]
+        known[bond.identity] = bond
+        if former?.identityResolvingKey != bond.identityResolvingKey { keysChanged() }
+        if former?.longTermKeys != bond.longTermKeys || former?.identityResolvingKey != bond.identityResolvingKey {
+            await loaded(load())
+        }
+        let call = PendingCall<Void>()
+        write(bond.identity, isUpdate: false, call)
+        try await call.value(.init("keep the bond", peer: bond.identity), timeout: nil, on: loop)
+    }
+
+    /// Forgets a device here, in the store and in the kernel, which ends the link with it.
+    func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
+        let call = PendingCall<Void>()
+        drop(identity)
+        write(identity, isUpdate: false, call)
+        try await call.value(.init("remove the bond", peer: identity), timeout: nil, on: loop)
+        guard standing == .loaded else { return }
+        do throws(BluetoothError) {
+            try await management.send(.unpairDevice(ManagementAddress(identity), disconnect: true), to: index)
+        } catch {
+            switch (error.code, error.cause) {
+            case (_, .management(.notPaired)?), (.noAdapter, _): break
+            // It forgets nothing while it is off, but takes another list.
+            case (.adapterOff, _), (.adapterBlocked, _): await loaded(load())
+            default: throw error
+            }
+        }
+    }
+
+    /// Another program has made the kernel forget a device.
+    private func forget(_ identity: BluetoothAddress) {
+        guard known[identity] != nil else { return }
+        drop(identity)
+        write(identity, isUpdate: false)
+    }
+
+    private func drop(_ identity: BluetoothAddress) {
+        announced[identity] = nil
+        unsaved.remove(identity)
+        guard known.removeValue(forKey: identity) != nil else { return }
+        keysChanged()
+        tell(.removed(identity))
+    }
+
+    // MARK: Writing
+
+    private func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: PendingCall<Void>? = nil) {
+        var write = writes[identity] ?? Write(isUpdate: true)
+        // One that could not be written the last time is not there to be replaced.
+        write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
+        if let waiter { write.waiters.append(waiter) }
+        writes[identity] = write
+        guard writer == nil else { return }
+        writer = Task(executorPreference: loop) { await self.writeAll() }
+    }
+
+    private func writeAll() async {
+        while let (identity, write) = writes.popFirst() {
+            let failure = await store(identity, isUpdate: write.isUpdate)
+            for waiter in write.waiters {
+                if let failure { waiter.fail(failure) } else { waiter.succeed(()) }
+            }
+        }
+        writer = nil
+    }
+
+    /// Brings the store to where the bond with a device is; says what is in the way.
+    private func store(_ identity: BluetoothAddress, isUpdate: Bool) async -> BluetoothError? {
+        guard let store else { return nil }
+        let bond = known[identity]
+        do throws(BluetoothError) {
+            if let bond {
+                if isUpdate {
+                    guard try await store.update(bond, of: adapter) else {
+                        log.debug("another program has removed the bond with \(identity)")
+                        if writes[identity]?.isUpdate != false { drop(identity) }
+                        return nil
+                    }
+                } else {
+                    try await store.save(bond, of: adapter)
+                }
+                unsaved.remove(identity)
+                tell(.kept(bond))
+            } else {
+                try await store.removeBond(with: identity, of: adapter)
+            }
+            return nil
+        } catch {
+            if let bond {
+                log.warning("the bond with \(identity) lasts as long as this program: \(error)")
+                unsaved.insert(identity)
+                tell(.notKept(bond, error))
+            } else {
+                log.warning("\(error)")
+            }
+            return error
+        }
+    }
+
+    /// Waits until what has changed is written.
+    func flush() async {
+        await writer?.value
+    }
+
+    // MARK: Telling
+
+    private func tell(_ change: BondChange) {
+        for listener in listeners.values { listener.send(change) }
+    }
+
+    /// Has a stream told of changes until it is taken out with the number that is returned.
+    func add(_ channel: StreamChannel<BondChange>) -> UInt64 {
+        defer { nextListener += 1 }
+        listeners[nextListener] = channel
+        return nextListener
+    }
+
+    func removeListener(_ number: UInt64) {
+        listeners[number] = nil
+    }
+
+    /// Ends everything but the writing.
+    func close(_ reason: BluetoothError) {
+        if let follower { management.assumeIsolated { $0.unfollow(follower) } }
+        follower = nil
+        (onBonded, onKeysChanged) = (nil, nil)
+        for listener in listeners.values { listener.finish(reason.code == .cancelled ? nil : reason) }
+        listeners = [:]
+    }
+}
+
+extension Bond {
+    /// The key with the identity it stands for.
+    fileprivate var irk: IdentityResolvingKey? {
+        identityResolvingKey.map { IdentityResolvingKey(address: identity, value: $0) }
+    }
+}
+
+extension BluetoothAddress {
+    /// Whether a device can be known by it for good: a public or a static random address.
+    var isIdentity: Bool { kind == .public || randomKind == .static }
+}

@@ -1,0 +1,117 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+
+// What a bond means for a link: our subscriptions there, and the peer's here, outlive it.
+extension Connection {
+    /// Whether the peer keeps our subscriptions from link to link: it is bonded with, and, since the link is encrypted,
+    /// surely the one that it was.
+    var isPeerBonded: Bool { isEncrypted && bond != nil }
+
+    private var bond: Bond? {
+        bonds?.assumeIsolated { [socketPeer] in $0.bond(with: socketPeer) }
+    }
+
+    private var isEncrypted: Bool {
+        if !wasEncrypted, let security = try? security(), security.level >= .medium { wasEncrypted = true }
+        return wasEncrypted
+    }
+
+    /// A pairing on this link has made a bond.
+    func bonded(isAgain: Bool) {
+        keepClient()
+        if let configuration = knownDatabase?.followedConfiguration {
+            // What was asked for before does not count for a bond that was not there.
+            subscribeToChanges(configuration)
+        } else if isAgain {
+            // The peer has forgotten that it has to tell of changes.
+            remember(nil)
+        }
+    }
+
+    // MARK: The peer as a client
+
+    /// Takes up what a bonded client wanted to be sent, and what it knows of our attributes, when it was here last
+    /// (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
+    func restoreClient() {
+        guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), bonds != nil else { return }
+        bearer.onClientChanged = { [weak self] in self?.assumeIsolated { $0.keepClient() } }
+        guard let record = bond?.client else { return }
+        bearer.client = localServer.withDatabase { GATTClientState(record, database: $0) }
+        bearer.owesServiceChanged = !bearer.client.isChangeAware
+        bearer.payServiceChanged()
+        // Later, when whoever took the link has it.
+        loop.execute { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
+    }
+
+    /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes.
+    private func tellRestoredSubscriptions() {
+        guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)) else { return }
+        for (handle, configuration) in bearer.client.configurations.sorted(by: { $0.key < $1.key }) {
+            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
+            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
+        }
+    }
+
+    /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
+    func linkEncrypted() {
+        wasEncrypted = true
+        (try? bearer(for: .init("tell of changes", peer: peer)))?.payServiceChanged(isEncrypted: true)
+    }
+
+    /// Has what a bonded client wants to be sent kept.
+    ///
+    /// Over a link that is not encrypted anybody could claim to be that client.
+    func keepClient() {
+        guard let bonds, let bearer = try? bearer(for: .init("keep subscriptions", peer: peer)), let bond, isEncrypted
+        else { return }
+        let record = localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
+        if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
+        bonds.assumeIsolated { [identity = bond.identity] in $0.setClient(record, of: identity) }
+    }
+
+    // MARK: The peer as a server
+
+    /// Where the peer's database is remembered: under who it is, whatever its address is today.
+    func cacheKey(of cache: ConnectionCache) -> AttributeCacheKey {
+        AttributeCacheKey(adapter: cache.key.adapter, peer: socketPeer)
+    }
+
+    /// The peer has agreed to tell of changes.
+    func changesAreTold(_ configuration: AttributeHandle) {
+        knownDatabase?.followedConfiguration = configuration
+        guard isPeerBonded, let knownDatabase, let services = knownDatabase.services else { return }
+        remember(CachedDatabase(services: services, hash: knownDatabase.hash, isFollowed: true))
+    }
+}
+
+extension Adapter {
+    /// Has bonds and links know of each other.
+    func followBonds() {
+        bondKeeper.assumeIsolated { keeper in
+            keeper.onBonded = { [weak self] identity, isAgain in
+                self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
+            }
+            keeper.onKeysChanged = { [controller] keys in
+                controller.assumeIsolated { $0.resolution.setKeys(keys) }
+            }
+            keeper.keysChanged()
+        }
+    }
+
+    private func bonded(_ identity: BluetoothAddress, isAgain: Bool) {
+        for connection in localServer.connections {
+            connection.assumeIsolated { if $0.identity == identity { $0.bonded(isAgain: isAgain) } }
+        }
+    }
+
+    /// Chooses who tells which private addresses are whose, so that a scan names a bonded device by its identity; nil for
+    /// nobody, as at first.
+    ///
+    /// `PrivateAddressResolver` of the module `BluetoothSecurity` does it. Links name the identity in any case, since the
+    /// kernel resolves their addresses itself.
+    public func setAddressResolver(_ resolver: (any AddressResolver)?) {
+        controller.assumeIsolated { $0.resolution.setResolver(resolver) }
+    }
+}

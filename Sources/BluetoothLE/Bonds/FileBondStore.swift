@@ -1,0 +1,225 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import LinuxKernel
+import Logging
+
+/// Keeps bonds in files, one for each device and adapter, that only their user can read.
+///
+/// A file is `ADAPTER/DEVICE-public.bond` or `ADAPTER/DEVICE-random.bond` below the directory, without colons. It is
+/// replaced as a whole, so a program that is killed, and a disk that is full, leave the old or the new one. One that is
+/// damaged is renamed to `….damaged` with a warning in the log, one of a later version of this library to `….newer`;
+/// the others are used. Programs that share a directory do not mix files: the last to write one counts, and one that is
+/// removed is gone for all when they read the next time.
+///
+/// Files are read and written on Swift's thread pool and not on the event loop.
+public final class FileBondStore: BondStore {
+    /// Where the files are.
+    public let directory: String
+    private let log: Logger
+    private let hook: FileCallHook?
+
+    /// Where bonds are kept unless a program says otherwise; nil where nothing tells.
+    ///
+    /// - The first directory of `$STATE_DIRECTORY`, which systemd sets for a service with `StateDirectory=`, with
+    ///   `/bonds`;
+    /// - for the superuser `/var/lib/swift-bluetooth-le/bonds`;
+    /// - else `$XDG_STATE_HOME/swift-bluetooth-le/bonds`, or the same below `$HOME/.local/state`.
+    public static var defaultDirectory: String? {
+        defaultDirectory(isSuperuser: SystemFiles.isSuperuser, SystemFiles.environment)
+    }
+
+    static func defaultDirectory(isSuperuser: Bool, _ environment: (String) -> String?) -> String? {
+        if let state = environment("STATE_DIRECTORY")?.split(separator: ":").first, state.hasPrefix("/") {
+            return state + "/bonds"
+        }
+        if isSuperuser { return "/var/lib/swift-bluetooth-le/bonds" }
+        // The specification of these directories has relative ones ignored.
+        if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") {
+            return state + "/swift-bluetooth-le/bonds"
+        }
+        return environment("HOME").map { $0 + "/.local/state/swift-bluetooth-le/bonds" }
+    }
+
+    /// A store in a directory that is made, for its user alone (0700), when the first file is written.
+    /// - Parameters:
+    ///   - directory: where; nil takes ``defaultDirectory``.
+    ///   - log: where damaged files are told.
+    /// - Throws: `.invalidArgument` when no directory is given and there is no default.
+    public convenience init(
+        directory: String? = nil, log: Logger = Logger(label: "bluetooth.bonds")
+    ) throws(BluetoothError) {
+        try self.init(directory: directory, log: log, hook: nil)
+    }
+
+    init(directory: String?, log: Logger, hook: FileCallHook?) throws(BluetoothError) {
+        guard let directory = directory ?? Self.defaultDirectory else {
+            throw BluetoothError(
+                .invalidArgument, .init("open the bond store"),
+                "Neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where it is to be.",
+                remedy: "Name a directory.")
+        }
+        self.directory = directory
+        self.log = log
+        self.hook = hook
+    }
+
+    // MARK: Names
+
+    private static let suffix = ".bond"
+
+    /// The file of the bond with a device.
+    public func path(of identity: BluetoothAddress, adapter: BluetoothAddress) -> String {
+        "\(folder(of: adapter))/\(Self.digits(identity))-\(identity.kind)\(Self.suffix)"
+    }
+
+    private func folder(of adapter: BluetoothAddress) -> String { "\(directory)/\(Self.digits(adapter))" }
+
+    private static func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
+
+    // MARK: Reading
+
+    /// All bonds of an adapter, by address.
+    ///
+    /// - Throws: `.storageFailed` when the directory is there and cannot be read.
+    public func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] {
+        try await offLoop { () throws(BluetoothError) in try self.read(adapter) }
+    }
+
+    private func read(_ adapter: BluetoothAddress) throws(BluetoothError) -> [Bond] {
+        let folder = folder(of: adapter)
+        let names: [String]
+        do throws(KernelError) {
+            names = try SystemFiles.names(in: folder)
+        } catch {
+            throw .storageFailed(.init("read the bonds"), folder, error)
+        }
+        let bonds = names.sorted().filter { $0.hasSuffix(Self.suffix) }.compactMap { name in
+            self.bond("\(folder)/\(name)", adapter)
+        }
+        return bonds.sorted { $0.identity < $1.identity }
+    }
+
+    private func bond(_ path: String, _ adapter: BluetoothAddress) -> Bond? {
+        let bytes: [UInt8]
+        do throws(KernelError) {
+            // One that another program has just removed is no error.
+            guard let found = try SystemFiles.read(path, limit: Bond.maximumLength) else { return nil }
+            bytes = found
+        } catch {
+            log.warning("the bond in \(path) cannot be read and is not used: \(error)")
+            return nil
+        }
+        do throws(BondCodingError) {
+            let bond = try Bond(decoding: bytes, adapter: adapter, identity: nil)
+            guard path == self.path(of: bond.identity, adapter: adapter) else { throw .otherDevice }
+            return bond
+        } catch {
+            switch error {
+            case .unknownVersion(let version):
+                setAside(
+                    path, as: "newer",
+                    "was written by a later version of this library (format \(version)); update this program and rename "
+                        + "the file back, or pair again")
+            case .damaged: setAside(path, as: "damaged", "is damaged; pair with the device again")
+            case .otherDevice:
+                setAside(path, as: "damaged", "holds the bond with another device or of another adapter")
+            }
+            return nil
+        }
+    }
+
+    private func setAside(_ path: String, as suffix: String, _ reason: String) {
+        let place = "\(path).\(suffix)"
+        do throws(KernelError) {
+            try SystemFiles.rename(path, to: place)
+            log.warning("\(path) \(reason); it is now \(place)")
+        } catch {
+            log.warning("\(path) \(reason); it cannot be renamed: \(error)")
+        }
+    }
+
+    // MARK: Writing
+
+    /// Keeps a bond.
+    /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
+    public func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) {
+        try await offLoop { () throws(BluetoothError) in try self.write(bond, adapter) }
+    }
+
+    /// Keeps a bond in place of the one with the same device; false when its file has been removed.
+    /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
+    public func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool {
+        try await offLoop { () throws(BluetoothError) in
+            guard SystemFiles.exists(self.path(of: bond.identity, adapter: adapter)) else { return false }
+            try self.write(bond, adapter)
+            return true
+        }
+    }
+
+    private func write(_ bond: Bond, _ adapter: BluetoothAddress) throws(BluetoothError) {
+        let operation = BluetoothError.Operation("keep the bond", peer: bond.identity)
+        guard let bytes = try? bond.encoded(for: adapter) else {
+            throw .invalidArgument(operation, "The bond has more than a file of it can hold.")
+        }
+        let path = path(of: bond.identity, adapter: adapter)
+        do throws(KernelError) {
+            try SystemFiles.replace(path, with: bytes, hook: hook)
+        } catch {
+            throw .storageFailed(operation, path, error)
+        }
+    }
+
+    /// Removes the file of a bond, those of it that were set aside, and what killed programs have left of it.
+    /// - Throws: `.storageFailed` when one of them cannot be removed.
+    public func removeBond(
+        with identity: BluetoothAddress, of adapter: BluetoothAddress
+    ) async throws(BluetoothError) {
+        try await offLoop { () throws(BluetoothError) in try self.remove(identity, adapter) }
+    }
+
+    private func remove(_ identity: BluetoothAddress, _ adapter: BluetoothAddress) throws(BluetoothError) {
+        let path = path(of: identity, adapter: adapter)
+        do throws(KernelError) {
+            try SystemFiles.remove(path)
+            let folder = folder(of: adapter)
+            for name in try SystemFiles.names(in: folder) where "\(folder)/\(name)".hasPrefix(path + ".") {
+                try SystemFiles.remove("\(folder)/\(name)")
+            }
+        } catch {
+            throw .storageFailed(.init("remove the bond", peer: identity), path, error)
+        }
+    }
+
+    /// A task that prefers the event loop would take it along into the file system.
+    private func offLoop<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(BluetoothError) -> Result
+    ) async throws(BluetoothError) -> Result {
+        let result = await withTaskExecutorPreference(globalConcurrentExecutor) { await run(body) }
+        return try result.get()
+    }
+
+    private nonisolated func run<Value: Sendable>(
+        _ body: @Sendable () throws(BluetoothError) -> Value
+    ) async -> Result<Value, BluetoothError> {
+        do throws(BluetoothError) { return .success(try body()) } catch { return .failure(error) }
+    }
+}
+
+extension BluetoothError.Code {
+    /// Something that was to be kept, or was kept, cannot be written or read.
+    public static let storageFailed = BluetoothError.Code(rawValue: "storageFailed")
+}
+
+extension BluetoothError {
+    static func storageFailed(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
+        let remedy =
+            switch error.number {
+            case .accessDenied, .notPermitted, .readOnlyFileSystem:
+                "Let this user write there, or name another directory for the bond store."
+            case .noSpace: "Make room on the disk."
+            default: nil as String?
+            }
+        return BluetoothError(
+            .storageFailed, operation, "\(path) cannot be used.", remedy: remedy, cause: .kernel(error))
+    }
+}

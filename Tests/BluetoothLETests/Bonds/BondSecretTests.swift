@@ -1,0 +1,116 @@
+import LinuxKernel
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Keys are in their files and in the kernel, and in nothing that anybody reads.
+@Suite struct BondSecretTests {
+    /// The ways in which sixteen bytes are printed, and parts of them that nothing else has.
+    private static func texts(of key: SecurityKey) -> [String] {
+        [key.bytes, key.bytes.reversed()].flatMap { bytes in
+            let part = Array(bytes.prefix(6))
+            return [
+                part.hexadecimal, part.map { [$0].hexadecimal }.joined(separator: " "),
+                part.map { [$0].hexadecimal }.joined(separator: ":"),
+                part.map(String.init).joined(separator: ", "),
+            ]
+        }
+    }
+
+    private static func isSecretKept(_ text: String, _ keys: [SecurityKey]) -> Bool {
+        let text = text.uppercased()
+        return keys.allSatisfy { key in texts(of: key).allSatisfy { !text.contains($0) } }
+    }
+
+    private static let bond = BondSamples.bond(first: 1)
+    private static var keys: [SecurityKey] { (1...5).map(BondSamples.key) }
+
+    @Test func theTestFindsAKeyThatIsPrinted() {
+        for key in Self.keys {
+            #expect(!Self.isSecretKept("x \(key.bytes) y", Self.keys))
+            #expect(!Self.isSecretKept(key.bytes.hexadecimal, Self.keys))
+            #expect(!Self.isSecretKept((key.bytes.reversed() as [UInt8]).hexadecimal, Self.keys))
+        }
+    }
+
+    @Test func noDescriptionHasKeys() {
+        let bond = Self.bond
+        var dumped = ""
+        dump(bond, to: &dumped)
+        dump([bond.identity: bond], to: &dumped)
+        dump(bond.longTermKeys, to: &dumped)
+        dump(bond.signatureKeys, to: &dumped)
+        dump(BondChange.kept(bond), to: &dumped)
+        for text in [
+            "\(bond)", String(reflecting: bond), "\([bond])", "\(Optional(bond) as Any)", "\(bond.longTermKeys)",
+            "\(bond.signatureKeys)", "\(BondChange.kept(bond))", String(reflecting: bond.signatureKeys), dumped,
+            "\(BondStanding.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
+        ] {
+            #expect(Self.isSecretKept(text, Self.keys), "\(text)")
+        }
+    }
+
+    @Test func noLogErrorOrTraceHasKeys() async throws {
+        try await BondSamples.withDirectory { directory in
+            let trace = "\(directory).btsnoop"
+            let log = LogRecorder()
+            let made = Mutex<[SecurityKey]>([])
+            let errors = Mutex<[String]>([])
+            let files = try FileBondStore(directory: directory, log: log.log)
+            try await files.save(Self.bond, of: BondStory.centralAddress)
+            let failing = try FileBondStore(directory: "/proc/nowhere", log: log.log)
+            let error = await failure { try await failing.save(Self.bond, of: .zero) }
+            // In virtual time nobody waits for a disk.
+            let store = MemoryBondStore(
+                try await files.bonds(of: BondStory.centralAddress), of: BondStory.centralAddress)
+            try await BondStory.run(centralStore: store) { story in
+                let recording = try await PacketTrace.open(trace, on: story.central.kernel, log: log.log)
+                let central = try await Adapter.open(
+                    power: .powerOn, bonds: .store(store), on: story.central.kernel, log: log.log, trace: recording)
+                try await central.management.send(.setBondable(true), to: 0)
+                let peripheral = try await story.peripheral.open(log: log)
+                let served = try await peripheral.serve(story.story)
+                try await story.connect(central).disconnect()
+                try await story.story.settle { await central.bonds().count == 2 }
+                let new = await central.bonds().flatMap(\.longTermKeys).map(\.value)
+                made.withLock { $0 = new }
+                let invalid = await failure {
+                    var bond = Self.bond
+                    bond.identity = BluetoothAddress(0x4000_0000_0001, kind: .random)
+                    try await central.setBond(bond)
+                }
+                errors.withLock { $0 = [error, invalid].map { "\($0 as Any) \(String(reflecting: $0))" } }
+                try await central.removeBond(with: Self.bond.identity)
+                await central.close()
+                await peripheral.close()
+                await recording.close()
+                _ = served
+            }
+            let keys = Self.keys + made.withLock { $0 }
+            #expect(keys.count > Self.keys.count)
+            // They were on their way: their commands and events are there, without what stands in them.
+            #expect(log.lines.contains { $0.contains("Load Long Term Keys") })
+            #expect(log.lines.contains { $0.contains("New Long Term Key") })
+            for line in log.lines + errors.withLock({ $0 }) { #expect(Self.isSecretKept(line, keys), "\(line)") }
+            let recorded = try #require(try SystemFiles.read(trace, limit: 1 << 24))
+            try SystemFiles.remove(trace)
+            #expect(recorded.count > 1000)
+            for key in keys {
+                for bytes in [key.bytes, key.bytes.reversed()] {
+                    #expect(!recorded.contains(bytes), "a key is in the trace")
+                }
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Whether the first eight of these bytes are in it, one after the other.
+    fileprivate func contains(_ bytes: [UInt8]) -> Bool {
+        let part = bytes.prefix(8)
+        return indices.dropLast(7).contains { self[$0..<$0 + 8] == part }
+    }
+}

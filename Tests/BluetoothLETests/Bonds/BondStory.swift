@@ -1,0 +1,85 @@
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Two machines with a store each, that pair with each other; either can be started anew.
+final class BondStory: Sendable {
+    /// A machine: its kernel, who answers its questions, and what it keeps.
+    struct Machine: Sendable {
+        let kernel: SimulatedKernel
+        let user: PairingUser
+        let store: any BondStore
+        let address: BluetoothAddress
+
+        func open(_ bonds: BondKeeping? = nil, log: LogRecorder = LogRecorder()) async throws -> Adapter {
+            let adapter = try await Adapter.open(
+                .address(address), power: .powerOn, bonds: bonds ?? .store(store), on: kernel, log: log.log)
+            for command: ManagementCommand in [
+                .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
+            ] {
+                try await adapter.management.send(command, to: adapter.information.index)
+            }
+            return adapter
+        }
+
+        /// Takes the machine's adapter away and gives it back, with a kernel that knows nothing of it.
+        func restart() throws {
+            let index = try #require(try kernel.adapters().first { $0.address == address }).index
+            kernel.unplug(index)
+            kernel.plug(SimulatedController(address: address))
+        }
+    }
+
+    let story: Story
+    let central: Machine
+    let peripheral: Machine
+
+    private init(_ story: Story, _ central: Machine, _ peripheral: Machine) {
+        (self.story, self.central, self.peripheral) = (story, central, peripheral)
+    }
+
+    static let centralAddress = BluetoothAddress(0x00AA_0100_00C1, kind: .public)
+    static let peripheralAddress = BluetoothAddress(0x00AA_0100_00B2, kind: .public)
+
+    static func run(
+        centralStore: any BondStore = MemoryBondStore(), peripheralStore: any BondStore = MemoryBondStore(),
+        _ body: @escaping @Sendable (BondStory) async throws -> Void
+    ) async throws {
+        try await Story.run([SimulatedController(address: centralAddress)]) { story in
+            let other = story.radio.makeKernel(adapters: [SimulatedController(address: peripheralAddress)])
+            let central = Machine(
+                kernel: story.kernel, user: try await PairingUser(story.kernel), store: centralStore,
+                address: centralAddress)
+            let peripheral = Machine(
+                kernel: other, user: try await PairingUser(other), store: peripheralStore, address: peripheralAddress)
+            try await body(BondStory(story, central, peripheral))
+        }
+    }
+
+    /// Connects with a protected link, which pairs or uses the keys there are.
+    func connect(
+        _ adapter: Adapter, to peer: BluetoothAddress = peripheralAddress, level: SecurityLevel = .medium
+    ) async throws -> Connection {
+        var options = ConnectionOptions()
+        options.socket.security = level
+        let connection = try await adapter.connect(to: peer, options: options)
+        try await story.settle {
+            let security = try? await connection.security()
+            return security.map { $0.level >= level } ?? false
+        }
+        return connection
+    }
+
+    /// How often either user was asked.
+    var questions: Int { central.user.count + peripheral.user.count }
+}
+
+extension Adapter {
+    /// Advertises and takes links until the returned task is cancelled.
+    func serve(_ story: Story) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {
+        let links = try incomingConnections()
+        return (try await advertise(AdvertisementContent(localName: "served")), links)
+    }
+}

@@ -1,0 +1,265 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// What a bonded client wants to be sent, and what it knows of the services, from link to link and over restarts
+/// (Core Vol 3 Part G §2.5.2, §2.5.2.1, §3.3.3.3, §7).
+@Suite struct BondedClientTests {
+    private static let value: AttributeHandle = PeripheralStory.value
+
+    /// Two machines that are paired, with services on one of them.
+    private struct Scene: Sendable {
+        let story: BondStory
+        let central: Adapter
+        let peripheral: Adapter
+        let links: IncomingConnections
+        let advertising: AdvertisingSet
+        let log: LogRecorder
+
+        /// How many PDUs the central has sent.
+        var sentCount: Int { log.lines.count { $0.hasPrefix("ATT →") } }
+
+        /// Starts both programs anew; both kernels keep what they have, as kernels do.
+        static func begin(
+            _ story: BondStory, services: [GATTService] = [PeripheralStory.service]
+        ) async throws -> Scene {
+            let log = LogRecorder()
+            let central = try await story.central.open(log: log)
+            let peripheral = try await story.peripheral.open()
+            if !services.isEmpty { try await peripheral.publish(services) }
+            let served = try await peripheral.serve(story.story)
+            return Scene(
+                story: story, central: central, peripheral: peripheral, links: served.links,
+                advertising: served.advertising, log: log)
+        }
+
+        func end() async {
+            await central.close()
+            await peripheral.close()
+        }
+
+        /// Connects, and hands out both ends.
+        func connect() async throws -> (own: Connection, theirs: Connection) {
+            let own = try await story.connect(central)
+            try await story.story.settle { links.connections.count == 1 }
+            return (own, try #require(links.connections.first))
+        }
+
+        /// Ends the link, at both ends.
+        func disconnect(_ link: (own: Connection, theirs: Connection)) async {
+            await link.own.disconnect()
+            _ = await link.theirs.closed()
+        }
+    }
+
+    @Test("a subscription of a bonded client is there at the next link", arguments: [false, true])
+    func subscriptions(_ isRestarted: Bool) async throws {
+        try await BondStory.run { story in
+            var scene = try await Scene.begin(story)
+            var link = try await scene.connect()
+            let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
+            _ = try await link.own.subscribe(to: characteristic)
+            #expect(await link.theirs.peerConfiguration(of: Self.value) == .notification)
+            await scene.disconnect(link)
+            if isRestarted {
+                await scene.end()
+                scene = try await Scene.begin(story)
+            }
+            link = try await scene.connect()
+            // The program is told as of any other, and of what the client follows for itself.
+            let told = Mutex<[PeerSubscription]>([])
+            let (theirs, own) = (link.theirs, link.own)
+            let following = story.story.begin {
+                for try await subscription in await theirs.peerSubscriptions() {
+                    told.withLock { $0.append(subscription) }
+                }
+            }
+            try await story.story.settle {
+                told.withLock {
+                    $0.contains(PeerSubscription(characteristic: Self.value, configuration: .notification))
+                }
+            }
+            following.cancel()
+            #expect(await theirs.peerConfiguration(of: Self.value) == .notification)
+            try await theirs.notify([42], of: Self.value)
+            try await story.story.settle { await own.unwantedValueCount == 1 }
+            // What is taken back stays so.
+            let again = try await link.own.found(0xFFF1, in: 0xFFF0)
+            let configuration = try #require(again.descriptor(.clientCharacteristicConfiguration))
+            try await link.own.write([0, 0], to: configuration)
+            await scene.disconnect(link)
+            link = try await scene.connect()
+            #expect(await link.theirs.peerConfiguration(of: Self.value) == [])
+            await scene.disconnect(link)
+            await scene.end()
+        }
+    }
+
+    @Test func aServiceWithHandlersIsToldOfWhatAClientBroughtAlong() async throws {
+        try await BondStory.run { story in
+            let told = Mutex<[PeerSubscription]>([])
+            let scene = try await Scene.begin(story, services: [])
+            var handlers = AttributeHandlers()
+            handlers.subscriptionChanged = { _, subscription in told.withLock { $0.append(subscription) } }
+            try await scene.peripheral.publish([PeripheralStory.service], handlers: handlers)
+            let link = try await scene.connect()
+            _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
+            await scene.disconnect(link)
+            #expect(told.withLock { $0.count } == 1)
+            let again = try await scene.connect()
+            let expected = PeerSubscription(characteristic: Self.value, configuration: .notification)
+            #expect(told.withLock { $0 } == [expected, expected])
+            await scene.disconnect(again)
+            await scene.end()
+        }
+    }
+
+    @Test func aClientThatIsNotBondedBeginsWithNothing() async throws {
+        try await PeripheralStory.run { story in
+            try await story.peripheral.publish([PeripheralStory.service])
+            let links = try await story.peripheral.incomingConnections()
+            let advertising = try await story.peripheral.advertise(PeripheralStory.content)
+            for _ in 0..<2 {
+                let connection = try await story.connect()
+                try await story.story.settle { links.connections.count == 1 }
+                let theirs = try #require(links.connections.first)
+                #expect(await theirs.peerConfiguration(of: Self.value) == [])
+                _ = try await connection.subscribe(to: try await connection.found(0xFFF1, in: 0xFFF0))
+                #expect(await theirs.peerConfiguration(of: Self.value) == .notification)
+                await connection.disconnect()
+                _ = await theirs.closed()
+            }
+            _ = advertising
+        }
+    }
+
+    @Test func whoeverOnlyHasTheAddressChangesNothing() async throws {
+        try await BondStory.run { story in
+            let scene = try await Scene.begin(story)
+            var link = try await scene.connect()
+            _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
+            await scene.disconnect(link)
+            // The same address, and no key.
+            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            let characteristic = try await open.found(0xFFF1, in: 0xFFF0)
+            let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
+            try await open.write([0, 0], to: configuration)
+            await open.disconnect()
+            try await story.story.settle { scene.links.connections.isEmpty }
+            link = try await scene.connect()
+            #expect(await link.theirs.peerConfiguration(of: Self.value) == .notification)
+            await scene.disconnect(link)
+            await scene.end()
+        }
+    }
+
+    @Test("a bonded client that was away is told of a change, once", arguments: [false, true])
+    func changes(_ isRestarted: Bool) async throws {
+        try await BondStory.run { story in
+            var scene = try await Scene.begin(story)
+            var link = try await scene.connect()
+            let before = try await link.own.discover()
+            #expect(before.service(0x180F) == nil)
+            // It has asked to be told behind the caller's back.
+            let theirs = link.theirs
+            try await story.story.settle { await theirs.isTellingOfChanges }
+            await scene.disconnect(link)
+            if isRestarted {
+                await scene.end()
+                scene = try await Scene.begin(story, services: [PeripheralStory.service, CachingTests.battery])
+            } else {
+                try await scene.peripheral.publish([CachingTests.battery])
+            }
+            link = try await scene.connect()
+            let own = link.own
+            let changes = await own.serviceChanges()
+            try await story.story.radio.sleep(for: .seconds(2))
+            let after = try await own.discover()
+            #expect(after.service(0x180F) != nil)
+            let now = link.theirs
+            try await story.story.settle { await now.isPeerAware }
+            await scene.disconnect(link)
+            // It knows now, also after both have begun anew with the same services.
+            await scene.end()
+            scene = try await Scene.begin(story, services: [PeripheralStory.service, CachingTests.battery])
+            link = try await scene.connect()
+            #expect(await link.theirs.isPeerAware)
+            let unwanted = await link.own.unwantedValueCount
+            try await story.story.radio.sleep(for: .seconds(2))
+            #expect(await link.own.unwantedValueCount == unwanted)
+            await scene.disconnect(link)
+            await scene.end()
+            _ = changes
+        }
+    }
+
+    @Test func aClientThatSaysNothingIsToldAsWellOnceTheLinkIsEncrypted() async throws {
+        try await BondStory.run { story in
+            let scene = try await Scene.begin(story)
+            let link = try await scene.connect()
+            _ = try await link.own.discover()
+            let first = link.theirs
+            try await story.story.settle { await first.isTellingOfChanges }
+            await scene.disconnect(link)
+            try await scene.peripheral.publish([CachingTests.battery])
+            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            try await story.story.settle { scene.links.connections.count == 1 }
+            let theirs = try #require(scene.links.connections.first)
+            try await story.story.radio.sleep(for: .seconds(2))
+            // Whoever has the address only is told nothing.
+            #expect(await open.unwantedValueCount == 0)
+            #expect(await !theirs.isPeerAware)
+            // A channel that nobody offers, which has the link encrypted all the same.
+            let refusal = await failure {
+                _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
+            }
+            #expect(refusal != nil)
+            try await story.story.settle { await theirs.isPeerAware }
+            #expect(await open.unwantedValueCount == 1)
+            await open.disconnect()
+            await scene.end()
+        }
+    }
+
+    @Test func aBondedDeviceThatTellsOfChangesIsNotAskedForAnything() async throws {
+        try await BondStory.run { story in
+            let scene = try await Scene.begin(story)
+            var link = try await scene.connect()
+            let services = try await link.own.discover()
+            let theirs = link.theirs
+            try await story.story.settle { await theirs.isTellingOfChanges }
+            let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: BondStory.peripheralAddress)
+            let cache = try #require(await scene.central.attributeCache)
+            try await story.story.settle { await cache.database(for: key)?.isFollowed == true }
+            await scene.disconnect(link)
+            link = try await scene.connect()
+            try await story.story.radio.sleep(for: .seconds(1))
+            let sent = scene.sentCount
+            let again = try await link.own.discover()
+            #expect(again == services)
+            try await story.story.radio.sleep(for: .seconds(1))
+            #expect(scene.sentCount == sent)
+            await scene.disconnect(link)
+            // Without the keys it is not surely the same, and is asked for its hash.
+            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            _ = try await open.discover()
+            #expect(scene.sentCount > sent)
+            await open.disconnect()
+            await scene.end()
+        }
+    }
+}
+
+extension Connection {
+    /// Whether the peer has asked to be told of changes of our services.
+    var isTellingOfChanges: Bool {
+        guard let handle = localServer.serviceChanged else { return false }
+        return peerConfiguration(of: handle).contains(.indication)
+    }
+
+    /// Whether the peer knows of the last change of our services.
+    var isPeerAware: Bool { (try? bearer(for: .init("look")))?.client.isChangeAware ?? false }
+}

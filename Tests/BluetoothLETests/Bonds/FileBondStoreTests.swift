@@ -1,0 +1,276 @@
+import Glibc
+import LinuxKernel
+import Logging
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Files that hold bonds: old or new, never half, and nobody else's to read.
+@Suite struct FileBondStoreTests {
+    private let adapter = BondSamples.adapter
+    private let bond = BondSamples.bond()
+
+    /// A store whose log can be looked at.
+    private static func store(
+        _ directory: String, hook: FileCallHook? = nil
+    ) throws -> (FileBondStore, LogRecorder) {
+        let recorder = LogRecorder()
+        let log = recorder.log
+        return (try FileBondStore(directory: directory, log: log, hook: hook), recorder)
+    }
+
+    private static func mode(_ path: String) -> mode_t? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
+    }
+
+    @Test func whatIsKeptOutlivesTheProgram() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, _) = try Self.store(directory)
+            let nothing = try await store.bonds(of: adapter)
+            #expect(nothing.isEmpty)
+            try await store.save(bond, of: adapter)
+            let other = BondSamples.bond(BluetoothAddress(0xC098_E512_3456, kind: .public), first: 6, name: nil)
+            try await store.save(other, of: adapter)
+            let path = store.path(of: bond.identity, adapter: adapter)
+            #expect(path == "\(directory)/001122334455/C098E5123456-random.bond")
+            #expect(Self.mode(path) == 0o600)
+            #expect(Self.mode("\(directory)/001122334455") == 0o700)
+            #expect(Self.mode(directory) == 0o700)
+
+            let (next, log) = try Self.store(directory)
+            let found = try await next.bonds(of: adapter)
+            #expect(Set(found) == [bond, other])
+            let elsewhere = try await next.bonds(of: BluetoothAddress(1, kind: .public))
+            #expect(elsewhere.isEmpty)
+            try await next.removeBond(with: bond.identity, of: adapter)
+            try await next.removeBond(with: bond.identity, of: adapter)
+            let rest = try await store.bonds(of: adapter)
+            #expect(rest == [other])
+            #expect(log.lines.isEmpty)
+        }
+    }
+
+    @Test func damagedFilesAreSetAsideAndTheRestIsUsed() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            let good = BondSamples.bond(BluetoothAddress(7, kind: .public), first: 6)
+            try await store.save(good, of: adapter)
+            try await store.save(bond, of: adapter)
+            let path = store.path(of: bond.identity, adapter: adapter)
+            let bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            var cases = stride(from: 0, to: bytes.count, by: 11).map { Array(bytes.prefix($0)) }
+            for position in stride(from: 12, to: bytes.count, by: 13) {
+                var changed = bytes
+                changed[position] ^= 1
+                cases.append(changed)
+            }
+            cases.append(bytes + [0])
+            cases.append(Array("hello".utf8))
+            for damaged in cases {
+                try SystemFiles.replace(path, with: damaged)
+                let found = try await store.bonds(of: adapter)
+                #expect(found == [good])
+                #expect(!SystemFiles.exists(path))
+                let aside = try SystemFiles.read(path + ".damaged", limit: 4096)
+                #expect(aside == damaged)
+            }
+            #expect(log.lines.count == cases.count)
+            #expect(log.lines.allSatisfy { $0.contains("\(path) is damaged") && $0.contains("pair") })
+            try await store.removeBond(with: bond.identity, of: adapter)
+            #expect(!SystemFiles.exists(path + ".damaged"))
+        }
+    }
+
+    @Test func aLaterFormatIsSetAsideAsWhatItIs() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let path = store.path(of: bond.identity, adapter: adapter)
+            var bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            bytes[8] = 2
+            try SystemFiles.replace(path, with: bytes)
+            let found = try await store.bonds(of: adapter)
+            #expect(found.isEmpty)
+            #expect(try SystemFiles.read(path + ".newer", limit: 4096) == bytes)
+            #expect(log.lines.contains { $0.contains("later version") && $0.contains("format 2") })
+        }
+    }
+
+    @Test func aFileUnderAnotherDevicesNameIsNotUsed() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let other = BluetoothAddress(9, kind: .public)
+            let path = store.path(of: other, adapter: adapter)
+            try SystemFiles.rename(store.path(of: bond.identity, adapter: adapter), to: path)
+            let found = try await store.bonds(of: adapter)
+            #expect(found.isEmpty)
+            #expect(log.lines.contains { $0.contains("another device") })
+            #expect(SystemFiles.exists(path + ".damaged"))
+        }
+    }
+
+    @Test func aPipeAndADirectoryInPlaceOfAFileAreNotWaitedFor() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, _) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let pipe = store.path(of: BluetoothAddress(1, kind: .public), adapter: adapter)
+            try #require(mkfifo(pipe, 0o600) == 0)
+            let folder = store.path(of: BluetoothAddress(2, kind: .public), adapter: adapter)
+            try #require(mkdir(folder, 0o700) == 0)
+            let found = try await store.bonds(of: adapter)
+            #expect(found == [bond])
+            rmdir(folder)
+        }
+    }
+
+    // MARK: Failures
+
+    /// How a call can go wrong.
+    enum Mishap: String, CaseIterable, Sendable {
+        /// The call fails; what follows works.
+        case error
+        /// The program is killed: nothing follows.
+        case kill
+        /// The call writes a part, and the program is killed.
+        case partThenKill
+    }
+
+    @Test("a failure at any call of a write leaves the old bond or the new one", arguments: Mishap.allCases)
+    func failures(_ mishap: Mishap) async throws {
+        try await BondSamples.withDirectory { directory in
+            var outcomes: Set<String> = []
+            for isNew in [true, false] {
+                var index = 0
+                var isThrough = false
+                while !isThrough {
+                    let (plain, log) = try Self.store(directory)
+                    try await plain.removeBond(with: bond.identity, of: adapter)
+                    if isNew {
+                        rmdir("\(directory)/001122334455")
+                        rmdir(directory)
+                    } else {
+                        try await plain.save(bond, of: adapter)
+                    }
+                    let next = BondSamples.bond(first: 6, name: "changed")
+                    let state = Mutex((count: 0, isDead: false, failed: nil as String?))
+                    let (store, _) = try Self.store(directory) { [index] call throws(KernelError) in
+                        let fails = state.withLock { state -> Bool in
+                            defer { state.count += 1 }
+                            if state.count == index { state.failed = call.name }
+                            if mishap == .partThenKill, state.count == index, call.name == "write" {
+                                call.count /= 2
+                                state.isDead = true
+                                return false
+                            }
+                            if state.count == index { state.isDead = mishap != .error }
+                            return state.isDead || state.count == index
+                        }
+                        if fails { throw KernelError(call.name, .noSpace) }
+                    }
+                    let error = await failure { try await store.save(next, of: self.adapter) }
+                    let failed = state.withLock { $0.failed }
+                    isThrough = failed == nil
+                    #expect(isThrough == (error == nil), "\(mishap) at \(failed ?? "-")")
+                    if let error {
+                        #expect(error.code == .storageFailed)
+                        #expect(error.remedy == "Make room on the disk.")
+                    }
+                    let found = try await plain.bonds(of: adapter)
+                    let old = isNew ? [] : [bond]
+                    #expect(found == old || found == [next], "\(mishap) at \(failed ?? "-")")
+                    #expect(!isThrough || found == [next])
+                    // Nothing was there to be set aside.
+                    #expect(log.lines.isEmpty)
+                    outcomes.insert("\(failed ?? "done"): \(found == old ? "old" : "new")")
+                    if mishap == .error {
+                        let names = try SystemFiles.names(in: "\(directory)/001122334455")
+                        #expect(names.count == found.count, "temporary files are left at \(failed ?? "-")")
+                    }
+                    index += 1
+                }
+            }
+            #expect(
+                outcomes == [
+                    "mkdir: old", "open: old", "write: old", "fsync: old", "rename: old", "open: new", "fsync: new",
+                    "done: new",
+                ])
+        }
+    }
+
+    @Test func aDirectoryThatCannotBeWrittenIsToldWithTheFix() async throws {
+        let (nowhere, _) = try Self.store("/proc/nowhere")
+        let error = await failure { try await nowhere.save(self.bond, of: self.adapter) }
+        #expect(error?.code == .storageFailed)
+        #expect(error?.message.contains("/proc/nowhere/001122334455") == true)
+        for number in [ErrorNumber.readOnlyFileSystem, .accessDenied] {
+            let (store, _) = try Self.store("/proc/nowhere") { call throws(KernelError) in
+                throw KernelError(call.name, number)
+            }
+            let error = await failure { try await store.save(self.bond, of: self.adapter) }
+            #expect(error?.cause == .kernel(KernelError("mkdir", number)))
+            #expect(error?.remedy?.contains("name another directory") == true)
+        }
+    }
+
+    // MARK: Two programs
+
+    @Test func theLastOfTwoProgramsCountsAndNoFileIsMixed() async throws {
+        try await BondSamples.withDirectory { directory in
+            let bonds = (0..<4).map { BondSamples.bond(first: UInt8($0), name: String(repeating: "\($0)", count: 200)) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for program in 0..<4 {
+                    let (store, _) = try Self.store(directory)
+                    group.addTask {
+                        for round in 0..<25 {
+                            try await store.save(bonds[(program + round) % 4], of: BondSamples.adapter)
+                            let found = try await store.bonds(of: BondSamples.adapter)
+                            #expect(found.count == 1 && bonds.contains(found[0]))
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let (last, log) = try Self.store(directory)
+            try await last.save(bond, of: adapter)
+            let found = try await last.bonds(of: adapter)
+            #expect(found == [bond])
+            #expect(log.lines.isEmpty)
+        }
+    }
+
+    @Test func whatAnotherProgramRemovedIsNotBroughtBackByAnUpdate() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (one, _) = try Self.store(directory)
+            let (other, _) = try Self.store(directory)
+            try await one.save(bond, of: adapter)
+            var changed = bond
+            changed.name = "renamed"
+            let isKept = try await other.update(changed, of: adapter)
+            #expect(isKept)
+            try await one.removeBond(with: bond.identity, of: adapter)
+            let isKeptNow = try await other.update(changed, of: adapter)
+            #expect(!isKeptNow)
+            let found = try await other.bonds(of: adapter)
+            #expect(found.isEmpty)
+        }
+    }
+
+    // MARK: Where
+
+    @Test(
+        arguments: [
+            (true, ["HOME": "/root"], "/var/lib/swift-bluetooth-le/bonds"),
+            (true, ["STATE_DIRECTORY": "/var/lib/hub:/var/lib/other"], "/var/lib/hub/bonds"),
+            (false, ["HOME": "/home/a"], "/home/a/.local/state/swift-bluetooth-le/bonds"),
+            (false, ["HOME": "/home/a", "XDG_STATE_HOME": "/state"], "/state/swift-bluetooth-le/bonds"),
+            (false, ["HOME": "/home/a", "XDG_STATE_HOME": "state"], "/home/a/.local/state/swift-bluetooth-le/bonds"),
+            (false, [:], nil),
+        ] as [(Bool, [String: String], String?)])
+    func defaultDirectories(_ isSuperuser: Bool, _ environment: [String: String], _ expected: String?) {
+        #expect(FileBondStore.defaultDirectory(isSuperuser: isSuperuser) { environment[$0] } == expected)
+    }
+}
