@@ -292,7 +292,8 @@ actor ManagementClient: LoopActor {
             case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
                 return Received(notice: .connectedByPeer(packet.index))
             case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
-            default: break
+            case let event:
+                if let pairing = PairingNotice(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
         } catch {
             log.debug("\(error)")
@@ -357,6 +358,8 @@ enum AdapterNotice: Sendable {
     case connectedByPeer(UInt16)
     /// A link of it has ended.
     case disconnected(UInt16)
+    /// A pairing goes on, or has ended.
+    case pairing(UInt16, PairingNotice)
     /// The management interface itself has ended.
     case lost(BluetoothError)
 }
