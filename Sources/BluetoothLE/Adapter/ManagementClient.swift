@@ -292,13 +292,15 @@ actor ManagementClient: LoopActor {
             case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
                 return Received(notice: .connectedByPeer(packet.index))
             case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
-            case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
+            case .newLongTermKey(let key, let isStored):
+                return Received(notice: .longTermKey(packet.index, key, isStored: isStored))
             case .newIdentityResolvingKey(let key, _, isStored: true):
                 return Received(notice: .identityResolvingKey(packet.index, key))
             case .newSignatureResolvingKey(let key, isStored: true):
                 return Received(notice: .signatureResolvingKey(packet.index, key))
             case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
-            default: break
+            case let event:
+                if let pairing = PairingNotice(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
         } catch {
             log.debug("\(error)")
@@ -363,14 +365,16 @@ enum AdapterNotice: Sendable {
     case connectedByPeer(UInt16)
     /// A link of it has ended.
     case disconnected(UInt16)
-    /// Pairing has made a key that encrypts links, which is to be kept.
-    case longTermKey(UInt16, LongTermKey)
+    /// Pairing has made a key that encrypts links; it is to be kept where both sides bond.
+    case longTermKey(UInt16, LongTermKey, isStored: Bool)
     /// Pairing has told how a device's addresses are resolved, which is to be kept.
     case identityResolvingKey(UInt16, IdentityResolvingKey)
     /// Pairing has made a key of signed writes, which is to be kept.
     case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Somebody else has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
+    /// Something is asked in a pairing, or it has failed.
+    case pairing(UInt16, PairingNotice)
     /// The management interface itself has ended.
     case lost(BluetoothError)
 }

@@ -48,6 +48,7 @@ extension Adapter {
     public func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await attributeCache?.setDatabase(nil, for: key)
+        forgetKey(of: identity)
         try await bondKeeper.remove(identity)
     }
 
