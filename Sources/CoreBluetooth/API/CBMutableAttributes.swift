@@ -73,12 +73,15 @@ open class CBMutableCharacteristic: CBCharacteristic {
         }
     }
 
-    func setSubscribed(_ isSubscribed: Bool, _ central: CBCentral) {
+    /// Takes in what the program is told of a central; says whether that is another than before.
+    @discardableResult
+    func setSubscribed(_ isSubscribed: Bool, _ central: CBCentral) -> Bool {
         mutable { mutable in
             var subscribers = mutable.subscribers ?? []
-            subscribers.removeAll { $0 === central }
-            if isSubscribed { subscribers.append(central) }
+            guard subscribers.contains(where: { $0 === central }) != isSubscribed else { return false }
+            if isSubscribed { subscribers.append(central) } else { subscribers.removeAll { $0 === central } }
             mutable.subscribers = subscribers
+            return true
         }
     }
 }

@@ -80,8 +80,10 @@ extension PeripheralHub {
         _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
     ) {
         let subject = subscription.characteristic
-        post { manager, delegate in
-            subject.object.setSubscribed(isSubscribed, central.object)
+        post { [self] manager, delegate in
+            // One that has been removed meanwhile has no subscribers.
+            let isOffered = shared { $0.characteristics.values.contains { $0.object === subject.object } }
+            guard isOffered || !isSubscribed, subject.object.setSubscribed(isSubscribed, central.object) else { return }
             if isSubscribed {
                 delegate?.peripheralManager(manager, central: central.object, didSubscribeTo: subject.object)
             } else {

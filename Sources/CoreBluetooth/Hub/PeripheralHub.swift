@@ -267,7 +267,7 @@ actor PeripheralHub: LoopActor {
         }
     }
 
-    /// Takes services back; returns the subscriptions that have gone with them.
+    /// Takes services back; returns the subscriptions that have gone with them and that the program knows of.
     @discardableResult
     nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
         let (removed, silenced) = shared { shared -> ([Offer], [(Subscription, Handed<CBCentral>)]) in
@@ -284,18 +284,16 @@ actor PeripheralHub: LoopActor {
             }
             return (removed, silenced)
         }
-        for (subscription, central) in silenced {
-            subscription.characteristic.object.setSubscribed(false, central.object)
-        }
+        let told = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
         let published = removed.compactMap(\.published)
-        guard !published.isEmpty else { return silenced }
+        guard !published.isEmpty else { return told }
         onLoop { hub in
             guard let adapter = hub.radio.assumeIsolated({ $0.adapter }) else { return }
             adapter.assumeIsolated { adapter in
                 for services in published { adapter.withdraw(services) }
             }
         }
-        return silenced
+        return told
     }
 
     // MARK: Requests

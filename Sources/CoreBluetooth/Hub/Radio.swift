@@ -31,7 +31,7 @@ actor Radio: LoopActor {
     private var listeners: [ObjectIdentifier: Listener] = [:]
     private var absenceTimer: LoopTimer?
     /// Resolved when the adapter is not followed any more.
-    private var missing: OneShot<Void>?
+    private var missing: OneShot<Bool>?
 
     /// How long an adapter that has gone may take to come back before there is none.
     private static let absenceLimit = Duration.seconds(10)
@@ -104,11 +104,11 @@ actor Radio: LoopActor {
             while true {
                 let adapter = try await open()
                 self.adapter = adapter
-                await follow(adapter)
+                let isMissing = await follow(adapter)
                 if self.adapter === adapter { self.adapter = nil }
                 await adapter.close()
                 // It has been away for long; whichever is there next will do.
-                guard !Task.isCancelled, state == .unsupported else { return }
+                guard isMissing, !Task.isCancelled else { return }
             }
         } catch {
             if error.code != .cancelled { report(error) }
@@ -134,11 +134,11 @@ actor Radio: LoopActor {
         throw last ?? BluetoothError(.noAdapter, .init("follow the adapters"), "There is no adapter.")
     }
 
-    /// Follows an adapter until it has been away for too long, or nothing can be told of it any more.
-    private func follow(_ adapter: Adapter) async {
-        await withTaskGroup(of: Void.self) { group in
-            let isMissing = OneShot<Void>()
-            missing = isMissing
+    /// Follows an adapter until it has been away for too long, which is true, or nothing can be told of it any more.
+    private func follow(_ adapter: Adapter) async -> Bool {
+        let end = OneShot<Bool>()
+        missing = end
+        let isMissing = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
                 do throws(BluetoothError) {
                     for try await state in adapter.states {
@@ -148,13 +148,13 @@ actor Radio: LoopActor {
                 } catch {
                     if error.code != .cancelled { await report(error) }
                 }
-                isMissing.resolve(())
+                end.resolve(false)
             }
-            await isMissing.value(ifCancelled: ())
-            group.cancelAll()
+            defer { group.cancelAll() }
+            return await end.value(ifCancelled: false)
         }
-        missing = nil
-        absenceTimer = nil
+        if missing === end { (missing, absenceTimer) = (nil, nil) }
+        return isMissing
     }
 
     private func readFeatures(of adapter: Adapter) async {
@@ -168,7 +168,7 @@ actor Radio: LoopActor {
 
     private func isMissingForLong() {
         set(.unsupported)
-        missing?.resolve(())
+        missing?.resolve(true)
     }
 
     /// Takes in how the adapter stands at this moment.
@@ -186,6 +186,7 @@ actor Radio: LoopActor {
             set(environment.hasNetRaw ? .poweredOn : .unauthorized)
         case .absent:
             set(.resetting)
+            guard absenceTimer == nil else { break }
             let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.isMissingForLong() } }
             timer.set(after: Self.absenceLimit)
             absenceTimer = timer
