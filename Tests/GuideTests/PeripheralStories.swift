@@ -135,8 +135,9 @@ import Testing
 
     /// Runs a snippet that serves a UART until it is cancelled, and lets another machine use it.
     private static func served(
-        _ snippet: @escaping @Sendable (Adapter) async throws -> Void, as name: String = "LINBLE-Z1",
-        _ profile: UARTProfile = .linble, _ use: @escaping @Sendable (World, UARTConnection) async throws -> Void
+        as name: String = "LINBLE-Z1", profile: UARTProfile = .linble,
+        _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
+        _ use: @escaping @Sendable (World, UARTConnection) async throws -> Void
     ) async throws {
         try await World.withAdapter { world, adapter in
             let visitor = try await visitor(world)
@@ -164,7 +165,7 @@ import Testing
     }
 
     @Test func linesOneCentralAtATime() async throws {
-        try await Self.served(UARTPage.linesOneCentralAtATime, as: "Greeter", .nordic) { _, uart in
+        try await Self.served(as: "Greeter", profile: .nordic, UARTPage.linesOneCentralAtATime) { _, uart in
             try await uart.send(Array("Ada\n".utf8))
             var lines = uart.frames(DelimiterFramer()).makeAsyncIterator()
             let line = try await lines.next()
