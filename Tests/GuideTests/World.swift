@@ -36,9 +36,11 @@ struct World: Sendable {
         current ?? worlds.withLock { worlds in worlds.values.first { $0.radio.loop.isCurrent } }
     }
 
-    /// Runs a story. A wait that would never end fails it.
+    /// Runs a story. A wait that would never end fails it, after `stallGrace` of real time: what is read from a disk takes
+    /// no virtual time, and on a busy machine much of the real one.
     static func run(
-        _ adapters: [SimulatedController] = [.fresh], _ story: @escaping @Sendable (World) async throws -> Void
+        _ adapters: [SimulatedController] = [.fresh], stallGrace: Duration = .seconds(2),
+        _ story: @escaping @Sendable (World) async throws -> Void
     ) async throws {
         var template = Array("/tmp/guideXXXXXX".utf8CString)
         let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
@@ -60,7 +62,7 @@ struct World: Sendable {
         worlds.withLock { $0[ObjectIdentifier(radio)] = world }
         defer { worlds.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(radio)) } }
         try await $current.withValue(world) {
-            try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) { try await story(world) }
+            try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(world) }
         }
         radio.tearDown()
     }
