@@ -26,6 +26,10 @@ final class ATTBearer {
     /// Whether the socket has just said that it can send: when it cannot, it has ended.
     private var isToldWritable = false
     private var isReadingPaused = false
+    /// Called when nothing is in flight any more, while nothing is begun.
+    private var whenQuiet: (() -> Void)?
+    /// Whether somebody else watches that the link gets encrypted.
+    private var isEncryptionWatched = false
     /// Whether the socket has ended, so that nothing can be sent while what it still holds is received.
     private var isEnding = false
     private let onEnd: @Sendable (BluetoothError) -> Void
@@ -176,6 +180,31 @@ extension ATTBearer {
             }
         }
         setTimers()
+        tellWhenQuiet()
+    }
+
+    /// Begins nothing from now on, and calls `whenQuiet` when nothing waits for the peer's answer.
+    ///
+    /// The kernel drops what arrives while it encrypts a link at this side's wish, so no answer may be outstanding then.
+    func hold(whenQuiet: @escaping () -> Void) {
+        engine.isHeld = true
+        isEncryptionWatched = true
+        self.whenQuiet = whenQuiet
+        tellWhenQuiet()
+    }
+
+    private func tellWhenQuiet() {
+        guard let whenQuiet, engine.requestInFlight == nil, engine.indicationInFlight == nil else { return }
+        self.whenQuiet = nil
+        whenQuiet()
+    }
+
+    /// Goes on with what waits, once the link is encrypted or is not to be.
+    func release() {
+        whenQuiet = nil
+        engine.isHeld = false
+        isEncryptionWatched = false
+        flush()
     }
 
     private func didRespond() {
@@ -198,7 +227,7 @@ extension ATTBearer {
     /// (Core Vol 3 Part H §3.4).
     private func waitForEncryption() {
         waitForRoom()
-        guard encryptionTimer == nil else { return }
+        guard encryptionTimer == nil, !isEncryptionWatched else { return }
         let timer = loop.makeTimer(onEncryptionTimeOut)
         timer.set(after: .seconds(30))
         encryptionTimer = timer
@@ -358,6 +387,7 @@ extension ATTBearer {
         requestTimer.cancel()
         indicationTimer.cancel()
         encryptionTimer = nil
+        whenQuiet = nil
         socket.close()
         guard let closeReason else { return }
         ownSubscribers.finish(closeReason)

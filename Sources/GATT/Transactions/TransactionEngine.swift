@@ -38,6 +38,8 @@ public struct TransactionEngine {
     public private(set) var strayResponseCount = 0
     /// Whether the bearer is of no use any more.
     public private(set) var isClosed = false
+    /// Whether nothing is begun for now: only what the peer waits for, confirmations and responses, is sent.
+    public var isHeld = false
 
     private let waitingLimit: Int
     private var sequence: UInt64 = 0
@@ -96,7 +98,7 @@ public struct TransactionEngine {
 
     /// Whether a command would go out at once, before anything that waits.
     public var isIdleForMessages: Bool {
-        !isClosed && messages.isEmpty && confirmationsOwed == 0 && !hasResponse
+        !isClosed && !isHeld && messages.isEmpty && confirmationsOwed == 0 && !hasResponse
     }
 
     /// Owes the peer a confirmation of its indication.
@@ -137,6 +139,7 @@ public struct TransactionEngine {
                 do { try writer.write(response.bytes) } catch { throw .invalid("\(error)") }
             }
         }
+        guard !isHeld else { return nil }
         if let outgoing = nextRequest(into: &writer) { return outgoing }
         if let outgoing = nextIndication(into: &writer) { return outgoing }
         return nextMessage(into: &writer)
