@@ -24,7 +24,10 @@ extension Adapter {
             guard isLEEnabled else { return request.fail(.notSupported) }
             guard !isBREDREnabled || isSSPEnabled else { return request.fail(.rejected) }
             guard mode.rawValue <= SecureConnectionsMode.only.rawValue else { return request.fail(.invalidParameters) }
-            change(request) { $0.isSecureConnectionsEnabled = mode != .off }
+            change(request) { adapter in
+                adapter.isSecureConnectionsEnabled = mode != .off
+                adapter.isSecureConnectionsOnly = mode == .only
+            }
         case .setStaticAddress(let address):
             guard controller.configuration.hasLE else { return request.fail(.notSupported) }
             guard !isRunning else { return request.fail(.rejected) }

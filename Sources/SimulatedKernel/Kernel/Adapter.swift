@@ -25,6 +25,7 @@ final class Adapter {
     var isBondable = false
     var isSSPEnabled = false
     var isSecureConnectionsEnabled = false
+    var isSecureConnectionsOnly = false
     var isPrivacyEnabled = false
     var isPowerChanging = false
     var ioCapability = IOCapability.noInputNoOutput

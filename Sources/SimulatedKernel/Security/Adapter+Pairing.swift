@@ -69,7 +69,8 @@ extension Adapter: PairingParty {
             ioCapability: ioCapability,
             // The kernel asks for protection whenever its user could give it.
             requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
-            hasSecureConnections: isSecureConnectionsEnabled, bonds: isBondable)
+            hasSecureConnections: isSecureConnectionsEnabled, needsSecureConnections: isSecureConnectionsOnly,
+            bonds: isBondable)
     }
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {

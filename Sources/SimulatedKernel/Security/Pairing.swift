@@ -9,6 +9,8 @@ struct PairingFeatures {
     /// Asks for protection against an attacker in the middle.
     var requiresProtection = false
     var hasSecureConnections = true
+    /// Refuses to pair without Secure Connections.
+    var needsSecureConnections = false
     var bonds = true
 }
 
@@ -102,13 +104,19 @@ final class Pairing {
     func begin() {
         guard let party = initiator.party else { return }
         let ours = party.pairingFeatures(for: level)
-        timer = world.schedule(after: Self.timeout) { [weak self] in self?.fail(by: self?.initiator) }
+        restartTimer()
         initiator.send(
             .procedure { [self] in
                 guard state == .requesting, let party = responder.party else { return }
                 let response = party.respond(to: self, on: responder)
                 responder.send(.procedure { [self] in responded(response, ours) })
             })
+    }
+
+    /// Whatever is sent gives the other side another thirty seconds.
+    private func restartTimer() {
+        timer?.cancel()
+        timer = world.schedule(after: Self.timeout) { [weak self] in self?.fail(by: self?.initiator) }
     }
 
     private func responded(_ response: PairingResponse, _ ours: PairingFeatures) {
@@ -118,6 +126,9 @@ final class Pairing {
         case .refuse: fail(by: responder)
         case .accept(let theirs):
             features = (ours, theirs)
+            restartTimer()
+            if ours.needsSecureConnections, !theirs.hasSecureConnections { return fail(by: initiator) }
+            if theirs.needsSecureConnections, !ours.hasSecureConnections { return fail(by: responder) }
             ask(method(ours, theirs))
         }
     }
@@ -188,6 +199,7 @@ final class Pairing {
     func answer(_ answer: PairingAnswer, from end: LinkEnd) {
         guard state == .asking else { return }
         if end.isCentral == initiator.isCentral { answers.initiator = answer } else { answers.responder = answer }
+        restartTimer()
         guard answer != .no else { return fail(by: end) }
         guard let one = answers.initiator, let other = answers.responder else { return }
         if case .passkey(let entered) = one, entered != passkeyShown ?? passkey(other) { return fail(by: responder) }

@@ -16,9 +16,23 @@ public struct SimulatedSecurity: Hashable, Sendable {
         case silence
     }
 
+    /// What its user does when something is asked.
+    public enum User: Hashable, Sendable {
+        /// Says yes, and enters what the other side shows.
+        case agrees
+        /// Says no.
+        case refuses
+        /// Says yes, and enters another number than the other side shows.
+        case mistypes
+        /// Does nothing.
+        case isAbsent
+    }
+
     /// What it does when a central asks.
     public var response: Response
-    /// What its user can see and enter. The simulated user says yes, and enters what the other side shows.
+    /// What its user does when something is asked.
+    public var user = User.agrees
+    /// What its user can see and enter.
     public var ioCapability: IOCapability
     /// Whether it asks for protection against an attacker in the middle.
     public var requiresProtection: Bool
@@ -66,9 +80,16 @@ extension PeripheralNode: PairingParty {
     }
 
     func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
-        switch question {
-        case .confirm, .showPasskey: pairing.answer(.yes, from: end)
-        case .enterPasskey: pairing.answer(.passkey(pairing.shownPasskey ?? security.passkey), from: end)
+        let shown = pairing.shownPasskey ?? security.passkey
+        switch (question, security.user) {
+        case (.showPasskey, _): pairing.answer(.yes, from: end)
+        case (_, .isAbsent): break
+        // Whoever does not agree has to look first.
+        case (_, .refuses): world.schedule(after: .seconds(1)) { pairing.answer(.no, from: end) }
+        case (.confirm, _): pairing.answer(.yes, from: end)
+        case (.enterPasskey, .mistypes):
+            world.schedule(after: .seconds(1)) { pairing.answer(.passkey((shown + 1) % 1_000_000), from: end) }
+        case (.enterPasskey, .agrees): pairing.answer(.passkey(shown), from: end)
         }
     }
 
