@@ -44,6 +44,14 @@ extension Adapter {
         let result = await establish(peer, options, until: deadline)
         await controller.connectingEnded()
         let connection = try result.get()
+        if let level = options.security ?? options.socket.security {
+            do {
+                try await connection.raiseSecurity(to: level, timeout: options.securityTimeout)
+            } catch {
+                await connection.disconnect()
+                throw error
+            }
+        }
         do {
             try await connection.exchangeMTU(
                 offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
@@ -136,7 +144,8 @@ extension Adapter {
             cache: attributeCache.map {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
-            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
+            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
+            on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
         await controller.begin(turn, connection)
         do throws(BluetoothError) {

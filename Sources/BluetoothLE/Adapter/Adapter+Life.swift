@@ -131,6 +131,7 @@ extension Adapter {
             $0.followDiscoveries()
             $0.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
         }
+        followPairing()
         // What has happened since it was chosen.
         let now = monitor.assumeIsolated { [index = information.index] in $0.adapter(index) }
         update(now.flatMap { isThisOne($0) ? $0 : nil })
@@ -171,6 +172,7 @@ extension Adapter {
         log.debug("\(information.name): \(state)")
         if state.isReady {
             controller.assumeIsolated { [information] in $0.comeBack(as: information) }
+            pairingAdapterIsBack(wasAbsent: before == .absent)
         } else if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {
             controller.assumeIsolated { $0.leave(reason) }
             completeLinkEnds(reason)

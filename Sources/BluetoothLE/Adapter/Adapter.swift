@@ -33,6 +33,8 @@ public actor Adapter: LoopActor {
     var acceptance: (state: IncomingConnectionsState, end: UInt64)?
     /// What is advertised; see Adapter+Advertising.
     var advertising = AdvertisingTable()
+    /// Who answers the questions of pairing, and those that are being asked; see Adapter+Pairing.
+    var pairing = PairingTable()
     /// What the devices connected to find here; see Adapter+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see Adapter+Bonds.
@@ -118,6 +120,7 @@ public actor Adapter: LoopActor {
         log.debug("\(reason)")
         endLife(reason)
         endAllAdvertising(reason)
+        endPairing()
         controller.assumeIsolated { $0.close(reason) }
         bondKeeper.assumeIsolated { $0.close(reason) }
         monitor.assumeIsolated { $0.close(reason) }

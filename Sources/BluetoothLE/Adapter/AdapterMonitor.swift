@@ -89,7 +89,7 @@ actor AdapterMonitor: LoopActor {
             }
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
-        case .discovering, .advertisingRemoved, .connectedByPeer, .disconnected: break
+        case .discovering, .advertisingRemoved, .connectedByPeer, .disconnected, .pairing: break
         case .longTermKey, .identityResolvingKey, .signatureResolvingKey, .unpaired: break
         case .lost(let reason): finish(reason)
         }

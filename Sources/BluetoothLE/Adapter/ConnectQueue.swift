@@ -58,9 +58,18 @@ struct ConnectQueue {
         waiting.removeAll { $0.id == id }
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
         let attempt = underWay.remove(at: index)
-        guard isPending else { return }
+        if isPending { hold(attempt.peer, at: now) }
+    }
+
+    /// Lets nobody begin with a peer as long as the kernel may have a link to it that it is about to end.
+    mutating func hold(_ peer: BluetoothAddress, at now: KernelInstant) {
         lingering = lingering.filter { $0.value > now }
-        lingering[attempt.peer] = now.advanced(by: Self.kernelLinger)
+        lingering[peer] = now.advanced(by: Self.kernelLinger)
+    }
+
+    /// The kernel has ended it.
+    mutating func release(_ peer: BluetoothAddress) {
+        lingering[peer] = nil
     }
 
     /// Lets those begin whose turn it is.
@@ -144,6 +153,19 @@ extension Controller {
     /// The attempt is over, or waits no more.
     func endTurn(_ turn: UInt64, isPending: Bool) {
         connects.leave(turn, isPending: isPending, at: loop.now)
+        advanceConnects()
+    }
+
+    /// A link is being ended: whoever connects to the peer waits until ``linkIsDown(_:)``, or until the kernel must have
+    /// forgotten it.
+    func linkGoesDown(_ peer: BluetoothAddress) {
+        connects.hold(peer, at: loop.now)
+        advanceConnects()
+    }
+
+    /// The link to a peer has ended.
+    func linkIsDown(_ peer: BluetoothAddress) {
+        connects.release(peer)
         advanceConnects()
     }
 

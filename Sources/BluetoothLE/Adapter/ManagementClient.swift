@@ -298,7 +298,8 @@ actor ManagementClient: LoopActor {
             case .newSignatureResolvingKey(let key, isStored: true):
                 return Received(notice: .signatureResolvingKey(packet.index, key))
             case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
-            default: break
+            case let event:
+                if let pairing = PairingNotice(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
         } catch {
             log.debug("\(error)")
@@ -371,6 +372,8 @@ enum AdapterNotice: Sendable {
     case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Somebody else has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
+    /// A pairing goes on, or has ended.
+    case pairing(UInt16, PairingNotice)
     /// The management interface itself has ended.
     case lost(BluetoothError)
 }

@@ -22,7 +22,10 @@ extension Adapter {
         await controller.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
-        try await channel.open(from: information.address, on: kernel, options: options)
+        let (address, kernel, chosen) = (information.address, kernel, options)
+        try await withPairing(with: peer) { () async throws(BluetoothError) in
+            try await channel.open(from: address, on: kernel, options: chosen)
+        }
         return channel
     }
 

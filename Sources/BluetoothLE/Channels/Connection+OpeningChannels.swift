@@ -17,7 +17,13 @@ extension Connection {
         _ = try bearer(for: operation)
         guard let route else { throw .noRoute(operation) }
         let channel = ConnectionOrientedChannel(to: socketPeer, psm: psm, by: adapter, on: loop, log: log)
-        try await channel.open(from: route.adapter, on: route.kernel, options: options)
+        guard let adapter else {
+            try await channel.open(from: route.adapter, on: route.kernel, options: options)
+            return channel
+        }
+        try await adapter.withPairing(with: peer) { () async throws(BluetoothError) in
+            try await channel.open(from: route.adapter, on: route.kernel, options: options)
+        }
         return channel
     }
 }

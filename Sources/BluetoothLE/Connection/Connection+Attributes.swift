@@ -44,19 +44,30 @@ extension Connection {
         arrival: (@Sendable (Procedure.Output) -> Void)? = nil
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
-        let bearer = try requestBearer(for: operation, fitting: requestLength)
-        if Task.isCancelled { throw .cancelled(operation) }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
-        bearer.submit(transaction)
-        do {
-            return try await transaction.call.value(operation, timeout: timeout, on: loop)
-        } catch  where error.cause == .attribute(.databaseOutOfSync) {
-            try await resynchronize(operation, until: deadline)
-            let again = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
-            bearer.submit(again)
-            return try await again.call.value(
-                operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+        var isSynchronized = false
+        var repetitions = 0
+        while true {
+            let bearer = try requestBearer(for: operation, fitting: requestLength)
+            if Task.isCancelled { throw .cancelled(operation) }
+            let change = securityChangeCount
+            let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
+            bearer.submit(transaction)
+            do {
+                let isFirst = !isSynchronized && repetitions == 0
+                let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }
+                return try await transaction.call.value(operation, timeout: remaining, on: loop)
+            } catch {
+                if error.cause == .attribute(.databaseOutOfSync), !isSynchronized {
+                    isSynchronized = true
+                    try await resynchronize(operation, until: deadline)
+                } else if error.isAboutSecurity, repetitions < Self.repetitionLimit {
+                    repetitions += 1
+                    try await satisfy(error, since: change, until: deadline)
+                } else {
+                    throw error
+                }
+            }
         }
     }
 

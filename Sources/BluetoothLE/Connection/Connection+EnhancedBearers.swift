@@ -107,8 +107,12 @@ extension Connection {
             let other = BluetoothError.openingChannel(operation, psm, error)
             throw reason(of: error, otherwise: other, then: { _, _ in }) ?? other
         }
-        do {
-            try await call.value(operation, timeout: timeout, on: loop)
+        let loop = loop
+        do throws(BluetoothError) {
+            guard let adapter else { throw .noRoute(operation) }
+            try await adapter.withPairing(with: peer) { () async throws(BluetoothError) in
+                try await call.value(operation, timeout: timeout, on: loop)
+            }
         } catch {
             endEnhancedBearer(id, error)
             throw error

@@ -33,6 +33,25 @@ extension Connection {
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
         timeout: Duration? = nil
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        var repetitions = 0
+        while true {
+            let change = securityChangeCount
+            do {
+                return try await subscribeOnce(
+                    to: characteristic, kind: kind, bufferCapacity: bufferCapacity,
+                    timeout: repetitions == 0 ? timeout : deadline.map { loop.now.duration(to: $0) })
+            } catch {
+                guard error.isAboutSecurity, repetitions < Self.repetitionLimit else { throw error }
+                repetitions += 1
+                try await satisfy(error, since: change, until: deadline)
+            }
+        }
+    }
+
+    private func subscribeOnce(
+        to characteristic: RemoteCharacteristic, kind: SubscriptionKind, bufferCapacity: Int, timeout: Duration?
+    ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         let handle = try current(characteristic, "subscribe")
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
         _ = try configuration(of: characteristic, kind, operation)

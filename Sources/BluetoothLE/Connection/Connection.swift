@@ -74,15 +74,28 @@ public actor Connection: LoopActor {
     private var onEnd: (@Sendable (Connection) -> Void)?
     /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
     var isBehind = false
+    /// What is done where the peer wants a better protected link.
+    let securityPolicy: SecurityPolicy
+    /// The raising of the link's protection that is going on; see Connection+Security.
+    var securityRaise: SecurityRaise?
+    var nextSecurityRaise: UInt64 = 0
+    /// How often the link's protection was raised.
+    var securityChangeCount: UInt64 = 0
+    /// How the last pairing that was not this side's came to nothing.
+    var lastPairingFailure: PairingFailure?
+    /// What the kernel has told of the key this link's last pairing made, and who waits for that.
+    var madeKey: MadeKey?
+    var madeKeyWaiters: [PendingCall<MadeKey>] = []
     private var end: BluetoothError?
     private var endWaiters: [PendingCall<BluetoothError>] = []
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
-        cache: ConnectionCache? = nil, bonds: BondKeeper? = nil, receiveMTU: UInt16, on loop: EventLoop, log: Logger,
-        trace: AdapterTrace? = nil
+        cache: ConnectionCache? = nil, bonds: BondKeeper? = nil, receiveMTU: UInt16,
+        securityPolicy: SecurityPolicy = .automatic, on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
     ) {
         self.bonds = bonds
+        self.securityPolicy = securityPolicy
         self.peer = peer
         self.role = role
         localServer = server
@@ -214,6 +227,7 @@ public actor Connection: LoopActor {
     private func handle(_ event: SocketEvent) {
         if let bearer = establishedBearer {
             if attachment == nil, adapter != nil, event == .writable { attach() }
+            if event == .writable, !encryptionMayBeOver() { return }
             return bearer.handle(event)
         }
         switch event {
@@ -235,7 +249,10 @@ public actor Connection: LoopActor {
     func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         keepClient()
+        let reason = explainingSecurity(reason)
         end = reason
+        endSecurityRaise(reason)
+        adapter?.assumeIsolated { $0.pairingLinkEnded(self) }
         adapter = nil
         opening?.fail(reason)
         opening = nil
@@ -320,7 +337,13 @@ public actor Connection: LoopActor {
     /// How many values the peer notified that nobody had subscribed to.
     public var unwantedValueCount: Int { establishedBearer?.subscribers.unwantedCount ?? 0 }
 
-    /// The link's protection now (`getsockopt(BT_SECURITY)`).
+    /// The attribute channel's socket.
+    var attributeSocket: (any L2CAPSocket)? { socket }
+
+    /// The link's protection now (`getsockopt(BT_SECURITY)`): how far it is encrypted, and with how long a key.
+    ///
+    /// Needs no privilege.
+    /// - Throws: `.disconnected` after the end.
     public func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
         _ = try bearer(for: operation)

@@ -13,7 +13,14 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// How many enhanced bearers to open besides, where the link is encrypted by then and the peer has them; what comes
     /// of it, ``Connection/bearerCount`` tells. See ``Connection/openEnhancedBearers(count:timeout:)``.
     public var enhancedBearers: Int = 0
-    /// What to set on the socket.
+    /// How well the link has to be protected before it is handed over; nil asks for nothing. Where it cannot be, the call
+    /// throws what ``Connection/raiseSecurity(to:timeout:)`` throws.
+    public var security: SecurityLevel?
+    /// The most time for that, after ``timeout``; people who have to find and enter a number take theirs.
+    public var securityTimeout: Duration? = .seconds(60)
+    /// What to do when the peer refuses a request until the link is protected better.
+    public var securityPolicy: SecurityPolicy = .automatic
+    /// What to set on the socket. A security level there is the same as ``security``.
     public var socket: L2CAPOptions
     /// The most time for agreeing on the ATT_MTU where it is not ``timeout``.
     var attributeTimeout: Duration?
@@ -37,6 +44,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The kernel gives up after 40 s by itself; our own time limit comes first.
     func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
         var options = socket
+        // Raised by this side once the link is up, where it can be seen how that goes.
+        options.security = nil
         if options.receiveMTU == nil { options.receiveMTU = Self.receiveMTU }
         if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
         return options

@@ -69,7 +69,8 @@ extension Adapter {
             cache: attributeCache.map {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
-            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, on: loop, log: log,
+            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
+            on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
         let handler = connection.assumeIsolated { connection in
             connection.accept(socket, by: self, of: kernel) { [weak state] in state?.remove($0) }

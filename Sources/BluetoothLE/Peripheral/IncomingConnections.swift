@@ -51,6 +51,8 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
     public var enhancedBearers: Int
     /// How many links may wait for the loop; the oldest makes room for the newest.
     public var bufferCapacity: Int
+    /// What to do when the peer's server refuses a request until the link is protected better.
+    public var securityPolicy: SecurityPolicy = .automatic
     /// What to set on each link's socket; with a security level the peer is asked to pair as soon as it has connected.
     public var socket: L2CAPOptions
 

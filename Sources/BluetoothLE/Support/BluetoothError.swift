@@ -37,6 +37,8 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let connectionFailed = Code(rawValue: "connectionFailed")
         /// The link ended.
         public static let disconnected = Code(rawValue: "disconnected")
+        /// Pairing, or encrypting the link with a key, came to nothing; ``BluetoothError/pairingFailure`` says how.
+        public static let pairingFailed = Code(rawValue: "pairingFailed")
         /// The time allowed ran out.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The calling task was cancelled.
@@ -116,6 +118,8 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var isRetryable: Bool
     /// Who or what ended the link, where that is what this is about.
     public var disconnectReason: DisconnectReason?
+    /// Why a pairing came to nothing, where that is what this is about.
+    public var pairingFailure: PairingFailure?
 
     /// An error from its parts.
     public init(

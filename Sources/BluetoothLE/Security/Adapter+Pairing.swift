@@ -1,0 +1,316 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Management
+
+// The one owner of the questions that pairing asks. A question is asked by a task that belongs to the dialog with its
+// device: the next question, the answer's time limit, the end of the pairing and that of the adapter cancel it.
+extension Adapter {
+    /// Chooses who answers what pairing asks on this adapter's links, and what the adapter brings to its pairings.
+    ///
+    /// Without an agent every pairing that a device begins is refused, and this program's own work as far as they ask
+    /// nothing. The choice holds until the next, also for an adapter that is unplugged and comes back. Only links that this
+    /// program holds are its agent's business. Needs CAP_NET_ADMIN.
+    /// - Parameters:
+    ///   - agent: who answers; nil for nobody.
+    ///   - ioCapability: what the other side is told that can be seen and entered here, where it is not what the agent
+    ///     says (management `Set IO Capability`).
+    ///   - isBondable: whether keys are kept for the next connection (`Set Bondable`).
+    ///   - secureConnections: whether LE Secure Connections are used: where the device has them, never, or so that
+    ///     devices without them cannot pair (`Set Secure Connections`).
+    /// - Throws: `.pairingFailed` with ``PairingFailure/ownedByDaemon`` while BlueZ's daemon runs, `.notPermitted`,
+    ///   `.unsupported` when the adapter has no Secure Connections and nothing else is wanted, `.noAdapter`, `.cancelled`.
+    public func setPairingAgent(
+        _ agent: (any PairingAgent)?, ioCapability: IOCapability? = nil, isBondable: Bool = true,
+        secureConnections: SecureConnectionsMode = .on
+    ) async throws(BluetoothError) {
+        let operation = operation("set the pairing agent")
+        try checkOwnsPairing(operation)
+        let before = (pairing.agent, pairing.settings)
+        pairing.agent = agent
+        pairing.settings = PairingSettings(
+            ioCapability: ioCapability ?? agent?.ioCapability ?? .noInputNoOutput, isBondable: isBondable,
+            secureConnections: secureConnections)
+        do {
+            try await tellPairingSettings(operation, again: true)
+        } catch {
+            (pairing.agent, pairing.settings) = before
+            throw error
+        }
+    }
+
+    /// Makes sure that pairing is this program's to do.
+    func checkOwnsPairing(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if let end { throw end }
+        let environment = kernel.environment()
+        if environment.isBluetoothDaemonRunning { throw .pairing(operation, .ownedByDaemon) }
+        guard environment.hasNetAdmin else {
+            throw .notPermitted(operation, executable: environment.executablePath)
+        }
+    }
+
+    /// Whether a pairing that begins now finds somebody to answer its questions: this program, or BlueZ's daemon.
+    var canPair: Bool {
+        let environment = kernel.environment()
+        return environment.hasNetAdmin || environment.isBluetoothDaemonRunning
+    }
+
+    /// Whether what makes two devices sure of each other can be seen or entered here.
+    var canAuthenticate: Bool { pairing.settings.ioCapability != .noInputNoOutput }
+
+    /// Tells the kernel what this adapter brings to pairings, where that is this program's business and has not been done.
+    func preparePairing(_ operation: BluetoothError.Operation, again: Bool = false) async throws(BluetoothError) {
+        let environment = kernel.environment()
+        guard environment.hasNetAdmin, !environment.isBluetoothDaemonRunning else { return }
+        try await tellPairingSettings(operation, again: again)
+    }
+
+    private func tellPairingSettings(
+        _ operation: BluetoothError.Operation, again: Bool
+    ) async throws(BluetoothError) {
+        let settings = pairing.settings
+        guard again || pairing.told != settings else { return }
+        for command in settings.commands(for: information) {
+            do throws(BluetoothError) {
+                try await management.sendWhenIdle(command, to: information.index)
+            } catch {
+                throw error.about(operation)
+            }
+        }
+        pairing.told = settings
+    }
+
+    // MARK: What happens
+
+    /// Begins to take the questions of pairings.
+    func followPairing() {
+        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        _ = try? management.assumeIsolated { management throws(BluetoothError) in
+            try management.follow { [weak self] notice in
+                self?.assumeIsolated { adapter in
+                    let own = adapter.information.index
+                    switch notice {
+                    case .pairing(own, let pairing): adapter.take(pairing)
+                    case .longTermKey(own, let key):
+                        adapter.take(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+                    case .unpaired(own, let peer): adapter.forgetKey(of: peer)
+                    default: break
+                    }
+                }
+            }
+        }
+    }
+
+    /// The adapter works again; one that was away has been told nothing.
+    func pairingAdapterIsBack(wasAbsent: Bool) {
+        guard wasAbsent, pairing.told != nil else { return }
+        pairing.told = nil
+        let commands = pairing.settings.commands(for: information)
+        management.assumeIsolated { [log, index = information.index] management in
+            for command in commands {
+                management.post(command, to: index) { answer in
+                    if case .failure(let error) = answer { log.debug("\(error)") }
+                }
+            }
+        }
+    }
+
+    /// Nobody answers any more.
+    func endPairing() {
+        for peer in Array(pairing.dialogs.keys) { endDialog(peer) }
+        pairing.agent = nil
+    }
+
+    private func take(_ notice: PairingNotice) {
+        switch notice {
+        case .question(let question, let peer): take(question, peer)
+        case .failed(let peer):
+            connection(of: peer)?.assumeIsolated { $0.pairingFailed() }
+            endDialog(peer)
+        case .keyMade(let peer, let key):
+            if key.isStored, pairing.keyHolders.count < 1024 { pairing.keyHolders.insert(peer) }
+            endDialog(peer)
+            guard let connection = connection(of: peer) else { return }
+            endDialog(connection.peer)
+            connection.assumeIsolated { $0.keyWasMade(key) }
+        }
+    }
+
+    /// The link to a device, by any of the addresses that the kernel knows it by.
+    private func connection(of peer: BluetoothAddress) -> Connection? {
+        localServer.connections.first { $0.peer == peer }
+            ?? localServer.connections.first { $0.assumeIsolated { $0.socketPeer } == peer }
+    }
+
+    // MARK: Questions
+
+    private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
+        let connection = connection(of: peer)
+        // The links of other programs are theirs to pair, and where the daemon runs, all are its.
+        let isWished = pairing.wishes[peer] != nil || connection.map { pairing.wishes[$0.peer] != nil } ?? false
+        guard connection != nil || acceptance != nil || isWished, !kernel.environment().isBluetoothDaemonRunning else {
+            return
+        }
+        let isOwn = connection?.assumeIsolated { connection in
+            connection.pairingAsked()
+            return connection.securityRaise != nil
+        }
+        let request = PairingRequest(peer: peer, adapter: information.name, isInitiatedHere: isWished || isOwn ?? false)
+        log.debug("pairing asks", metadata: ["peer": "\(peer)"])
+        if case .confirm = question, request.isInitiatedHere {
+            note(question, peer)
+            return reply(.yes, to: question, peer)
+        }
+        guard pairing.askingCount < PairingTable.dialogLimit, let agent = pairing.agent else {
+            note(question, peer)
+            return reply(.no, to: question, peer)
+        }
+        let number = pairing.nextQuestion
+        pairing.nextQuestion &+= 1
+        pairing.askingCount += 1
+        note(question, peer, number)
+        pairing.dialogs[peer]?.open?.task = Task(executorPreference: loop) { [weak self, log] in
+            var answer = PairingAnswer.no
+            do {
+                answer = try await question.answer(of: agent, request)
+            } catch {
+                log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(peer)"])
+            }
+            await self?.answered(number, answer, peer)
+        }
+    }
+
+    /// Takes note of a question; the one before it is settled.
+    private func note(_ question: PairingQuestion, _ peer: BluetoothAddress, _ number: UInt64? = nil) {
+        if pairing.dialogs[peer] == nil {
+            let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.dialogIsLate(peer) } }
+            pairing.dialogs[peer] = PairingDialog(timer: timer, lastProgress: loop.now)
+        }
+        pairing.dialogs[peer]?.open?.task?.cancel()
+        pairing.dialogs[peer]?.open = number.map { PairingDialog.Open(number: $0, question: question) }
+        pairing.dialogs[peer]?.lastProgress = loop.now
+        if question.isAboutNumber { pairing.dialogs[peer]?.hasNumber = true }
+        let waits = number != nil && question.wantsAnswer
+        pairing.dialogs[peer]?.timer.set(after: waits ? PairingTable.answerLimit : PairingTable.silenceLimit)
+    }
+
+    private func answered(_ number: UInt64, _ answer: PairingAnswer, _ peer: BluetoothAddress) {
+        pairing.askingCount -= 1
+        guard let open = pairing.dialogs[peer]?.open, open.number == number else { return }
+        pairing.dialogs[peer]?.open = nil
+        reply(answer, to: open.question, peer)
+    }
+
+    /// Hands the kernel an answer.
+    private func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        guard let command = question.command(answer, to: peer) else { return }
+        if case .no = answer { pairing.dialogs[peer]?.isRefusedHere = true }
+        pairing.dialogs[peer]?.lastProgress = loop.now
+        pairing.dialogs[peer]?.timer.set(after: PairingTable.silenceLimit)
+        connection(of: peer)?.assumeIsolated { $0.pairingProgressed() }
+        management.assumeIsolated { [log, index = information.index] in
+            $0.post(command, to: index) { answer in
+                if case .failure(let error) = answer { log.debug("\(error)") }
+            }
+        }
+    }
+
+    /// Nobody has answered in time, or nothing more was heard of the pairing.
+    private func dialogIsLate(_ peer: BluetoothAddress) {
+        guard let open = pairing.dialogs[peer]?.open, open.question.wantsAnswer else { return endDialog(peer) }
+        open.task?.cancel()
+        pairing.dialogs[peer]?.open = nil
+        reply(.no, to: open.question, peer)
+    }
+
+    private func endDialog(_ peer: BluetoothAddress) {
+        pairing.dialogs.removeValue(forKey: peer)?.open?.task?.cancel()
+    }
+
+    // MARK: Links
+
+    /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
+    /// pairing then.
+    func withPairing<Value: Sendable>(
+        with peer: BluetoothAddress, _ body: @Sendable () async throws(BluetoothError) -> Value
+    ) async throws(BluetoothError) -> Value {
+        pairing.wishes[peer, default: 0] += 1
+        defer {
+            let count = (pairing.wishes[peer] ?? 1) - 1
+            pairing.wishes[peer] = count > 0 ? count : nil
+        }
+        return try await body()
+    }
+
+    /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
+    func askToPair(with peer: BluetoothAddress, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        guard let agent = pairing.agent, pairing.askingCount < PairingTable.dialogLimit else {
+            throw .pairing(operation, .notConfirmed)
+        }
+        let request = PairingRequest(peer: peer, adapter: information.name, isInitiatedHere: true)
+        let call = PendingCall<Bool>()
+        pairing.askingCount += 1
+        let task = Task(executorPreference: loop) { [weak self] in
+            call.succeed((try? await agent.confirmPairing(request)) ?? false)
+            await self?.askedToPair()
+        }
+        defer { task.cancel() }
+        var isConfirmed = false
+        do {
+            isConfirmed = try await call.value(operation, timeout: PairingTable.answerLimit, on: loop)
+        } catch {
+            guard error.code == .timedOut else { throw error }
+        }
+        if !isConfirmed { throw .pairing(operation, .notConfirmed) }
+    }
+
+    private func askedToPair() {
+        pairing.askingCount -= 1
+    }
+
+    /// What has come of the pairing on a link that was not protected as it should be.
+    func pairingFailure(of connection: Connection, since: KernelInstant?) -> PairingFailure {
+        let address = connection.assumeIsolated { $0.socketPeer }
+        let dialog = pairing.dialogs[connection.peer] ?? pairing.dialogs[address]
+        if dialog?.isRefusedHere == true { return .notConfirmed }
+        if let since = dialog?.lastProgress ?? since, since.duration(to: loop.now) >= .seconds(29) { return .timedOut }
+        if dialog?.hasNumber == true { return .authenticationFailed }
+        if dialog == nil, hasKey(of: connection.peer) || hasKey(of: address) { return .keyMissing }
+        return .rejected
+    }
+
+    /// Whether there is a key from an earlier pairing with a device.
+    func hasKey(of peer: BluetoothAddress) -> Bool { pairing.keyHolders.contains(peer) }
+
+    /// A device's key is gone from this machine.
+    func forgetKey(of peer: BluetoothAddress) {
+        pairing.keyHolders.remove(peer)
+    }
+
+    /// A link has ended, and what was asked about it with it.
+    func pairingLinkEnded(_ connection: Connection) {
+        endDialog(connection.peer)
+        endDialog(connection.assumeIsolated { $0.socketPeer })
+    }
+
+    /// Ends a pairing on this side: says no where something is asked, and has the kernel end the link, which it would keep
+    /// up as long as the pairing is under way.
+    func abortPairing(on connection: Connection) {
+        let address = connection.assumeIsolated { $0.socketPeer }
+        for peer in [connection.peer, address] {
+            if let open = pairing.dialogs[peer]?.open { reply(.no, to: open.question, peer) }
+            endDialog(peer)
+        }
+        let peer = connection.peer
+        controller.assumeIsolated { $0.linkGoesDown(peer) }
+        guard kernel.environment().hasNetAdmin else { return }
+        management.assumeIsolated { [log, controller, index = information.index] in
+            $0.post(.disconnect(ManagementAddress(address)), to: index) { answer in
+                if case .failure(let error) = answer {
+                    log.debug("\(error)")
+                    guard error.cause == .management(.notConnected) else { return }
+                }
+                controller.assumeIsolated { $0.linkIsDown(peer) }
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// The raising of a link's protection that is under way.
+struct SecurityRaise {
+    let number: UInt64
+    let level: SecurityLevel
+    /// Everybody who waits for it.
+    var waiters: [PendingCall<SecurityRaiseResult>] = []
+    /// Whether the kernel is at work on it.
+    var isAsked = false
+    /// Whether there has been a question, so that it is a pairing and not only encryption with a key there was.
+    var isPairing = false
+    var lastProgress: KernelInstant
+    /// Ends it when nothing more is heard.
+    var timer: LoopTimer?
+
+    /// After how long without progress pairing is at an end (Core Vol 3 Part H §3.4).
+    static let limit = Duration.seconds(30)
+}
+
+/// What raising a link's protection came to.
+struct SecurityRaiseResult: Sendable {
+    var security: LinkSecurity
+    var isPaired: Bool
+}
+
+/// What a pairing came to.
+public struct PairingOutcome: Hashable, Sendable {
+    /// The link's protection now.
+    public var security: LinkSecurity
+    /// Whether the key is kept, so that the next link needs no pairing: both sides have to want that.
+    public var isBonded: Bool
+
+    /// An outcome from its parts.
+    public init(security: LinkSecurity, isBonded: Bool) {
+        self.security = security
+        self.isBonded = isBonded
+    }
+}
+
+// While the kernel raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
+// arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
+// raise that fails costs the link: the kernel ends it, or leaves a socket that never sends again.
+extension Connection {
+    /// Raises the link's protection (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits until it is so.
+    ///
+    /// With a key from an earlier pairing the link is encrypted with that; otherwise the devices pair, in which the
+    /// adapter's agent answers what is asked: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``.
+    /// The peripheral of a link can only ask its central for it. Requests made meanwhile wait; what the peer sends
+    /// meanwhile the kernel drops. When it fails the link is closed, also when the last task that waits for it is
+    /// cancelled or out of time.
+    ///
+    /// Needs CAP_NET_ADMIN where the devices have to pair, nothing where there is a key.
+    /// - Parameters:
+    ///   - level: what to reach at the least; a link that has it already is left alone.
+    ///   - timeout: the most time for all of it; nil leaves the 30 s that pairing has for each of its steps.
+    /// - Returns: the protection reached.
+    /// - Throws: `.pairingFailed`, with how in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`, `.cancelled`.
+    @discardableResult
+    public func raiseSecurity(
+        to level: SecurityLevel, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> LinkSecurity {
+        let operation = BluetoothError.Operation("raise the security level", peer: peer)
+        return try await raise(to: level, operation, timeout: timeout).security
+    }
+
+    /// Pairs with the peer, and keeps the key where both sides want that (Core Vol 3 Part H §2.1).
+    ///
+    /// As ``raiseSecurity(to:timeout:)``, but makes sure first that pairing is this program's to do, and tells whether the
+    /// devices are bonded. A link that is encrypted as well as that, with a key or by an earlier call, is left alone. The
+    /// peripheral of a link sends a Security Request, and pairing begins when the central wants it. Needs CAP_NET_ADMIN.
+    /// - Parameters:
+    ///   - level: what to reach at the least.
+    ///   - timeout: the most time for all of it.
+    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
+    ///   runs, and `.notPermitted`.
+    @discardableResult
+    public func pair(
+        to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: peer)
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        _ = try bearer(for: operation)
+        guard let adapter else { throw .noRoute(operation) }
+        do {
+            try await adapter.checkOwnsPairing(operation)
+            try await adapter.preparePairing(operation, again: true)
+        } catch {
+            throw error.about(operation)
+        }
+        _ = try bearer(for: operation)
+        madeKey = nil
+        let result = try await raise(to: level, operation, timeout: deadline.map { loop.now.duration(to: $0) })
+        guard result.isPaired else {
+            return PairingOutcome(security: result.security, isBonded: await adapter.hasKey(of: self))
+        }
+        let isBonded = try await keyIsStored(adapter, operation)
+        return PairingOutcome(security: result.security, isBonded: isBonded)
+    }
+
+    /// Waits for what the kernel tells of the key, which comes after the link is encrypted.
+    private func keyIsStored(
+        _ adapter: Adapter, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Bool {
+        if let madeKey { return madeKey.isStored }
+        guard await adapter.isBondable else { return false }
+        if let madeKey { return madeKey.isStored }
+        _ = try bearer(for: operation)
+        let call = PendingCall<MadeKey>()
+        madeKeyWaiters.append(call)
+        do {
+            return try await call.value(operation, timeout: .seconds(2), on: loop).isStored
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            return false
+        }
+    }
+
+    /// Raises the link's protection, together with whoever wants that too.
+    ///
+    /// - Parameters:
+    ///   - asks: whether the agent is asked first.
+    ///   - endsWithCaller: whether the link is closed when nobody waits any more.
+    func raise(
+        to level: SecurityLevel, _ operation: BluetoothError.Operation, timeout: Duration?, asks: Bool = false,
+        endsWithCaller: Bool = true
+    ) async throws(BluetoothError) -> SecurityRaiseResult {
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        while true {
+            let now = try security()
+            if securityRaise == nil, now.level >= level { return SecurityRaiseResult(security: now, isPaired: false) }
+            if Task.isCancelled { throw .cancelled(operation) }
+            let isOwn = securityRaise == nil
+            if isOwn { try await begin(level, operation, asks: asks) }
+            // Nothing may come between: the outcome is told to those who wait.
+            guard let number = securityRaise?.number else { continue }
+            let call = PendingCall<SecurityRaiseResult>()
+            securityRaise?.waiters.append(call)
+            do throws(BluetoothError) {
+                let result = try await call.value(
+                    operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+                if result.security.level >= level { return result }
+                if isOwn { throw BluetoothError.pairing(operation, .insufficientLevel) }
+            } catch {
+                if error.code == .gaveWay { continue }
+                if endsWithCaller { leave(number, error) }
+                throw error.about(operation)
+            }
+        }
+    }
+
+    private func begin(
+        _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool
+    ) async throws(BluetoothError) {
+        let number = nextSecurityRaise
+        nextSecurityRaise &+= 1
+        securityRaise = SecurityRaise(number: number, level: level, lastProgress: loop.now)
+        do throws(BluetoothError) {
+            if let adapter, level >= .high, await !adapter.canReach(level, with: self) {
+                throw BluetoothError.pairing(operation, .insufficientLevel)
+            }
+            if asks { try await adapter?.askToPair(with: socketPeer, operation) }
+            try await adapter?.preparePairing(operation)
+        } catch {
+            // Where it was only this caller's business, the others try it themselves.
+            let isOwn = [.cancelled, .timedOut].contains(error.code)
+            var shared = error
+            if isOwn { shared.code = .gaveWay }
+            if securityRaise?.number == number { complete(.failure(shared)) }
+            throw error
+        }
+        let bearer = try bearer(for: operation)
+        guard securityRaise?.number == number else { return }
+        bearer.hold { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
+    }
+
+    /// Asks the kernel, as soon as the peer owes no answer.
+    private func askKernel(_ number: UInt64) {
+        guard let raise = securityRaise, raise.number == number, let socket = attributeSocket else { return }
+        do throws(KernelError) {
+            try socket.raiseSecurity(to: raise.level)
+        } catch {
+            // The kernel refuses what is so already.
+            if let now = try? socket.security(), now.level >= raise.level {
+                return complete(.success(SecurityRaiseResult(security: now, isPaired: false)))
+            }
+            let operation = BluetoothError.Operation("raise the security level", peer: peer)
+            return complete(.failure(BluetoothError(.failed, operation, "The kernel refused.", cause: .kernel(error))))
+        }
+        securityRaise?.isAsked = true
+        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.securityIsLate(number) } }
+        securityRaise?.timer = timer
+        pairingProgressed()
+        socket.notifyWhenWritable()
+    }
+
+    /// The socket can send, so encryption is over, if that was under way. Says whether it can indeed.
+    func encryptionMayBeOver() -> Bool {
+        guard let raise = securityRaise, raise.isAsked, let socket = attributeSocket else { return true }
+        guard (try? socket.connectionHandle()) != nil, let security = try? socket.security() else {
+            // Said before it began.
+            socket.notifyWhenWritable()
+            return false
+        }
+        complete(.success(SecurityRaiseResult(security: security, isPaired: raise.isPairing)))
+        return true
+    }
+
+    /// Ends the raise and tells everybody who waits for it; the link goes on.
+    private func complete(_ result: Result<SecurityRaiseResult, BluetoothError>) {
+        guard let raise = securityRaise else { return }
+        securityRaise = nil
+        if case .success = result { securityChangeCount &+= 1 }
+        for waiter in raise.waiters { waiter.resolve(result) }
+        (try? bearer(for: .init("raise the security level", peer: peer)))?.release()
+    }
+
+    // MARK: Failing
+
+    /// Nobody waits any more: what is half done cannot be left so.
+    private func leave(_ number: UInt64, _ error: BluetoothError) {
+        guard let raise = securityRaise, raise.number == number, raise.waiters.allSatisfy(\.isResolved) else { return }
+        guard raise.isAsked else { return complete(.failure(error)) }
+        adapter?.assumeIsolated { $0.abortPairing(on: self) }
+        finish(
+            BluetoothError(
+                .disconnected, .init("raise the security level", peer: peer),
+                "The link was closed because this program gave up pairing.", disconnectReason: .local))
+    }
+
+    private func securityIsLate(_ number: UInt64) {
+        guard securityRaise?.number == number else { return }
+        endLink(for: .timedOut)
+    }
+
+    /// The kernel tells that pairing or encryption has failed.
+    func pairingFailed() {
+        let failure = failureNow
+        // Without a raise of ours the kernel knows what to do with the link.
+        guard securityRaise?.isAsked == true else {
+            lastPairingFailure = failure
+            return
+        }
+        endLink(for: failure)
+    }
+
+    private var failureNow: PairingFailure {
+        let since = securityRaise?.lastProgress
+        return adapter?.assumeIsolated { $0.pairingFailure(of: self, since: since) } ?? .rejected
+    }
+
+    private func endLink(for failure: PairingFailure) {
+        adapter?.assumeIsolated { $0.abortPairing(on: self) }
+        var reason = BluetoothError(
+            .disconnected, .init("raise the security level", peer: peer),
+            "\(failure.sentence) The link is closed.", remedy: failure.remedy, isRetryable: failure.isRetryable,
+            disconnectReason: .authentication)
+        reason.pairingFailure = failure
+        finish(reason)
+    }
+
+    /// How a link ended, with what that has to do with pairing.
+    func explainingSecurity(_ reason: BluetoothError) -> BluetoothError {
+        guard reason.pairingFailure == nil, isConnected, reason.disconnectReason != .local else { return reason }
+        let isAuthentication = reason.disconnectReason == .authentication
+        let isUnderWay = securityRaise?.isAsked == true
+        guard isAuthentication || isUnderWay else { return reason }
+        var reason = reason
+        let failure = isUnderWay || lastPairingFailure == nil ? failureNow : lastPairingFailure
+        // The kernel ends a pairing that stands still as if it had ended the link for no reason.
+        let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
+        let isLost = !isAuthentication && (failure != .timedOut || isByAdapter)
+        reason.pairingFailure = isLost ? .linkLost : failure
+        if let failure = reason.pairingFailure, !isLost {
+            reason.message = "\(failure.sentence) The link is closed."
+            reason.remedy = failure.remedy ?? reason.remedy
+        }
+        return reason
+    }
+
+    /// The link has ended.
+    func endSecurityRaise(_ reason: BluetoothError) {
+        let waiting = madeKeyWaiters
+        madeKeyWaiters = []
+        for waiter in waiting { waiter.fail(reason) }
+        guard let raise = securityRaise else { return }
+        securityRaise = nil
+        var error = reason
+        if let failure = reason.pairingFailure, failure != .linkLost {
+            error = .pairing(reason.operation, failure, end: reason)
+        }
+        for waiter in raise.waiters { waiter.fail(error) }
+    }
+
+    // MARK: What happens
+
+    /// Something was asked or answered, so that the pairing's time begins anew.
+    func pairingProgressed() {
+        guard let raise = securityRaise, raise.isAsked else { return }
+        securityRaise?.lastProgress = loop.now
+        raise.timer?.set(after: SecurityRaise.limit)
+    }
+
+    /// Something was asked.
+    func pairingAsked() {
+        pairingProgressed()
+        securityRaise?.isPairing = true
+    }
+
+    /// The kernel tells of a key.
+    func keyWasMade(_ key: MadeKey) {
+        madeKey = key
+        let waiting = madeKeyWaiters
+        madeKeyWaiters = []
+        for waiter in waiting { waiter.succeed(key) }
+    }
+}
+
+// MARK: - Requests the peer refuses
+
+extension Connection {
+    /// How often a request is repeated: to be encrypted, and to be authenticated after that.
+    static let repetitionLimit = 2
+
+    /// Raises the link's protection as the peer's refusal of a request demands, and returns when the request may be
+    /// repeated.
+    ///
+    /// - Parameters:
+    ///   - change: ``securityChangeCount`` when the request was made.
+    /// - Throws: `refusal` itself where there is nothing to be done about it, or why it could not be done.
+    func satisfy(
+        _ refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        // Another's refused request has had it raised meanwhile.
+        if change != securityChangeCount { return }
+        guard securityPolicy != .never, let level = levelWanted(by: refusal) else { throw refusal }
+        do throws(BluetoothError) {
+            _ = try await raise(
+                to: level, refusal.operation, timeout: deadline.map { loop.now.duration(to: $0) },
+                asks: await asksFirst, endsWithCaller: false)
+        } catch {
+            var failure = error
+            if isConnected, let kind = failure.pairingFailure {
+                // The link is as it was, and so is the answer.
+                failure = refusal
+                failure.pairingFailure = kind
+                throw failure
+            }
+            failure.cause = failure.cause ?? refusal.cause
+            throw failure
+        }
+    }
+
+    /// Whether the agent is asked before: where there is no key, so that the devices have to pair.
+    private var asksFirst: Bool {
+        get async {
+            guard securityPolicy == .ask, let adapter else { return false }
+            return await !adapter.hasKey(of: self)
+        }
+    }
+
+    /// What to raise the link to; nil where nothing is gained by that, or nobody here could pair.
+    private func levelWanted(by error: BluetoothError) -> SecurityLevel? {
+        guard let adapter, let now = try? security().level, adapter.assumeIsolated({ $0.canPair }) else { return nil }
+        switch now {
+        case .low: return .medium
+        case .medium where error.cause == .attribute(.insufficientAuthentication):
+            return adapter.assumeIsolated { $0.canAuthenticate } ? .high : nil
+        default: return nil
+        }
+    }
+}
+
+extension BluetoothError {
+    /// Whether the peer refused for the link's lack of protection.
+    var isAboutSecurity: Bool {
+        switch cause {
+        case .attribute(.insufficientAuthentication), .attribute(.insufficientEncryption),
+            .attribute(.insufficientEncryptionKeySize):
+            true
+        default: false
+        }
+    }
+}
+
+extension Adapter {
+    /// Whether there is a key from an earlier pairing with a link's device.
+    fileprivate func hasKey(of connection: Connection) -> Bool {
+        hasKey(of: connection.peer) || hasKey(of: connection.assumeIsolated { $0.socketPeer })
+    }
+
+    /// Whether there is a point in asking for an authenticated link: there is a key, or numbers can be shown or entered.
+    fileprivate func canReach(_ level: SecurityLevel, with connection: Connection) -> Bool {
+        canAuthenticate || hasKey(of: connection) || !kernel.environment().hasNetAdmin
+            || kernel.environment().isBluetoothDaemonRunning
+    }
+
+    fileprivate var isBondable: Bool { pairing.settings.isBondable }
+}

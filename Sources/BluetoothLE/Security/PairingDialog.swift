@@ -1,0 +1,142 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Management
+
+/// What the management socket tells of a pairing. It has no keys, only what they are worth.
+enum PairingNotice: Sendable {
+    case question(PairingQuestion, BluetoothAddress)
+    /// Pairing failed, or a link could not be encrypted.
+    case failed(BluetoothAddress)
+    case keyMade(BluetoothAddress, MadeKey)
+
+    init?(_ event: borrowing ManagementEvent) {
+        switch event {
+        case .userConfirmationRequest(let device, let isSimple, let value) where device.isLowEnergy:
+            guard !isSimple else {
+                self = .question(.confirm, device.address)
+                return
+            }
+            guard let number = Passkey(value) else { return nil }
+            self = .question(.compare(number), device.address)
+        case .userPasskeyRequest(let device) where device.isLowEnergy:
+            self = .question(.enter, device.address)
+        case .passkeyNotify(let device, let value, let count) where device.isLowEnergy:
+            guard let passkey = Passkey(value) else { return nil }
+            self = .question(.show(passkey, enteredCount: Int(count)), device.address)
+        case .authenticationFailed(let device, _) where device.isLowEnergy: self = .failed(device.address)
+        case .newLongTermKey(let key, let isStored):
+            self = .keyMade(key.address, MadeKey(kind: key.kind, isStored: isStored))
+        default: return nil
+        }
+    }
+}
+
+/// What is known of a key that pairing made.
+struct MadeKey: Sendable {
+    var kind: LongTermKey.Kind
+    /// Whether it is to be kept: both sides bond.
+    var isStored: Bool
+}
+
+/// What pairing asks of this side.
+enum PairingQuestion: Sendable {
+    case confirm
+    case compare(Passkey)
+    case enter
+    case show(Passkey, enteredCount: Int)
+
+    /// Whether numbers are in play, so that they may be wrong.
+    var isAboutNumber: Bool { if case .confirm = self { false } else { true } }
+    /// Whether the kernel waits for an answer.
+    var wantsAnswer: Bool { if case .show = self { false } else { true } }
+
+    /// Has an agent answer.
+    func answer(of agent: any PairingAgent, _ request: PairingRequest) async throws -> PairingAnswer {
+        switch self {
+        case .confirm: return try await agent.confirmPairing(request) ? .yes : .no
+        case .compare(let number): return try await agent.compareNumber(number, request) ? .yes : .no
+        case .enter: return try await agent.enterPasskey(request).map { .passkey($0) } ?? .no
+        case .show(let passkey, let count):
+            try await agent.showPasskey(passkey, enteredCount: count, request)
+            return .yes
+        }
+    }
+
+    /// The kernel's command for an answer; nil where it takes none.
+    func command(_ answer: PairingAnswer, to peer: BluetoothAddress) -> ManagementCommand? {
+        let device = ManagementAddress(peer)
+        return switch (self, answer) {
+        case (.show, _): nil
+        case (.enter, .passkey(let passkey)): .userPasskeyReply(device, passkey: passkey.value)
+        case (.enter, _): .userPasskeyNegativeReply(device)
+        case (_, .yes): .userConfirmationReply(device)
+        case (_, _): .userConfirmationNegativeReply(device)
+        }
+    }
+}
+
+/// What this side answers.
+enum PairingAnswer: Sendable {
+    case yes
+    case no
+    case passkey(Passkey)
+}
+
+/// What has been asked and answered in the pairing with one device.
+struct PairingDialog {
+    /// The question that is open, and the task that asks it.
+    struct Open {
+        let number: UInt64
+        let question: PairingQuestion
+        var task: Task<Void, Never>?
+    }
+
+    var open: Open?
+    /// Ends the wait for the answer, and after that the dialog itself, where nothing tells its end.
+    let timer: LoopTimer
+    var isRefusedHere = false
+    var hasNumber = false
+    var lastProgress: KernelInstant
+}
+
+/// Who answers the questions of pairing on an adapter, and what is being asked.
+struct PairingTable {
+    var agent: (any PairingAgent)?
+    var settings = PairingSettings()
+    /// What the kernel has been told.
+    var told: PairingSettings?
+    var dialogs: [BluetoothAddress: PairingDialog] = [:]
+    var nextQuestion: UInt64 = 0
+    /// How many tasks ask agents, those included whose question is settled but who have not returned.
+    var askingCount = 0
+    /// With whom this program does something that may need pairing, besides raising a link's protection, and how often.
+    var wishes: [BluetoothAddress: Int] = [:]
+    /// With whom there has been a pairing that made a key to be kept.
+    var keyHolders: Set<BluetoothAddress> = []
+
+    /// How many devices may be asked about at the same time.
+    static let dialogLimit = 32
+    /// How long an agent has for an answer. The pairing itself ends after 30 s without one (Core Vol 3 Part H §3.4).
+    static let answerLimit = Duration.seconds(25)
+    /// How long a dialog of which nothing more is heard is kept.
+    static let silenceLimit = Duration.seconds(35)
+}
+
+/// What an adapter brings to its pairings.
+struct PairingSettings: Hashable, Sendable {
+    var ioCapability = IOCapability.noInputNoOutput
+    var isBondable = true
+    var secureConnections = SecureConnectionsMode.on
+
+    /// What tells the kernel so. LE-only adapters have no Secure Simple Pairing, and dual-mode ones need it.
+    func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
+        var commands: [ManagementCommand] = [.setBondable(isBondable)]
+        if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
+            commands.append(.setSecureSimplePairing(true))
+        }
+        if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
+            commands.append(.setSecureConnections(secureConnections))
+        }
+        return commands + [.setIOCapability(ioCapability)]
+    }
+}
