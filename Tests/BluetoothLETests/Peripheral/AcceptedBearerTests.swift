@@ -15,6 +15,7 @@ import Testing
             story.kernel.hasNetBindService = true
             var users = [try await PairingUser(story.kernel)]
             for other in story.others { users.append(try await PairingUser(other)) }
+            try await story.peripheral.setPairingAgent(JustWorksPairingAgent())
             let published = try await story.peripheral.publish([PeripheralStory.service], handlers: handlers)
             let incoming = try await story.peripheral.incomingConnections(
                 IncomingConnectionOptions(enhancedBearers: bearers))

@@ -1,0 +1,156 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// Whatever happens, and whenever during a pairing: it ends, with a typed error or success, nothing is left, and the next
+/// pairing works.
+@Suite struct PairingFaultTests {
+    /// What is under way.
+    enum Work: CaseIterable, Sendable {
+        case pair, raise, read, connect
+    }
+
+    @Test(arguments: Fault.allCases, Work.allCases)
+    func everyFaultAtEveryMomentEndsTyped(_ fault: Fault, _ work: Work) async throws {
+        // Undisturbed it takes this long, so every moment is one between.
+        let whole = try await Self.run(work, nil, after: .zero).duration
+        #expect(whole > .zero)
+        for step in 0..<12 {
+            let outcome = try await Self.run(work, fault, after: whole * step / 11)
+            guard let error = outcome.error else { continue }
+            var codes = fault.codes.union([.pairingFailed])
+            // The peer's own word, when the link ends right after it, and an attempt at a link that was not answered.
+            if work == .read { codes.insert(.attributeProtocol) }
+            if work == .connect { codes.insert(.timedOut) }
+            let isExpected = codes.contains(error.code)
+            #expect(isExpected, "\(fault) at \(step): \(error)")
+        }
+    }
+
+    private static func run(
+        _ work: Work, _ fault: Fault?, after delay: Duration
+    ) async throws -> (duration: Duration, error: BluetoothError?) {
+        let outcome = Mutex<(Duration, BluetoothError?)>((.zero, nil))
+        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+            let story = scene.story
+            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
+            let handle = try scene.handle(SecurityStory.encrypted)
+            let connection = work == .connect ? nil : try await scene.connect()
+            let start = story.radio.now
+            let task = story.begin { () async throws -> Void in
+                guard let connection else {
+                    var options = ConnectionOptions(timeout: .seconds(20), attempts: 1)
+                    options.security = .high
+                    let made = try await scene.adapter.connect(to: scene.peripheral.address, options: options)
+                    await made.disconnect()
+                    return
+                }
+                switch work {
+                case .pair: try await connection.pair()
+                case .raise: try await connection.raiseSecurity(to: .high)
+                case .read, .connect: _ = try await connection.read(handle)
+                }
+            }
+            if let fault {
+                try await story.radio.sleep(for: delay)
+                fault.happen(to: connection, of: scene.peripheral, during: task, story)
+            }
+            let error = await failure { try await task.value }
+            outcome.withLock { $0 = (start.duration(to: story.radio.now), error) }
+            await connection?.disconnect()
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await story.settle { await scene.adapter.pairing.dialogs.isEmpty }
+            let asking = await scene.adapter.pairing.askingCount
+            #expect(asking == 0)
+            // A machine on which all is well again pairs.
+            if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }
+            story.kernel.setRadioSwitch(adapter: 0)
+            let again = try await Adapter.open(power: .powerOn, on: story.kernel)
+            _ = try? await again.management.send(
+                .unpairDevice(ManagementAddress(scene.peripheral.address), disconnect: false),
+                to: again.information.index)
+            scene.peripheral.setSecurity(SimulatedSecurity())
+            let next = try await again.connect(to: scene.peripheral.address)
+            let paired = try await next.pair()
+            #expect(paired.isBonded)
+            await next.disconnect()
+            await again.close()
+        }
+        return outcome.withLock { $0 }
+    }
+
+    @Test func aPairingThatOneGivesUpGoesOnForTheOther() async throws {
+        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
+            let connection = try await scene.connect()
+            let one = scene.story.begin { try await connection.raiseSecurity(to: .medium) }
+            let other = scene.story.begin { try await connection.raiseSecurity(to: .medium) }
+            try await scene.story.radio.sleep(for: .milliseconds(60))
+            one.cancel()
+            #expect(await failure { _ = try await one.value }?.code == .cancelled)
+            #expect(try await other.value.level == .fips)
+            try await scene.end(connection)
+        }
+    }
+
+    @Test func aPairingThatNobodyWaitsForIsGivenUpAndTheLinkWithIt() async throws {
+        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly)) { scene in
+            let agent = scene.agent(.keyboardOnly, .sleeps)
+            try await scene.adapter.setPairingAgent(agent)
+            let connection = try await scene.connect()
+            let pairing = scene.story.begin { try await connection.pair() }
+            try await scene.story.settle { agent.asked == ["enter"] }
+            pairing.cancel()
+            #expect(await failure { _ = try await pairing.value }?.code == .cancelled)
+            #expect(await connection.closed().disconnectReason == .local)
+            try await scene.story.settle { agent.cancelled == 1 }
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    @Test func aTimeLimitEndsItLikewise() async throws {
+        try await SecurityStory.run(SimulatedSecurity(response: .silence)) { scene in
+            let connection = try await scene.connect()
+            let duration = await scene.story.duration {
+                let error = await failure { try await connection.pair(timeout: .seconds(5)) }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(duration == .seconds(5))
+            #expect(await connection.closed().code == .disconnected)
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    @Test func aReadThatIsGivenUpLeavesThePairingAlone() async throws {
+        try await SecurityStory.run { scene in
+            let connection = try await scene.connect()
+            let handle = try scene.handle(SecurityStory.encrypted)
+            let read = scene.story.begin { try await connection.read(handle) }
+            try await scene.story.settle { await connection.securityRaise?.isAsked == true }
+            read.cancel()
+            #expect(await failure { _ = try await read.value }?.code == .cancelled)
+            try await scene.story.settle { (try? await connection.security().level) == .medium }
+            #expect(try await connection.read(handle).count == 60)
+            try await scene.end(connection)
+        }
+    }
+
+    @Test func anAdapterThatComesBackIsToldItsSettingsAgain() async throws {
+        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+            let agent = scene.agent(.keyboardOnly)
+            try await scene.adapter.setPairingAgent(agent)
+            let controller = SimulatedController(address: scene.adapter.information.publicAddress)
+            scene.story.kernel.unplug(0)
+            try await scene.story.settle { scene.adapter.state == .absent }
+            scene.story.kernel.plug(controller)
+            try await scene.story.settle { scene.adapter.state == .poweredOff || scene.adapter.state.isReady }
+            try await scene.adapter.setPowered(true)
+            let connection = try await scene.connect()
+            #expect(try await connection.pair().security.level == .fips)
+            #expect(agent.asked == ["enter"])
+            try await scene.end(connection)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// Two machines, each with its own agent, in both roles.
+@Suite struct PairingRoleTests {
+    /// Who begins.
+    enum Beginner: CaseIterable, Sendable {
+        case central, peripheral
+    }
+
+    /// Runs `body` with the two ends of a link between two machines and their agents.
+    static func run(
+        _ central: IOCapability, _ peripheral: IOCapability, _ user: TestAgent.User = .agrees,
+        isSecure: Bool = true,
+        _ body:
+            @escaping @Sendable (PeripheralStory, (Connection, TestAgent), (Connection, TestAgent)) async throws
+            -> Void
+    ) async throws {
+        try await PeripheralStory.run { scene in
+            let loop = scene.story.radio.loop
+            let centralAgent = TestAgent(central, on: loop)
+            let peripheralAgent = TestAgent(peripheral, user, on: loop)
+            try await scene.central.setPairingAgent(centralAgent, secureConnections: isSecure ? .on : .off)
+            try await scene.peripheral.setPairingAgent(peripheralAgent)
+            let published = try await scene.peripheral.publish([PeripheralStory.service])
+            let advertising = try await scene.peripheral.advertise(PeripheralStory.content)
+            let links = try await scene.peripheral.incomingConnections()
+            let connection = try await scene.connect()
+            var iterator = links.makeAsyncIterator()
+            let incoming = try #require(try await iterator.next())
+            try await body(scene, (connection, centralAgent), (incoming, peripheralAgent))
+            await connection.disconnect()
+            withExtendedLifetime((published, advertising, links)) {}
+        }
+    }
+
+    @Test(arguments: Beginner.allCases, [true, false])
+    func justWorksIsConfirmedByWhoDidNotBegin(_ beginner: Beginner, _ isSecure: Bool) async throws {
+        try await Self.run(.noInputNoOutput, .noInputNoOutput, isSecure: isSecure) { scene, central, peripheral in
+            let outcome =
+                beginner == .central ? try await central.0.pair() : try await peripheral.0.pair()
+            #expect(outcome.security == LinkSecurity(level: .medium, keySize: 16))
+            #expect(outcome.isBonded)
+            #expect(try await peripheral.0.security() == outcome.security)
+            #expect(central.1.asked == (beginner == .central ? [] : ["confirm"]))
+            #expect(peripheral.1.asked == (beginner == .central ? ["confirm"] : []))
+            #expect(try await central.0.read(PeripheralStory.value) == [7])
+        }
+    }
+
+    @Test func bothSidesCompareTheSameNumber() async throws {
+        try await Self.run(.displayYesNo, .keyboardDisplay) { scene, central, peripheral in
+            let outcome = try await central.0.pair(to: .high)
+            #expect(outcome.security.level == .fips)
+            #expect(central.1.asked == ["compare"] && peripheral.1.asked == ["compare"])
+            #expect(central.1.shown == peripheral.1.shown)
+            #expect(central.1.shown != nil)
+        }
+    }
+
+    @Test func aNumberThatDiffersEndsBothSides() async throws {
+        try await Self.run(.displayYesNo, .displayYesNo, .refuses) { scene, central, peripheral in
+            let error = await failure { try await central.0.pair() }
+            #expect(error?.pairingFailure == .authenticationFailed)
+            #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
+            try await scene.story.settle { await scene.peripheral.pairing.dialogs.isEmpty }
+        }
+    }
+
+    @Test func anIncomingPairingIsRefusedWithoutAnAgent() async throws {
+        try await Self.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
+            try await scene.peripheral.setPairingAgent(nil)
+            let error = await failure { try await central.0.pair() }
+            #expect(error?.pairingFailure == .rejected)
+            #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
+            // The next pairing works.
+            try await scene.peripheral.setPairingAgent(JustWorksPairingAgent())
+            try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
+            let again = try await scene.connect()
+            #expect(try await again.pair().isBonded)
+            await again.disconnect()
+        }
+    }
+
+    @Test func whatThePeripheralServesOnlyEncryptedTheCentralGetsByItself() async throws {
+        try await Self.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
+            let services = try await scene.peripheral.publish([
+                GATTService(
+                    0xFFE0,
+                    characteristics: [
+                        GATTCharacteristic(
+                            0xFFE1, properties: [.read], permissions: [.read, .readEncrypted], value: .stored([3]))
+                    ])
+            ])
+            let characteristic = try #require(
+                try await central.0.discover().characteristic(0xFFE1, in: 0xFFE0))
+            #expect(try await central.0.read(characteristic) == [3])
+            #expect(peripheral.1.asked == ["confirm"])
+            withExtendedLifetime(services) {}
+        }
+    }
+
+    @Test func severalPairingsAreToldApart() async throws {
+        let security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)
+        try await SecurityStory.run(security) { scene in
+            let agent = scene.agent(.keyboardOnly)
+            try await scene.adapter.setPairingAgent(agent)
+            let wrong = SimulatedPeripheral(on: scene.story.radio, gatt: try SimulatedGATTServer([]))
+            wrong.setSecurity(SimulatedSecurity(ioCapability: .displayOnly, passkey: 654_321))
+            let right = try await scene.connect()
+            let other = try await scene.adapter.connect(to: wrong.address)
+            let pairings = [right, other].map { connection in
+                scene.story.begin { try await connection.pair() }
+            }
+            #expect(try await pairings[0].value.security.level == .fips)
+            let error = await failure { _ = try await pairings[1].value }
+            #expect(error?.pairingFailure == .authenticationFailed)
+            #expect(agent.asked == ["enter", "enter"])
+            #expect(await right.isConnected)
+            await right.disconnect()
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// Pairing as central with a device: each association model, and everything that can go wrong.
+@Suite struct PairingTests {
+    /// What two devices bring, and what comes of it.
+    struct Model: Sendable, CustomTestStringConvertible {
+        var ours: IOCapability
+        var theirs: IOCapability
+        var isSecure = true
+        /// What the agent is asked.
+        var asked: [String]
+        var level: SecurityLevel
+
+        var testDescription: String { "\(ours) with \(theirs), \(isSecure ? "Secure Connections" : "legacy")" }
+    }
+
+    static let models: [Model] = [
+        Model(ours: .noInputNoOutput, theirs: .noInputNoOutput, asked: [], level: .medium),
+        Model(ours: .noInputNoOutput, theirs: .displayYesNo, asked: [], level: .medium),
+        Model(ours: .displayYesNo, theirs: .noInputNoOutput, asked: [], level: .medium),
+        Model(ours: .displayYesNo, theirs: .displayYesNo, asked: ["compare"], level: .fips),
+        Model(ours: .displayYesNo, theirs: .keyboardDisplay, asked: ["compare"], level: .fips),
+        Model(ours: .displayYesNo, theirs: .keyboardOnly, asked: ["show"], level: .fips),
+        Model(ours: .displayOnly, theirs: .keyboardOnly, asked: ["show"], level: .fips),
+        Model(ours: .keyboardOnly, theirs: .displayOnly, asked: ["enter"], level: .fips),
+        Model(ours: .keyboardOnly, theirs: .keyboardOnly, asked: ["enter"], level: .fips),
+        Model(ours: .keyboardDisplay, theirs: .displayOnly, asked: ["enter"], level: .fips),
+        Model(ours: .noInputNoOutput, theirs: .noInputNoOutput, isSecure: false, asked: [], level: .medium),
+        Model(ours: .displayOnly, theirs: .keyboardOnly, isSecure: false, asked: ["show"], level: .high),
+        Model(ours: .keyboardOnly, theirs: .displayOnly, isSecure: false, asked: ["enter"], level: .high),
+        Model(ours: .displayYesNo, theirs: .displayYesNo, isSecure: false, asked: [], level: .medium),
+    ]
+
+    @Test(arguments: models) func eachAssociationModelComesAbout(_ model: Model) async throws {
+        let security = SimulatedSecurity(
+            ioCapability: model.theirs, hasSecureConnections: model.isSecure, passkey: 4711)
+        try await SecurityStory.run(security) { scene in
+            let agent = scene.agent(
+                model.ours, model.theirs == .displayOnly ? .types(4711) : .types(security.passkey))
+            try await scene.adapter.setPairingAgent(agent)
+            let connection = try await scene.connect()
+            let outcome = try await connection.pair()
+            #expect(outcome == PairingOutcome(security: LinkSecurity(level: model.level, keySize: 16), isBonded: true))
+            #expect(agent.asked == model.asked)
+            try await scene.story.settle { await scene.adapter.pairing.dialogs.isEmpty }
+            // The number is taken away when it is of no more use.
+            if model.asked == ["show"] { try await scene.story.settle { agent.cancelled == 1 } }
+            #expect(try await connection.read(try scene.handle(SecurityStory.encrypted)).count == 60)
+            try await scene.end(connection)
+            // The next link needs no pairing.
+            let again = try await scene.connect()
+            let kept = try await again.pair()
+            #expect(kept.isBonded)
+            #expect(agent.asked == model.asked)
+            try await scene.end(again)
+        }
+    }
+
+    @Test func withoutBondingNoKeyIsKept() async throws {
+        for isBondable in [true, false] {
+            let security = SimulatedSecurity(keepsKeys: !isBondable)
+            try await SecurityStory.run(security) { scene in
+                try await scene.adapter.setPairingAgent(nil, isBondable: isBondable)
+                let connection = try await scene.connect()
+                let outcome = try await connection.pair()
+                #expect(outcome.security.level == .medium)
+                #expect(!outcome.isBonded)
+                try await scene.end(connection)
+            }
+        }
+    }
+
+    @Test func secureConnectionsCanBeDemanded() async throws {
+        try await SecurityStory.run(SimulatedSecurity(hasSecureConnections: false)) { scene in
+            try await scene.adapter.setPairingAgent(nil, secureConnections: .only)
+            let connection = try await scene.connect()
+            #expect(await failure { try await connection.pair() }?.code == .pairingFailed)
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    // MARK: Failing
+
+    /// A way in which pairing fails, and what is said about it.
+    struct Mishap: Sendable, CustomTestStringConvertible {
+        var name: String
+        var security = SimulatedSecurity()
+        var user = SimulatedSecurity.User.agrees
+        var capability = IOCapability.noInputNoOutput
+        var agent = TestAgent.User.agrees
+        var level = SecurityLevel.medium
+        var failure: PairingFailure
+
+        var testDescription: String { name }
+    }
+
+    static let mishaps: [Mishap] = [
+        Mishap(name: "the peer refuses", security: SimulatedSecurity(response: .refuse), failure: .rejected),
+        Mishap(name: "the peer is silent", security: SimulatedSecurity(response: .silence), failure: .timedOut),
+        Mishap(name: "the peer's user says no", user: .refuses, failure: .rejected),
+        Mishap(name: "the peer's user is absent", user: .isAbsent, failure: .timedOut),
+        Mishap(
+            name: "wrong passkey there", security: SimulatedSecurity(ioCapability: .keyboardOnly), user: .mistypes,
+            capability: .displayOnly, failure: .authenticationFailed),
+        Mishap(
+            name: "wrong passkey here", security: SimulatedSecurity(ioCapability: .displayOnly, passkey: 1),
+            capability: .keyboardOnly, agent: .types(2), failure: .authenticationFailed),
+        Mishap(
+            name: "no passkey here", security: SimulatedSecurity(ioCapability: .displayOnly),
+            capability: .keyboardOnly, agent: .refuses, failure: .notConfirmed),
+        Mishap(
+            name: "the agent throws", security: SimulatedSecurity(ioCapability: .displayOnly),
+            capability: .keyboardOnly, agent: .throwsError, failure: .notConfirmed),
+        Mishap(
+            name: "the agent never answers", security: SimulatedSecurity(ioCapability: .displayOnly),
+            capability: .keyboardOnly, agent: .sleeps, failure: .notConfirmed),
+        Mishap(
+            name: "the numbers differ here", security: SimulatedSecurity(ioCapability: .displayYesNo),
+            capability: .displayYesNo, agent: .refuses, failure: .notConfirmed),
+        Mishap(
+            name: "the numbers differ there", security: SimulatedSecurity(ioCapability: .displayYesNo),
+            user: .refuses, capability: .displayYesNo, failure: .authenticationFailed),
+        Mishap(
+            name: "not good enough there", capability: .displayYesNo, level: .high, failure: .rejected),
+    ]
+
+    @Test(arguments: mishaps) func eachMishapIsToldAndTheNextPairingWorks(_ mishap: Mishap) async throws {
+        var security = mishap.security
+        security.user = mishap.user
+        let prepared = security
+        try await SecurityStory.run(prepared) { scene in
+            let agent = scene.agent(mishap.capability, mishap.agent)
+            try await scene.adapter.setPairingAgent(agent)
+            let connection = try await scene.connect()
+            let error = await failure { try await connection.pair(to: mishap.level) }
+            #expect(error?.code == .pairingFailed)
+            #expect(error?.pairingFailure == mishap.failure)
+            let end = await connection.closed()
+            #expect(end.code == .disconnected)
+            #expect(end.pairingFailure == mishap.failure)
+            let isEmpty = await scene.adapter.pairing.dialogs.isEmpty
+            #expect(isEmpty)
+            if case .sleeps = mishap.agent { try await scene.story.settle { agent.cancelled == 1 } }
+            try await scene.story.settle { await scene.adapter.pairing.askingCount == 0 }
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    @Test func whatCannotBeReachedFromHereIsNotTried() async throws {
+        try await SecurityStory.run { scene in
+            let connection = try await scene.connect()
+            #expect(await failure { try await connection.pair(to: .high) }?.pairingFailure == .insufficientLevel)
+            #expect(await connection.isConnected)
+            #expect(try await connection.pair().isBonded)
+            try await scene.end(connection)
+        }
+    }
+
+    @Test func aPeerThatHasLostItsBondIsToldApart() async throws {
+        try await SecurityStory.run { scene in
+            let connection = try await scene.connect()
+            try await connection.pair()
+            try await scene.end(connection)
+            scene.peripheral.forgetBonds()
+            let again = try await scene.connect()
+            let error = await failure { try await again.pair() }
+            #expect(error?.pairingFailure == .keyMissing)
+            try await scene.forget()
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    @Test func besideTheDaemonPairingIsItsAffair() async throws {
+        try await SecurityStory.run { scene in
+            scene.story.kernel.isBluetoothDaemonRunning = true
+            let connection = try await scene.connect()
+            let error = await failure { try await connection.pair() }
+            #expect(error?.pairingFailure == .ownedByDaemon)
+            #expect(error?.remedy?.contains("systemctl stop bluetooth") == true)
+            let agent = scene.agent()
+            let refusal = await failure { try await scene.adapter.setPairingAgent(agent) }
+            #expect(refusal?.pairingFailure == .ownedByDaemon)
+            // Its questions are not answered here.
+            scene.peripheral.requestSecurity()
+            try await scene.story.radio.sleep(for: .seconds(5))
+            #expect(agent.asked.isEmpty)
+            #expect(await scene.adapter.pairing.dialogs.isEmpty)
+            #expect(await connection.isConnected)
+            scene.story.kernel.isBluetoothDaemonRunning = false
+            try await scene.end(connection)
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    // MARK: What the device begins
+
+    @Test func whatADeviceBeginsIsTheAgentsToDecide() async throws {
+        for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.sleeps, false)] {
+            try await SecurityStory.run { scene in
+                let agent = scene.agent(.noInputNoOutput, user)
+                try await scene.adapter.setPairingAgent(agent)
+                let connection = try await scene.connect()
+                scene.peripheral.requestSecurity()
+                try await scene.story.settle { agent.asked == ["confirm"] }
+                if isAllowed {
+                    try await scene.story.settle { (try? await connection.security().level) == .medium }
+                    #expect(await connection.isConnected)
+                    try await scene.end(connection)
+                } else {
+                    let end = await connection.closed()
+                    #expect(end.pairingFailure == .notConfirmed)
+                }
+                try await scene.pairingWorksNow()
+            }
+        }
+    }
+
+    @Test func withoutAnAgentADeviceCannotPair() async throws {
+        try await SecurityStory.run { scene in
+            let connection = try await scene.connect()
+            scene.peripheral.requestSecurity()
+            let end = await connection.closed()
+            #expect(end.pairingFailure == .notConfirmed)
+            try await scene.pairingWorksNow()
+        }
+    }
+
+    // MARK: Secrets
+
+    @Test func passkeysAreNotPrinted() throws {
+        let passkey = try #require(Passkey(digits: "012 345"))
+        #expect(passkey.value == 12345)
+        #expect(passkey.digits == "012345")
+        for text in ["\(passkey)", String(reflecting: passkey), "\([passkey])", "\(PairingQuestion.compare(passkey))"] {
+            #expect(!text.contains("12345"))
+        }
+        var dumped = ""
+        dump(passkey, to: &dumped)
+        #expect(!dumped.contains("12345"))
+        #expect(Passkey(1_000_000) == nil)
+        for wrong in ["", "1234567", "12a", "-1"] { #expect(Passkey(digits: wrong) == nil) }
+    }
+}

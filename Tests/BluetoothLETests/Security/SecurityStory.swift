@@ -1,0 +1,161 @@
+import SimulatedKernel
+import Synchronization
+import Testing
+
+@testable import BluetoothLE
+
+/// An agent whose user does what a test says, and that writes down what it was asked.
+final class TestAgent: PairingAgent {
+    /// What the user does.
+    enum User: Sendable {
+        case agrees
+        case refuses
+        case throwsError
+        /// Never answers, and does not take notice of being cancelled.
+        case sleeps
+        case types(UInt32)
+    }
+
+    struct Failure: Error {}
+
+    let ioCapability: IOCapability
+    private let user: User
+    private let state = Mutex<(asked: [String], shown: Passkey?, cancelled: Int)>(([], nil, 0))
+    private let loop: EventLoop
+
+    init(_ ioCapability: IOCapability = .noInputNoOutput, _ user: User = .agrees, on loop: EventLoop) {
+        self.ioCapability = ioCapability
+        self.user = user
+        self.loop = loop
+    }
+
+    /// What it was asked.
+    var asked: [String] { state.withLock { $0.asked } }
+    /// The number it was to show last.
+    var shown: Passkey? { state.withLock { $0.shown } }
+    /// How many questions were cancelled.
+    var cancelled: Int { state.withLock { $0.cancelled } }
+
+    private func answer(_ question: String, _ shown: Passkey? = nil) async throws -> Bool {
+        state.withLock { state in
+            state.asked.append(question)
+            state.shown = shown ?? state.shown
+        }
+        switch user {
+        case .agrees, .types: return true
+        case .refuses: return false
+        case .throwsError: throw Failure()
+        case .sleeps:
+            // Until it is cancelled, in a way that virtual time does not wait for.
+            let wait = PendingCall<Void>()
+            try? await wait.value(.init("wait"), timeout: nil, on: loop)
+            state.withLock { $0.cancelled += 1 }
+            return true
+        }
+    }
+
+    func confirmPairing(_ request: PairingRequest) async throws -> Bool {
+        try await answer(request.isInitiatedHere ? "confirm own" : "confirm")
+    }
+
+    func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
+        try await answer("compare", number)
+    }
+
+    func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
+        guard try await answer("enter") else { return nil }
+        if case .types(let number) = user { return Passkey(number) }
+        return Passkey(123_456)
+    }
+
+    func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
+        state.withLock { state in
+            state.asked.append("show")
+            state.shown = passkey
+        }
+        // Shown until the pairing is over.
+        let wait = PendingCall<Void>()
+        try? await wait.value(.init("wait"), timeout: nil, on: loop)
+        state.withLock { $0.cancelled += 1 }
+    }
+}
+
+/// A machine as central, and a simulated peripheral that wants links protected.
+struct SecurityStory: Sendable {
+    let story: Story
+    let adapter: Adapter
+    let server: SimulatedGATTServer
+    let peripheral: SimulatedPeripheral
+
+    static let service: BluetoothUUID = 0xFFF0
+    static let encrypted: BluetoothUUID = 0xFFF1
+    static let authenticated: BluetoothUUID = 0xFFF2
+
+    static func run(
+        _ security: SimulatedSecurity = SimulatedSecurity(),
+        _ body: @escaping @Sendable (SecurityStory) async throws -> Void
+    ) async throws {
+        try await Story.run { story in
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    service,
+                    characteristics: [
+                        GATTCharacteristic(
+                            encrypted, properties: [.read, .write, .notify],
+                            permissions: [.read, .readEncrypted, .write, .writeEncrypted],
+                            value: .stored([UInt8](repeating: 7, count: 60)),
+                            descriptors: [
+                                GATTDescriptor(
+                                    .clientCharacteristicConfiguration, permissions: [.read, .write, .writeEncrypted])
+                            ]),
+                        GATTCharacteristic(
+                            authenticated, properties: [.read], permissions: [.read, .readAuthenticated],
+                            value: .stored([8])),
+                        GATTCharacteristic(
+                            0xFFF3, properties: [.read], permissions: [.read, .readAuthorized], value: .stored([9])),
+                        GATTCharacteristic(0xFFF4, properties: [.read], value: .stored([10])),
+                    ])
+            ])
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            peripheral.setSecurity(security)
+            let adapter = try await Adapter.open(on: story.kernel)
+            try await body(
+                SecurityStory(story: story, adapter: adapter, server: server, peripheral: peripheral))
+            await adapter.close()
+        }
+    }
+
+    func connect(_ policy: SecurityPolicy = .automatic) async throws -> Connection {
+        var options = ConnectionOptions(timeout: .seconds(10), maximumTransmissionUnit: 23)
+        options.securityPolicy = policy
+        return try await adapter.connect(to: peripheral.address, options: options)
+    }
+
+    /// Ends a link, and waits until the kernel has: one that is made before would be the same.
+    func end(_ connection: Connection) async throws {
+        await connection.disconnect()
+        try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+    }
+
+    func agent(_ ioCapability: IOCapability = .noInputNoOutput, _ user: TestAgent.User = .agrees) -> TestAgent {
+        TestAgent(ioCapability, user, on: story.radio.loop)
+    }
+
+    /// The handle of a characteristic's value.
+    func handle(_ uuid: BluetoothUUID) throws -> AttributeHandle {
+        try #require(server.handle(of: uuid, in: Self.service))
+    }
+
+    /// A further link is made, paired and used: nothing is left of what went wrong before.
+    func pairingWorksNow() async throws {
+        peripheral.setSecurity(SimulatedSecurity())
+        try await adapter.setPairingAgent(nil)
+        let connection = try await connect()
+        let outcome = try await connection.pair()
+        #expect(outcome.security.level == .medium)
+        #expect(outcome.isBonded)
+        let value = try await connection.read(try handle(Self.encrypted))
+        #expect(value.count == 60)
+        try await end(connection)
+    }
+}
