@@ -42,6 +42,8 @@ extension UARTConnection {
         connectionOptions.timeout = options.connectTimeout
         connectionOptions.maximumTransmissionUnit = options.maximumTransmissionUnit
         connectionOptions.attempts = 1
+        connectionOptions.security = options.security
+        connectionOptions.securityPolicy = options.securityPolicy
         let connection = try await adapter.connect(to: address, options: connectionOptions)
         do throws(BluetoothError) {
             progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
@@ -154,8 +156,8 @@ extension BluetoothError {
         else { return self }
         var error = self
         error.remedy =
-            "The device wants to be paired first. A LINBLE does so when its command BTLA has turned pairing on; turn "
-            + "it off, or pair the two."
+            "The device wants to be paired first. A LINBLE does so when its command BTLA has turned pairing on: pair the "
+            + "two (ble pair), or turn it off."
         return error
     }
 }

@@ -81,6 +81,13 @@ public struct UARTOptions: Sendable {
     /// buffer.
     public var receiveCapacity: Int
 
+    /// How well the link has to be protected before the UART is opened; nil for as well as the device demands. A LINBLE
+    /// demands it once its command `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs an
+    /// agent that knows it, such as `FixedPasskeyAgent`.
+    public var security: SecurityLevel?
+    /// Whether to pair by itself with a device that demands it.
+    public var securityPolicy: SecurityPolicy = .automatic
+
     /// Options with the times that the maker of LINBLE recommends; what is not given is as good as always right.
     public init(
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),

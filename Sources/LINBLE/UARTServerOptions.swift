@@ -6,7 +6,8 @@ public struct UARTServerOptions: Sendable {
     public var name: String
     /// What the UART is to those that come.
     public var profile: UARTProfile
-    /// Whether only a link that is encrypted may use the UART, as when pairing is on in a LINBLE (`BTLA`).
+    /// Whether only a link that is encrypted may use the UART, as when pairing is on in a LINBLE (`BTLA`). The adapter needs
+    /// an agent that lets devices pair, such as `JustWorksPairingAgent`.
     public var requiresEncryption: Bool
     /// The ATT_MTU to agree to, 23 to 517.
     public var maximumTransmissionUnit: UInt16

@@ -163,10 +163,32 @@ import Testing
         }
     }
 
+    @Test func aDeviceThatWantsPairingIsPairedWith() async throws {
+        try await SimulatedWorld.run(.init(requiresEncryption: true)) { world in
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter)
+            let security = try await uart.connection.security()
+            #expect(security.level == .medium)
+            await uart.connection.disconnect()
+        }
+    }
+
+    @Test func aLinkMayHaveToBeProtectedBeforeTheUARTIsOpened() async throws {
+        try await SimulatedWorld.run { world in
+            var options = UARTOptions()
+            options.security = .medium
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
+            let security = try await uart.connection.security()
+            #expect(security.level == .medium)
+            await uart.connection.disconnect()
+        }
+    }
+
     @Test func aDeviceThatWantsPairingSaysSo() async throws {
         try await SimulatedWorld.run(.init(requiresEncryption: true)) { world in
+            var options = UARTOptions()
+            options.securityPolicy = .never
             do {
-                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter)
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
                 Issue.record("no error")
             } catch let error as BluetoothError {
                 #expect(error.code == .attributeProtocol)

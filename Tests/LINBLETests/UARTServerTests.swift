@@ -343,7 +343,10 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
 
     @Test func encryptionIsAskedForWhereItIsWanted() async throws {
         try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            var options = ConnectionOptions()
+            options.securityPolicy = .never
+            let connection = try await served.centrals[0].connect(
+                to: served.adapter.information.address, options: options)
             do {
                 _ = try await UARTConnection.attach(to: connection)
                 Issue.record("no error")
@@ -351,6 +354,16 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                 #expect(error.code == .attributeProtocol)
             }
             #expect(served.events.count("online") == 0)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func whoMayPairIsServedEncrypted() async throws {
+        try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
+            try await served.adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            _ = try await UARTConnection.attach(to: connection)
+            #expect(try await connection.security().level == .medium)
             await connection.disconnect()
         }
     }
