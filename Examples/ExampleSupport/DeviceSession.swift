@@ -5,13 +5,17 @@ extension CommonOptions {
     public static let simulatedDevice = SimulatedSensor.name
 
     /// Connects to the device that -n or -a names, runs `body` and disconnects, whatever happens.
+    ///
+    /// With --security or --passkey the link is protected first. Otherwise, and when `isPairing`, nothing is paired by
+    /// itself: what the device refuses until then is told.
     public func withConnection<Value: Sendable>(
-        _ console: Console, _ body: @Sendable (Connection) async throws -> Value
+        _ console: Console, isPairing: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
             let address = try await findDevice(on: adapter, console)
             console.detail("connecting to \(address) (\(address.kind))")
-            let connection = try await connect(to: address, on: adapter)
+            try await preparePairing(on: adapter, console, always: isPairing)
+            let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
             let mtu = await connection.maximumTransmissionUnit
             console.detail("connected, ATT_MTU \(mtu)")
             let result: Result<Value, any Error>
@@ -21,8 +25,12 @@ extension CommonOptions {
         }
     }
 
-    private func connect(to address: BluetoothAddress, on adapter: Adapter) async throws(BluetoothError) -> Connection {
-        let options = ConnectionOptions(timeout: timeout(or: .seconds(30)))
+    private func connect(
+        to address: BluetoothAddress, on adapter: Adapter, isPairing: Bool
+    ) async throws(BluetoothError) -> Connection {
+        var options = ConnectionOptions(timeout: timeout(or: .seconds(30)))
+        options.securityPolicy = .ask
+        if !isPairing { options.security = security?.level ?? (passkey == nil ? nil : .high) }
         do {
             return try await adapter.connect(to: address, options: options)
         } catch {

@@ -39,7 +39,8 @@ public enum ExitStatus: Int32, Sendable {
             case .notFound: .notFound
             case .connectionFailed, .disconnected, .overflow, .storageFailed: .linkLost
             case .timedOut: .timedOut
-            case .attributeProtocol, .protocolViolation, .unsupported: .protocolError
+            case .pairingFailed where error.pairingFailure == .ownedByDaemon: .noBluetooth
+            case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: .protocolError
             case .invalidArgument: .usage
             case .cancelled: .interrupted
             default: .failure

@@ -49,6 +49,18 @@ public struct CommonOptions: ParsableArguments, Sendable {
         help: ArgumentHelp("How long it may take: to find the device, and for each answer.", valueName: "seconds"))
     public var timeout: Double?
 
+    /// How well a link has to be protected.
+    @Option(
+        help: ArgumentHelp(
+            "How well the link has to be protected: low, encrypted, authenticated or secure-connections; pairs if need be.",
+            valueName: "level"))
+    public var security: SecurityOption?
+
+    /// The number to pair with.
+    @Option(
+        help: ArgumentHelp("The number that the device shows or has printed on it, to pair with.", valueName: "digits"))
+    public var passkey: String?
+
     /// Whether results are JSON Lines.
     @Flag(help: "Print results as JSON Lines.")
     public var json = false
@@ -91,6 +103,9 @@ public struct CommonOptions: ParsableArguments, Sendable {
         }
         if let adapter, AdapterSelector(adapter) == nil {
             throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
+        }
+        if let passkey, Passkey(digits: passkey) == nil {
+            throw ValidationError("--passkey takes one to six digits.")
         }
         if let address, BluetoothAddress(address) == nil {
             throw ValidationError("--address takes six pairs of digits with colons, not '\(address)'.")

@@ -6,6 +6,8 @@ import SimulatedKernel
 public enum SimulatedSensor {
     /// Its name.
     public static let name = "Pulse-Z1"
+    /// The number it shows when it is paired with.
+    public static let passkey: UInt32 = 123_456
     /// Its address.
     public static let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
 
@@ -30,8 +32,10 @@ public enum SimulatedSensor {
                 fields: [.flags([.leGeneralDiscoverable, .brEDRNotSupported]), .localName(name)],
                 scanResponse: [.services(["180D", "1809", "180F"])])
         else { return }
-        SimulatedPeripheral(
+        let peripheral = SimulatedPeripheral(
             on: radio, address: address, advertisements: [advertisement], signalStrength: -55, gatt: server)
+        // It shows this number when it is paired with by somebody who can enter one.
+        peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayOnly, passkey: passkey))
     }
 
     /// Sends a heart rate and a temperature every half second, for as long as somebody is subscribed.
@@ -121,7 +125,9 @@ public enum SimulatedSensor {
                     own(0xCA01_0004), properties: .read,
                     value: .stored((0..<300).map { UInt8(truncatingIfNeeded: $0) }),
                     descriptors: [label("a long value")]),
-                GATTCharacteristic(own(0xCA01_0005), properties: .read, descriptors: [label("wants to be paired")]),
+                GATTCharacteristic(
+                    own(0xCA01_0005), properties: .read, permissions: [.read, .readEncrypted],
+                    value: .stored(Array("secret".utf8)), descriptors: [label("wants to be paired")]),
             ])
     }
 

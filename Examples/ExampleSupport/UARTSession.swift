@@ -58,6 +58,8 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
+        options.security = common.security?.level ?? (common.passkey == nil ? nil : .high)
+        options.securityPolicy = .ask
         if let pacing { options.pacing = pacing }
         if let timeout = common.timeout {
             options.scanTimeout = .seconds(timeout)
@@ -90,6 +92,7 @@ extension CommonOptions {
         _ body: @Sendable (UARTConnection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
+            try await preparePairing(on: adapter, console)
             let uart = try await openUART(device, on: adapter, uartOptions) { console.tell($0) }
             let result: Result<Value, any Error>
             do { result = .success(try await body(uart)) } catch { result = .failure(error) }

@@ -13,8 +13,8 @@ import ExampleSupport
             """,
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self, ServeCommand.self, AdaptersCommand.self,
-            BondsCommand.self,
+            PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self,
+            ServeCommand.self, AdaptersCommand.self,
             DoctorCommand.self,
         ])
 

@@ -32,6 +32,7 @@ struct DemoCommand: AsyncParsableCommand {
                     "Adapter",
                     "\(information.name)  \(information.address)"
                         + (common.simulate ? "  on a simulated radio" : ""))
+                try await common.preparePairing(on: adapter, console)
                 let uart = try await common.openUART(device, on: adapter, uartOptions) { story.tell($0) }
                 do {
                     try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)

@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (common, once, wiring, link) = (common, once, wiring, link)
+        let (common, once, wiring, link, encrypted) = (common, once, wiring, link, encrypted)
         var options = uart.serverOptions
         options.requiresEncryption = encrypted
         options.isExclusive = wiring == .pty
@@ -60,6 +60,11 @@ struct ServeCommand: AsyncParsableCommand {
             let server = ServedUART(served, wiring, terminal, console)
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, wiring, console) }) {
                 adapter in
+                if encrypted {
+                    let isAuthenticated = common.passkey != nil || (common.security ?? .low) >= .authenticated
+                    let agent = isAuthenticated ? common.pairingAgent(console) : nil
+                    try await adapter.setPairingAgent(agent ?? JustWorksPairingAgent())
+                }
                 let limit = common.timeout.map { Duration.seconds($0) }
                 _ = try await withTimeLimit(limit) { try await server.run(on: adapter, once: once) }
             }

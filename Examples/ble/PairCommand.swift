@@ -1,0 +1,60 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct PairCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pair", abstract: "Pair with a device.",
+        discussion: """
+            Asks on the terminal what pairing asks: whether the numbers are the same, or which the device shows. With \
+            --passkey that number is entered; without a terminal only devices without numbers (Just Works) can be paired.
+
+            Needs CAP_NET_ADMIN, and that BlueZ's daemon does not run, which owns pairing while it does.
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "The device's address, as -a.")
+    var device: String?
+
+    func run() async throws {
+        let (common, device) = (common, device)
+        try await common.run("ble pair") { console in
+            let chosen = try common.naming(device)
+            try chosen.validateDevice()
+            try await chosen.withConnection(console, isPairing: true) { connection in
+                let level = (chosen.security ?? .encrypted).level
+                let outcome = try await connection.pair(to: level, timeout: chosen.timeout(or: .seconds(60)))
+                console.show(outcome, with: connection.peer)
+            }
+        }
+    }
+}
+
+extension CommonOptions {
+    /// The options with the device that was given beside them.
+    fileprivate func naming(_ device: String?) throws -> CommonOptions {
+        guard let device else { return self }
+        guard address == nil, name == nil else { throw ProgramError(.usage, "Give the device once.") }
+        guard BluetoothAddress(device) != nil else {
+            throw ProgramError(.usage, "'\(device)' is no address.", remedy: "A name goes with -n.")
+        }
+        var common = self
+        common.address = device
+        return common
+    }
+}
+
+extension Console {
+    fileprivate func show(_ outcome: PairingOutcome, with peer: BluetoothAddress) {
+        let security = outcome.security
+        guard isJSON else {
+            return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
+        }
+        result([
+            ("t", .string(timestamp())), ("event", .string("paired")), ("address", .string("\(peer)")),
+            ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
+            ("bonded", .bool(outcome.isBonded)),
+        ])
+    }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+/// `ble pair` and what is paired for, on the simulated radio.
+@Suite(.serialized) struct PairTests {
+    static let secret = "CA010005-1234-5678-9ABC-DEF012345678"
+
+    @Test func aDeviceIsPairedWithAndBonded() async throws {
+        let ended = try await run("ble", ["pair", "--simulate"])
+        #expect(ended.status == 0)
+        #expect(ended.output == "paired with C0:98:E5:12:34:58: encrypted, 16-byte key, bonded\n")
+    }
+
+    @Test func thePasskeyMakesItAuthenticated() async throws {
+        let ended = try await run(
+            "ble", ["pair", "--simulate", "--json", "--passkey", "123456", "--security", "secure-connections"])
+        #expect(ended.status == 0)
+        #expect(ended.output.contains(#""security":"secure-connections","keySize":16,"bonded":true"#))
+    }
+
+    @Test func aWrongPasskeyIsSaidSo() async throws {
+        let ended = try await run("ble", ["pair", "--simulate", "--passkey", "654321"])
+        #expect(ended.status == 76)
+        #expect(ended.messages.contains("the number was wrong"), "\(ended.messages)")
+        #expect(!ended.messages.contains("654321"))
+    }
+
+    @Test(arguments: [["--security", "encrypted"], ["--passkey", "123456"]])
+    func whatWantsPairingIsReadWithIt(_ options: [String]) async throws {
+        let ended = try await run("ble", ["read", "--simulate", "--text", Self.secret] + options)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output == "secret\n")
+    }
+
+    @Test(
+        arguments: [
+            (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),
+            (["pair", "--simulate", "nonsense"], 64, "no address"),
+            (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
+            (["pair", "--simulate", "--security", "authenticated"], 76, "as well as was asked"),
+        ] as [([String], Int32, String)])
+    func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {
+        let ended = try await run("ble", arguments)
+        #expect(ended.status == status)
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+    }
+}
