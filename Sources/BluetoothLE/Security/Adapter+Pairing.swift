@@ -279,7 +279,10 @@ extension Adapter {
     }
 
     /// Whether there is a key from an earlier pairing with a device.
-    func hasKey(of peer: BluetoothAddress) -> Bool { pairing.keyHolders.contains(peer) }
+    func hasKey(of peer: BluetoothAddress) -> Bool {
+        let isBonded = bondKeeper.assumeIsolated { $0.standing == .loaded ? $0.bond(with: peer) != nil : nil }
+        return isBonded ?? pairing.keyHolders.contains(peer)
+    }
 
     /// A device's key is gone from this machine.
     func forgetKey(of peer: BluetoothAddress) {
