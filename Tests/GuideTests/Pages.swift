@@ -24,7 +24,7 @@ enum Pages {
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
-        "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md",
+        "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
     ]
 
     /// The names that a snippet may use without making them, as `Docs/Guide/Central.md` says.

@@ -230,7 +230,9 @@ import Testing
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
             let visitor = try await Self.visitor(world)
-            let connection = try await visitor.connect(to: adapter.information.address)
+            var options = ConnectionOptions()
+            options.securityPolicy = .never
+            let connection = try await visitor.connect(to: adapter.information.address, options: options)
             let value = try await Self.found("FFF2", on: connection)
             #expect(await code { _ = try await connection.read(value) } == .attributeProtocol)
             #expect(await code { try await connection.write([1], to: value) } == .attributeProtocol)

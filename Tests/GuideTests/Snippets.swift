@@ -819,3 +819,43 @@ enum UARTPage {
         }
     }
 }
+
+/// Docs/Guide/Security.md
+enum SecurityPage {
+    /// Levels
+    static func levels(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        var options = ConnectionOptions()
+        options.security = .medium
+        let connection = try await adapter.connect(to: address, options: options)
+        let security = try await connection.security()
+        print(security, security.isEncrypted, security.isAuthenticated)
+        try await connection.raiseSecurity(to: .medium)
+    }
+
+    /// What a device demands
+    static func whatADeviceDemands(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        var options = ConnectionOptions()
+        options.securityPolicy = .never
+        let connection = try await adapter.connect(to: address, options: options)
+        print(try await connection.security().level)
+    }
+
+    /// Pairing
+    static func pairing(_ adapter: Adapter, _ connection: Connection) async throws {
+        try await adapter.setPairingAgent(JustWorksPairingAgent())
+        let outcome = try await connection.pair(to: .medium)
+        print(outcome.security, outcome.isBonded ? "bonded" : "not bonded")
+    }
+
+    /// Pairing
+    static func pairing2(_ adapter: Adapter) async throws {
+        struct Agent: PairingAgent {
+            var ioCapability: IOCapability { .displayYesNo }
+            func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
+                print("does \(request.peer) show \(number.digits)?")
+                return true
+            }
+        }
+        try await adapter.setPairingAgent(Agent(), secureConnections: .only)
+    }
+}
