@@ -292,8 +292,7 @@ actor ManagementClient: LoopActor {
             case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
                 return Received(notice: .connectedByPeer(packet.index))
             case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
-            case .newLongTermKey(let key, let isStored):
-                return Received(notice: .longTermKey(packet.index, key, isStored: isStored))
+            case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
             case .newIdentityResolvingKey(let key, _, isStored: true):
                 return Received(notice: .identityResolvingKey(packet.index, key))
             case .newSignatureResolvingKey(let key, isStored: true):
@@ -365,15 +364,15 @@ enum AdapterNotice: Sendable {
     case connectedByPeer(UInt16)
     /// A link of it has ended.
     case disconnected(UInt16)
-    /// Pairing has made a key that encrypts links; it is to be kept where both sides bond.
-    case longTermKey(UInt16, LongTermKey, isStored: Bool)
+    /// Pairing has made a key that encrypts links, which is to be kept.
+    case longTermKey(UInt16, LongTermKey)
     /// Pairing has told how a device's addresses are resolved, which is to be kept.
     case identityResolvingKey(UInt16, IdentityResolvingKey)
     /// Pairing has made a key of signed writes, which is to be kept.
     case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Somebody else has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
-    /// Something is asked in a pairing, or it has failed.
+    /// A pairing goes on, or has ended.
     case pairing(UInt16, PairingNotice)
     /// The management interface itself has ended.
     case lost(BluetoothError)

@@ -48,7 +48,6 @@ extension Adapter {
     public func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await attributeCache?.setDatabase(nil, for: key)
-        forgetKey(of: identity)
         try await bondKeeper.remove(identity)
     }
 

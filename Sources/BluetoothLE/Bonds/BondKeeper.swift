@@ -182,7 +182,7 @@ actor BondKeeper: LoopActor {
             announce(key.address) { $0.identityResolvingKey = key.value }
         case .signatureResolvingKey(index, let key):
             announce(key.address) { $0.signatureKeys.append(key) }
-        case .longTermKey(index, let key, isStored: true): take(key)
+        case .longTermKey(index, let key): take(key)
         case .unpaired(index, let address): forget(address)
         default: break
         }

@@ -86,7 +86,16 @@ extension Adapter {
         // Where that is not to be had, the adapter cannot be followed either, which is told there.
         _ = try? management.assumeIsolated { management throws(BluetoothError) in
             try management.follow { [weak self] notice in
-                self?.assumeIsolated { $0.takeOfPairing(notice) }
+                self?.assumeIsolated { adapter in
+                    let own = adapter.information.index
+                    switch notice {
+                    case .pairing(own, let pairing): adapter.take(pairing)
+                    case .longTermKey(own, let key):
+                        adapter.take(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+                    case .unpaired(own, let peer): adapter.forgetKey(of: peer)
+                    default: break
+                    }
+                }
             }
         }
     }
@@ -111,25 +120,19 @@ extension Adapter {
         pairing.agent = nil
     }
 
-    private func takeOfPairing(_ notice: AdapterNotice) {
+    private func take(_ notice: PairingNotice) {
         switch notice {
-        case .pairing(information.index, .question(let question, let peer)): take(question, peer)
-        case .pairing(information.index, .failed(let peer)):
+        case .question(let question, let peer): take(question, peer)
+        case .failed(let peer):
             connection(of: peer)?.assumeIsolated { $0.pairingFailed() }
             endDialog(peer)
-        case .longTermKey(information.index, let key, let isStored):
-            takeKey(of: key.address, MadeKey(kind: key.kind, isStored: isStored))
-        case .unpaired(information.index, let peer): forgetKey(of: peer)
-        default: break
+        case .keyMade(let peer, let key):
+            if key.isStored, pairing.keyHolders.count < 1024 { pairing.keyHolders.insert(peer) }
+            endDialog(peer)
+            guard let connection = connection(of: peer) else { return }
+            endDialog(connection.peer)
+            connection.assumeIsolated { $0.keyWasMade(key) }
         }
-    }
-
-    private func takeKey(of peer: BluetoothAddress, _ key: MadeKey) {
-        if key.isStored, pairing.keyHolders.count < 1024 { pairing.keyHolders.insert(peer) }
-        endDialog(peer)
-        guard let connection = connection(of: peer) else { return }
-        endDialog(connection.peer)
-        connection.assumeIsolated { $0.keyWasMade(key) }
     }
 
     /// The link to a device, by any of the addresses that the kernel knows it by.
@@ -277,7 +280,8 @@ extension Adapter {
 
     /// Whether there is a key from an earlier pairing with a device.
     func hasKey(of peer: BluetoothAddress) -> Bool {
-        pairing.keyHolders.contains(peer) || bondKeeper.assumeIsolated { $0.bond(with: peer) } != nil
+        let isBonded = bondKeeper.assumeIsolated { $0.standing == .loaded ? $0.bond(with: peer) != nil : nil }
+        return isBonded ?? pairing.keyHolders.contains(peer)
     }
 
     /// A device's key is gone from this machine.

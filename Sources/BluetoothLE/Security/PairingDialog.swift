@@ -2,11 +2,12 @@ import BluetoothKernel
 import BluetoothPrimitives
 import Management
 
-/// What the management socket tells of a pairing, besides the keys that come of it.
+/// What the management socket tells of a pairing. It has no keys, only what they are worth.
 enum PairingNotice: Sendable {
     case question(PairingQuestion, BluetoothAddress)
     /// Pairing failed, or a link could not be encrypted.
     case failed(BluetoothAddress)
+    case keyMade(BluetoothAddress, MadeKey)
 
     init?(_ event: borrowing ManagementEvent) {
         switch event {
@@ -23,6 +24,8 @@ enum PairingNotice: Sendable {
             guard let passkey = Passkey(value) else { return nil }
             self = .question(.show(passkey, enteredCount: Int(count)), device.address)
         case .authenticationFailed(let device, _) where device.isLowEnergy: self = .failed(device.address)
+        case .newLongTermKey(let key, let isStored):
+            self = .keyMade(key.address, MadeKey(kind: key.kind, isStored: isStored))
         default: return nil
         }
     }

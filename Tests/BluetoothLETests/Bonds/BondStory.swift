@@ -21,6 +21,8 @@ final class BondStory: Sendable {
             ] {
                 try await adapter.management.send(command, to: adapter.information.index)
             }
+            // Where pairing is this program's to do.
+            try? await adapter.setPairingAgent(JustWorksPairingAgent())
             return adapter
         }
 

@@ -209,6 +209,7 @@ import Testing
 extension SecurityStory {
     /// Takes the device's keys out of this machine.
     func forget() async throws {
+        try? await adapter.removeBond(with: peripheral.address)
         _ = try? await adapter.management.send(
             .unpairDevice(ManagementAddress(peripheral.address), disconnect: false), to: adapter.information.index)
         await adapter.forgetKey(of: peripheral.address)
