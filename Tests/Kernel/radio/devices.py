@@ -34,21 +34,27 @@ class Options(dict):
 
 
 class Numbers(PairingDelegate):
-    """Display-only with a fixed passkey, or yes/no that says yes and prints the number."""
+    """A user who pairs or does not: yes, no or never; who shows a fixed passkey and enters the one he is told."""
 
     def __init__(self, mode, passkey):
         super().__init__({'justworks': PairingDelegate.NO_OUTPUT_NO_INPUT, 'passkey': PairingDelegate.DISPLAY_OUTPUT_ONLY,
                           'numeric': PairingDelegate.DISPLAY_OUTPUT_AND_YES_NO_INPUT,
                           'keyboard': PairingDelegate.KEYBOARD_INPUT_ONLY}[mode])
-        self.passkey = passkey
+        self.passkey, self.answer, self.shown, self.entered = passkey, 'yes', '', asyncio.Queue()
 
     async def generate_passkey(self): return self.passkey
-    async def get_number(self): return self.passkey
-    async def display_number(self, number, digits): print(f'PASSKEY {number:0{digits}}', flush=True)
+    async def display_number(self, number, digits): self.shown = f'{number:0{digits}}'
+    async def get_number(self): return await self.entered.get()
+    async def accept(self): return await self.yes()
 
     async def compare_numbers(self, number, digits):
-        print(f'COMPARE {number:0{digits}}', flush=True)
-        return True
+        self.shown = f'{number:0{digits}}'
+        return await self.yes()
+
+    async def yes(self):
+        while self.answer == 'never':
+            await asyncio.sleep(1)
+        return self.answer == 'yes'
 
 
 def random_bytes(rng, n): return bytes(rng.randrange(256) for _ in range(n))
@@ -99,9 +105,17 @@ class Hosted(Simple):
 
     def pairs(self):
         mode = self.o.get('pair', 'justworks')
-        delegate = Numbers(mode, int(self.o.get('passkey', 123456)))
+        self.user = Numbers(mode, int(self.o.get('passkey', 123456)))
         self.device.pairing_config_factory = lambda _: PairingConfig(
-            sc=self.o.on('sc', '1'), mitm=mode != 'justworks', bonding=self.o.on('bond', '1'), delegate=delegate)
+            sc=self.o.on('sc', '1'), mitm=mode != 'justworks', bonding=self.o.on('bond', '1'), delegate=self.user)
+
+    async def pairing(self, what, *words):
+        match what, *words:
+            case ['shown']: return self.user.shown
+            case ['enter', number]: self.user.entered.put_nowait(int(number))
+            case ['forget']: await self.device.keystore.delete_all()
+            case ['yes' | 'no' | 'never']: self.user.answer = what
+            case _: raise ValueError(what)
 
 
 class Peripheral(Hosted):

@@ -48,6 +48,8 @@ Addresses not given are made from --seed, hence the same at every run.
             | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
                              what a central does; a command is not answered, a long write comes in parts,
                              confirm asks for indications
+  pairing NAME yes | no | never | enter NUMBER | shown | forget    what the user of a device that pairs answers from now on,
+                             enters, was shown; forget loses all keys
   stat                       what each controller does: hci0:links=0,scan=0,adv=0 ...
   quit
 """
@@ -152,6 +154,7 @@ class Rig:
             case ['calm']: await self.calm()
             case ['count', name]: return self.find(name).written_bytes
             case ['call', name, *rest]: return await self.find(name).call(*rest)
+            case ['pairing', name, *rest]: return await self.find(name).pairing(*rest)
             case ['unplug', index]: await self.unplug(int(index))
             case ['plug', *address]: return await self.plug(*address)
             case ['stat']:

@@ -1,0 +1,288 @@
+import BluetoothLE
+import Synchronization
+import Testing
+
+extension Peers {
+    /// Pairing with Bumble's peripherals, which want an encrypted link for what they have.
+    @Suite struct Pairing {
+        private static let receiving: BluetoothUUID = "27ADC9CC-35EB-465A-9154-B8FF9076F3E8"
+
+        /// Writes what may only be written on an encrypted link, and expects it to be there.
+        private static func use(_ connection: Connection, _ name: String, of band: Band) async throws {
+            let before = try #require(Int(try await band.ask("count \(name)")))
+            let written = try await connection.discover().flatMap(\.characteristics).first {
+                $0.uuid == receiving
+            }
+            try await connection.write([1, 2, 3], to: try #require(written))
+            let after = try await band.ask("count \(name)")
+            #expect(after == String(before + 3))
+        }
+
+        /// Pairs with a device, and expects what it comes to.
+        private static func pairs(
+            _ name: String, of band: Band, _ agent: any PairingAgent, to level: SecurityLevel = .medium,
+            reaches reached: SecurityLevel, isBonded: Bool = true
+        ) async throws {
+            try await band.adapter.setPairingAgent(agent)
+            let connection = try await band.connect(to: name)
+            let outcome = try await connection.pair(to: level)
+            #expect(outcome.security == LinkSecurity(level: reached, keySize: 16))
+            #expect(outcome.isBonded == isBonded)
+            try await use(connection, name, of: band)
+            await connection.disconnect()
+        }
+
+        @Test func withoutAnybodyLooking() async throws {
+            try await Band.run { band in
+                try await Self.pairs("just", of: band, RefusingPairingAgent(), reaches: .medium)
+            }
+        }
+
+        @Test func withADeviceThatHasLegacyPairingOnly() async throws {
+            try await Band.run { band in
+                try await Self.pairs("legacy", of: band, RefusingPairingAgent(), reaches: .medium)
+            }
+        }
+
+        @Test func withADeviceThatKeepsNoKeys() async throws {
+            try await Band.run { band in
+                try await Self.pairs("unbound", of: band, RefusingPairingAgent(), reaches: .medium, isBonded: false)
+            }
+        }
+
+        @Test func whatTheDeviceShowsIsEnteredHere() async throws {
+            try await Band.run { band in
+                let agent = FixedPasskeyAgent(try #require(Passkey(42042)))
+                try await Self.pairs("shown", of: band, agent, to: .high, reaches: .fips)
+            }
+        }
+
+        @Test func aWrongPasskeyFailsAndTheRightOneWorksAfterIt() async throws {
+            try await Band.run { band in
+                try await band.adapter.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(70))))
+                let connection = try await band.connect(to: "old-shown")
+                let error = await failure { try await connection.pair(to: .high) }
+                #expect(error?.pairingFailure == .authenticationFailed, "\(String(describing: error))")
+                await connection.disconnect()
+                let agent = FixedPasskeyAgent(try #require(Passkey(7)))
+                try await Self.pairs("old-shown", of: band, agent, to: .high, reaches: .high)
+            }
+        }
+
+        @Test func whatIsShownHereIsEnteredAtTheDevice() async throws {
+            try await Band.run { band in
+                let agent = ShowingAgent(band: band, device: "typed")
+                try await Self.pairs("typed", of: band, agent, to: .high, reaches: .fips)
+            }
+        }
+
+        @Test func bothShowTheSameNumber() async throws {
+            try await Band.run { band in
+                let agent = ComparingAgent(band: band, device: "numbers")
+                try await Self.pairs("numbers", of: band, agent, to: .high, reaches: .fips)
+                #expect(agent.numbers.withLock { $0.count } == 1)
+            }
+        }
+
+        @Test func numbersThatDifferAreRefusedAtTheDevice() async throws {
+            try await Band.run { band in
+                try await band.ask("pairing doubtful no")
+                try await band.adapter.setPairingAgent(ComparingAgent(band: band, device: "doubtful"))
+                let connection = try await band.connect(to: "doubtful")
+                let error = await failure { try await connection.pair(to: .high) }
+                #expect(error?.code == .pairingFailed)
+                await connection.disconnect()
+            }
+        }
+
+        @Test func aRequestThatNeedsItPairsByItself() async throws {
+            try await Band.run { band in
+                let connection = try await band.connect(to: "reading")
+                try await Self.use(connection, "reading", of: band)
+                let security = try await connection.security()
+                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                await connection.disconnect()
+            }
+        }
+
+        @Test func aRequestThatNeedsItFailsWhereThatIsTheProgramsWish() async throws {
+            try await Band.run { band in
+                var options = ConnectionOptions(timeout: .seconds(60))
+                options.securityPolicy = .never
+                let connection = try await band.connect(to: "again", options: options)
+                let error = await failure { try await Self.use(connection, "again", of: band) }
+                #expect(error?.code == .attributeProtocol, "\(String(describing: error))")
+                // And works after a pairing, and without one on the next link.
+                try await connection.pair()
+                try await Self.use(connection, "again", of: band)
+                await connection.disconnect()
+                let next = try await band.connect(to: "again")
+                let security = try await next.raiseSecurity(to: .medium)
+                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                try await Self.use(next, "again", of: band)
+                await next.disconnect()
+            }
+        }
+
+        @Test func aDeviceThatRefusesSaysSoAndMayChangeItsMind() async throws {
+            try await Band.run { band in
+                try await band.ask("pairing refusing no")
+                let connection = try await band.connect(to: "refusing")
+                let error = await failure { try await connection.pair() }
+                #expect(error?.pairingFailure == .rejected, "\(String(describing: error))")
+                await connection.disconnect()
+                try await band.ask("pairing refusing yes")
+                try await Self.pairs("refusing", of: band, RefusingPairingAgent(), reaches: .medium)
+            }
+        }
+
+        @Test(.enabled(if: !Band.isLegacy, "half a minute, the same on either chip"))
+        func aDeviceThatNeverAnswersIsGivenUpAfterThirtySeconds() async throws {
+            try await Band.run { band in
+                try await band.ask("pairing silent never")
+                let connection = try await band.connect(to: "silent")
+                let error = await failure { try await connection.pair() }
+                #expect(error?.pairingFailure == .timedOut, "\(String(describing: error))")
+                await connection.disconnect()
+                try await band.ask("pairing silent yes")
+                try await Self.pairs("silent", of: band, RefusingPairingAgent(), reaches: .medium)
+            }
+        }
+
+        @Test func aPairingThatIsCancelledCanBeBegunAgain() async throws {
+            try await Band.run { band in
+                try await band.ask("pairing given-up never")
+                let connection = try await band.connect(to: "given-up")
+                let pairing = Task { await failure { try await connection.pair() } }
+                // As long as it takes to be under way; it is cancelled all the same when it is not yet.
+                try? await Task.sleep(for: .seconds(1))
+                pairing.cancel()
+                let error = await pairing.value
+                #expect(error?.code == .cancelled, "\(String(describing: error))")
+                await connection.disconnect()
+                try await band.ask("pairing given-up yes")
+                try await Self.pairs("given-up", of: band, RefusingPairingAgent(), reaches: .medium)
+            }
+        }
+
+        @Test func aDeviceThatHasLostItsKeySaysSo() async throws {
+            try await Band.run { band in
+                try await Self.pairs("forgetful", of: band, RefusingPairingAgent(), reaches: .medium)
+                try await band.wait(for: "the end of the link") { try await band.links(of: "forgetful") == 0 }
+                try await band.ask("pairing forgetful forget")
+                let connection = try await band.connect(to: "forgetful")
+                let error = await failure { try await connection.raiseSecurity(to: .medium) }
+                #expect(error?.pairingFailure == .keyMissing, "\(String(describing: error))")
+                await connection.disconnect()
+            }
+        }
+    }
+}
+
+/// Tells the device's user the number it shows.
+private struct ShowingAgent: PairingAgent {
+    let band: Band
+    let device: String
+    var ioCapability: IOCapability { .displayOnly }
+
+    func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
+        try await band.ask("pairing \(device) enter \(passkey.digits)")
+    }
+}
+
+/// Compares with what the device shows.
+private final class ComparingAgent: PairingAgent {
+    let band: Band
+    let device: String
+    let numbers = Mutex<[Passkey]>([])
+    var ioCapability: IOCapability { .displayYesNo }
+
+    init(band: Band, device: String) {
+        self.band = band
+        self.device = device
+    }
+
+    func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
+        numbers.withLock { $0.append(number) }
+        return try await band.ask("pairing \(device) shown") == number.digits
+    }
+}
+
+extension Peers.Pairing {
+    /// Bumble's centrals pair with what this machine serves.
+    @Suite struct AsPeripheral {
+        private static let service = GATTService(
+            0xFFF0,
+            characteristics: [
+                GATTCharacteristic(
+                    0xFFF1, properties: [.read, .write],
+                    permissions: [.read, .write, .readEncrypted, .writeEncrypted], value: .stored([7, 8]))
+            ])
+
+        private static func run(
+            _ agent: any PairingAgent, _ name: String, _ story: @Sendable (Band, Connection) async throws -> Void
+        ) async throws {
+            try await Band.run { band in
+                try await band.adapter.removeForeignAdvertising()
+                _ = try await band.adapter.publish([service])
+                try await band.adapter.setPairingAgent(agent)
+                let incoming = try await band.adapter.incomingConnections()
+                let set = try await band.adapter.advertise(AdvertisementContent(localName: "machine"))
+                try await connect(name, band)
+                try await band.wait(for: "a central") { !incoming.connections.isEmpty }
+                try await story(band, try #require(incoming.connections.first))
+                await set.stop()
+            }
+        }
+
+        private static func connect(_ name: String, _ band: Band) async throws {
+            let address = band.adapter.information.address
+            try await band.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
+        }
+
+        /// The central pairs, reads what it may read then, and no sooner.
+        private static func pairs(_ agent: any PairingAgent, _ name: String, reaches level: SecurityLevel) async throws
+        {
+            try await run(agent, name) { band, connection in
+                try await band.ask("call \(name) find")
+                await #expect(throws: BandError.self) { _ = try await band.ask("call \(name) read FFF1") }
+                try await band.ask("call \(name) pair")
+                let value = try await band.ask("call \(name) read FFF1")
+                #expect(value == "0708")
+                let security = try await connection.security()
+                #expect(security == LinkSecurity(level: level, keySize: 16))
+            }
+        }
+
+        @Test func withoutAnybodyLooking() async throws {
+            try await Self.pairs(JustWorksPairingAgent(), "caller", reaches: .medium)
+        }
+
+        @Test func nobodyPairsUnlessTheProgramSaysSo() async throws {
+            try await Self.run(RefusingPairingAgent(), "unwelcome") { band, connection in
+                await #expect(throws: BandError.self) { _ = try await band.ask("call unwelcome pair") }
+                let security = try? await connection.security()
+                #expect(security?.isEncrypted != true)
+            }
+        }
+
+        @Test func whatTheCentralShowsIsEnteredHere() async throws {
+            try await Self.pairs(
+                FixedPasskeyAgent(try #require(Passkey(42042))), "caller-shown", reaches: .fips)
+        }
+
+        @Test func aKeyFromBeforeEncryptsWithoutAQuestion() async throws {
+            try await Self.run(JustWorksPairingAgent(), "returning") { band, connection in
+                try await band.ask("call returning pair")
+                try await band.ask("call returning close")
+                _ = await connection.closed()
+                try await band.adapter.setPairingAgent(RefusingPairingAgent())
+                try await Self.connect("returning", band)
+                try await band.ask("call returning encrypt")
+                try await band.ask("call returning find")
+                let value = try await band.ask("call returning read FFF1")
+                #expect(value == "0708")
+            }
+        }
+    }
+}
