@@ -24,18 +24,19 @@ struct Band: Sendable {
 
     /// Tells a story on a calm band: everything advertises, nothing has a link, the first adapter is open and powered.
     ///
-    /// When the story is over the adapter is closed, and this process must hold no more sockets than before.
+    /// The kernel has the keys of the bonds in `bonds` and no others, so that a story begins with none unless it brings
+    /// some. When the story is over the adapter is closed, and this process must hold no more sockets than before.
     static func run(
-        _ selector: AdapterSelector = .first, sourceLocation: SourceLocation = #_sourceLocation,
+        _ selector: AdapterSelector = .first, bonds: MemoryBondStore = MemoryBondStore(), sourceLocation: SourceLocation = #_sourceLocation,
         _ story: @Sendable (Band) async throws -> Void
     ) async throws {
         let control = try ControlSocket(try #require(path))
         _ = try await control.ask("calm")
         let devices = try await control.ask("list").split(separator: "; ").map(Device.init)
         // What belongs to the process, such as the event loop, is there once an adapter has been opened.
-        await (try Adapter.open(selector, power: .powerOn)).close()
+        await (try Adapter.open(selector, power: .powerOn, bonds: .notKept)).close()
         let before = openSockets()
-        let adapter = try await Adapter.open(selector, power: .powerOn)
+        let adapter = try await Adapter.open(selector, power: .powerOn, bonds: .store(bonds))
         let band = Band(adapter: adapter, devices: devices, control: control)
         do {
             try await story(band)
