@@ -27,7 +27,8 @@ struct Band: Sendable {
     /// The kernel has the keys of the bonds in `bonds` and no others, so that a story begins with none unless it brings
     /// some. When the story is over the adapter is closed, and this process must hold no more sockets than before.
     static func run(
-        _ selector: AdapterSelector = .first, bonds: MemoryBondStore = MemoryBondStore(), sourceLocation: SourceLocation = #_sourceLocation,
+        _ selector: AdapterSelector = .first, bonds: MemoryBondStore = MemoryBondStore(),
+        sourceLocation: SourceLocation = #_sourceLocation,
         _ story: @Sendable (Band) async throws -> Void
     ) async throws {
         let control = try ControlSocket(try #require(path))

@@ -38,7 +38,9 @@ extension Connection {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), bonds != nil else { return }
         bearer.onClientChanged = { [weak self] in self?.assumeIsolated { $0.keepClient() } }
         guard let record = bond?.client else { return }
+        let authorized = bearer.client.authorizedRanges
         bearer.client = localServer.withDatabase { GATTClientState(record, database: $0) }
+        for range in authorized { bearer.client.authorize(range) }
         bearer.owesServiceChanged = !bearer.client.isChangeAware
         bearer.payServiceChanged()
         // Later, when whoever took the link has it.

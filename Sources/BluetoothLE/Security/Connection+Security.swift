@@ -269,9 +269,12 @@ extension Connection {
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
         let failure = isUnderWay || lastPairingFailure == nil ? failureNow : lastPairingFailure
-        // The kernel ends a pairing that stands still as if it had ended the link for no reason.
+        // The kernel ends a pairing that stands still, and a link whose peer has no key, as if for no reason; of the latter
+        // most controllers say no more than that this host did it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
-        let isLost = !isAuthentication && (failure != .timedOut || isByAdapter)
+        let isByKernel =
+            failure == .timedOut && !isByAdapter || failure == .keyMissing && reason.disconnectReason == .localHost
+        let isLost = !isAuthentication && !isByKernel
         reason.pairingFailure = isLost ? .linkLost : failure
         if let failure = reason.pairingFailure, !isLost {
             reason.message = "\(failure.sentence) The link is closed."
