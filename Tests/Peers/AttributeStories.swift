@@ -85,7 +85,9 @@ extension Peers {
 
         @Test func aRefusalHasThePeersCode() async throws {
             try await Band.run { band in
-                let connection = try await band.connect(to: "gatt")
+                var options = ConnectionOptions(timeout: .seconds(60))
+                options.securityPolicy = .never
+                let connection = try await band.connect(to: "gatt", options: options)
                 let characteristic = try await connection.find("CA01000A-1234-5678-9ABC-DEF012345678")
                 let reading = await failure { _ = try await connection.read(characteristic) }
                 #expect(reading?.cause == .attribute(ATTErrorCode(0x80)))
