@@ -71,6 +71,10 @@ public struct BluetoothAddress: Hashable, Sendable {
         }
     }
 
+    /// Whether a device can be known by it for good, and keys can belong to it: a public or a static random address
+    /// (Core Vol 3 Part C §10.8).
+    public var isIdentity: Bool { kind == .public || randomKind == .static }
+
     /// A static random address made from 46 random bits (Core Vol 6 Part B §1.3.2.1).
     public static func randomStatic(using generator: inout some RandomNumberGenerator) -> BluetoothAddress {
         let all: UInt64 = 0x3FFF_FFFF_FFFF

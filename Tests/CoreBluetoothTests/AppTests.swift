@@ -161,15 +161,7 @@ import Testing
     /// A link with a channel ends when it is cancelled, though the program keeps the channel.
     @Test func cancellingEndsChannelsToo() async throws {
         try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
-            }
-            await client.reach(Server.service, named: "Server")
-            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            let (server, client) = await Server.visited(world, subscribing: true)
             await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
             await world.wait(for: "published true", in: server.journal)
             let psm = server.psm
@@ -187,13 +179,7 @@ import Testing
     /// A central that only reads has the length its link takes.
     @Test func theLengthOfACentralThatReads() async throws {
         try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
-            }
-            await client.reach(Server.service, named: "Server")
+            let (server, client) = await Server.visited(world)
             await client.perform(with: { peripheral in
                 guard
                     let dynamic = peripheral.characteristic(Server.dynamic.uuidString, in: Server.service.uuidString)

@@ -75,13 +75,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
             async throws -> Void
     ) async throws {
         try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
-            }
-            await client.reach(Server.service, named: "Server")
+            let (server, client) = await Server.visited(world)
             await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
             await world.wait(for: "published true", in: server.journal)
             let psm = server.psm

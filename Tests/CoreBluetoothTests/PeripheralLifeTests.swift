@@ -10,15 +10,7 @@ import Testing
 
     @Test func eachManagerHasItsOwnServices() async throws {
         try await World.run { world in
-            let first = Server(world)
-            await world.wait(for: "advertising true 0", in: first.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
-            }
-            await client.reach(Server.service, named: "Server")
-            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: first.journal)
+            let (first, client) = await Server.visited(world, subscribing: true)
 
             // That it is to tell of changes has to have reached the server.
             try await world.radio.sleep(for: .seconds(2))
@@ -185,15 +177,7 @@ import Testing
 
     @Test func aServiceThatIsRemovedHasNoSubscribers() async throws {
         try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
-            }
-            await client.reach(Server.service, named: "Server")
-            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            let (server, client) = await Server.visited(world, subscribing: true)
             // That it is to tell of changes has to have reached the server.
             try await world.radio.sleep(for: .seconds(2))
             await world.onQueue {

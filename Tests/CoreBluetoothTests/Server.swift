@@ -130,3 +130,23 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     var psm: CBL2CAPPSM = 0
     var channel: CBL2CAPChannel?
 }
+
+extension Server {
+    /// A program that advertises, and one on another machine that has discovered its service.
+    ///
+    /// - Parameter subscribing: whether it has subscribed to the stream as well.
+    static func visited(_ world: World, subscribing: Bool = false) async -> (Server, Recorder) {
+        let server = Server(world)
+        await world.wait(for: "advertising true 0", in: server.journal)
+        let other = world.radio.makeKernel(adapters: [.fresh])
+        let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
+            await Recorder.start(world)
+        }
+        await client.reach(Server.service, named: "Server")
+        if subscribing {
+            await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
+            await world.wait(for: "subscribed true 1", in: server.journal)
+        }
+        return (server, client)
+    }
+}

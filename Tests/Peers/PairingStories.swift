@@ -165,6 +165,29 @@ extension Peers {
             }
         }
 
+        @Test func aBondOutlivesTheProgramThatMadeIt() async throws {
+            let bonds = MemoryBondStore()
+            try await Band.run(bonds: bonds) { band in
+                try await Self.pairs("kept", of: band, RefusingPairingAgent(), reaches: .medium)
+                // It does not pair again.
+                try await band.ask("pairing kept no")
+            }
+            // A program without bonds takes the keys out of the kernel.
+            try await Band.run { band in
+                let connection = try await band.connect(to: "kept")
+                let error = await failure { try await connection.raiseSecurity(to: .medium) }
+                #expect(error?.pairingFailure == .rejected, "\(String(describing: error))")
+                await connection.disconnect()
+            }
+            try await Band.run(bonds: bonds) { band in
+                let connection = try await band.connect(to: "kept")
+                let security = try await connection.raiseSecurity(to: .medium)
+                #expect(security == LinkSecurity(level: .medium, keySize: 16))
+                try await Self.use(connection, "kept", of: band)
+                await connection.disconnect()
+            }
+        }
+
         @Test func aDeviceThatHasLostItsKeySaysSo() async throws {
             try await Band.run { band in
                 try await Self.pairs("forgetful", of: band, RefusingPairingAgent(), reaches: .medium)
@@ -220,12 +243,13 @@ extension Peers.Pairing {
             ])
 
         private static func run(
-            _ agent: any PairingAgent, _ name: String, _ story: @Sendable (Band, Connection) async throws -> Void
+            _ name: String, _ agent: @Sendable (Band) throws -> any PairingAgent,
+            _ story: @Sendable (Band, Connection) async throws -> Void
         ) async throws {
             try await Band.run { band in
                 try await band.adapter.removeForeignAdvertising()
                 _ = try await band.adapter.publish([service])
-                try await band.adapter.setPairingAgent(agent)
+                try await band.adapter.setPairingAgent(agent(band))
                 let incoming = try await band.adapter.incomingConnections()
                 let set = try await band.adapter.advertise(AdvertisementContent(localName: "machine"))
                 try await connect(name, band)
@@ -241,9 +265,10 @@ extension Peers.Pairing {
         }
 
         /// The central pairs, reads what it may read then, and no sooner.
-        private static func pairs(_ agent: any PairingAgent, _ name: String, reaches level: SecurityLevel) async throws
-        {
-            try await run(agent, name) { band, connection in
+        private static func pairs(
+            _ name: String, reaches level: SecurityLevel, _ agent: @Sendable (Band) throws -> any PairingAgent
+        ) async throws {
+            try await run(name, agent) { band, connection in
                 try await band.ask("call \(name) find")
                 await #expect(throws: BandError.self) { _ = try await band.ask("call \(name) read FFF1") }
                 try await band.ask("call \(name) pair")
@@ -255,11 +280,11 @@ extension Peers.Pairing {
         }
 
         @Test func withoutAnybodyLooking() async throws {
-            try await Self.pairs(JustWorksPairingAgent(), "caller", reaches: .medium)
+            try await Self.pairs("caller", reaches: .medium) { _ in JustWorksPairingAgent() }
         }
 
         @Test func nobodyPairsUnlessTheProgramSaysSo() async throws {
-            try await Self.run(RefusingPairingAgent(), "unwelcome") { band, connection in
+            try await Self.run("unwelcome", { _ in RefusingPairingAgent() }) { band, connection in
                 await #expect(throws: BandError.self) { _ = try await band.ask("call unwelcome pair") }
                 let security = try? await connection.security()
                 #expect(security?.isEncrypted != true)
@@ -267,12 +292,23 @@ extension Peers.Pairing {
         }
 
         @Test func whatTheCentralShowsIsEnteredHere() async throws {
-            try await Self.pairs(
-                FixedPasskeyAgent(try #require(Passkey(42042))), "caller-shown", reaches: .fips)
+            try await Self.pairs("caller-shown", reaches: .fips) { _ in
+                FixedPasskeyAgent(try #require(Passkey(42042)))
+            }
+        }
+
+        @Test func whatIsShownHereIsEnteredAtTheCentral() async throws {
+            try await Self.pairs("caller-typed", reaches: .fips) { ShowingAgent(band: $0, device: "caller-typed") }
+        }
+
+        @Test func bothShowTheSameNumber() async throws {
+            try await Self.pairs("caller-numbers", reaches: .fips) {
+                ComparingAgent(band: $0, device: "caller-numbers")
+            }
         }
 
         @Test func aKeyFromBeforeEncryptsWithoutAQuestion() async throws {
-            try await Self.run(JustWorksPairingAgent(), "returning") { band, connection in
+            try await Self.run("returning", { _ in JustWorksPairingAgent() }) { band, connection in
                 try await band.ask("call returning pair")
                 try await band.ask("call returning close")
                 _ = await connection.closed()

@@ -53,15 +53,10 @@ public final class FileAttributeCache: AttributeCache {
 
     private func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
 
-    /// Whether the address will still be the device's when it is met again.
-    private func isLasting(_ peer: BluetoothAddress) -> Bool {
-        peer.kind == .public || peer.randomKind == .static
-    }
-
     /// What is remembered of a device.
     public func database(for key: AttributeCacheKey) async -> CachedDatabase? {
         if let known = memory.database(for: key) { return known }
-        guard isLasting(key.peer) else { return nil }
+        guard key.peer.isIdentity else { return nil }
         guard let read = await offLoop({ self.read(key) }) else { return nil }
         memory.setDatabase(read, for: key)
         return read
@@ -70,16 +65,9 @@ public final class FileAttributeCache: AttributeCache {
     /// Remembers a device's database, or forgets it.
     public func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async {
         memory.setDatabase(database, for: key)
-        guard isLasting(key.peer) else { return }
+        guard key.peer.isIdentity else { return }
         await offLoop { self.write(database, key) }
     }
-
-    /// A task that prefers the event loop would take it along into the file system.
-    private func offLoop<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result {
-        await withTaskExecutorPreference(globalConcurrentExecutor) { await run(body) }
-    }
-
-    private nonisolated func run<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result { body() }
 
     private func read(_ key: AttributeCacheKey) -> CachedDatabase? {
         let path = path(for: key)

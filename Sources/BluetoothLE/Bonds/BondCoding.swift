@@ -144,28 +144,6 @@ private func checksum(_ bytes: [UInt8]) -> [UInt8] {
 }
 
 extension ByteWriter {
-    fileprivate mutating func writeWithKind(_ address: BluetoothAddress) throws(BufferFull) {
-        try write(address)
-        try write(address.kind.rawValue)
-    }
-
-    fileprivate mutating func writeField(_ kind: UInt8, _ bytes: [UInt8]) throws(BufferFull) {
-        guard let count = UInt16(exactly: bytes.count) else {
-            throw BufferFull(needed: bytes.count, available: Int(UInt16.max))
-        }
-        try write(kind)
-        try write(count)
-        try write(bytes)
-    }
-
-    fileprivate mutating func writeField(
-        _ kind: UInt8, _ body: (inout ByteWriter) throws(BufferFull) -> Void
-    ) throws(BufferFull) {
-        var field = ByteWriter(capacity: 64)
-        try body(&field)
-        try writeField(kind, field.bytes)
-    }
-
     fileprivate mutating func write(_ client: GATTClientRecord) throws(BufferFull) {
         for subscription in client.subscriptions {
             try writeField(Field.subscription) { (field) throws(BufferFull) in
@@ -181,12 +159,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    @_lifetime(self: copy self)
-    fileprivate mutating func readAddressWithKind() throws(TruncatedBytes) -> BluetoothAddress {
-        let value = try readAddress(.public)
-        return BluetoothAddress(value.value, kind: try readUInt8() == 0 ? .public : .random)
-    }
-
     @_lifetime(self: copy self)
     fileprivate mutating func readKey() throws(TruncatedBytes) -> SecurityKey {
         let bytes = [UInt8](try read(SecurityKey.byteCount))

@@ -369,8 +369,3 @@ extension Bond {
         identityResolvingKey.map { IdentityResolvingKey(address: identity, value: $0) }
     }
 }
-
-extension BluetoothAddress {
-    /// Whether a device can be known by it for good: a public or a static random address.
-    var isIdentity: Bool { kind == .public || randomKind == .static }
-}

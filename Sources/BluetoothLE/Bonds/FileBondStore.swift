@@ -189,20 +189,6 @@ public final class FileBondStore: BondStore {
             throw .storageFailed(.init("remove the bond", peer: identity), path, error)
         }
     }
-
-    /// A task that prefers the event loop would take it along into the file system.
-    private func offLoop<Result: Sendable>(
-        _ body: @escaping @Sendable () throws(BluetoothError) -> Result
-    ) async throws(BluetoothError) -> Result {
-        let result = await withTaskExecutorPreference(globalConcurrentExecutor) { await run(body) }
-        return try result.get()
-    }
-
-    private nonisolated func run<Value: Sendable>(
-        _ body: @Sendable () throws(BluetoothError) -> Value
-    ) async -> Result<Value, BluetoothError> {
-        do throws(BluetoothError) { return .success(try body()) } catch { return .failure(error) }
-    }
 }
 
 extension BluetoothError.Code {

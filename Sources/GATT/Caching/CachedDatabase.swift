@@ -69,8 +69,8 @@ extension CachedDatabase {
             try writer.write(magic)
             try writer.write(version)
             try writer.write(key)
-            if let hash { try writer.write(Field.hash, hash.bytes) }
-            if isFollowed { try writer.write(Field.isFollowed, []) }
+            if let hash { try writer.writeField(Field.hash, hash.bytes) }
+            if isFollowed { try writer.writeField(Field.isFollowed, []) }
             for service in services { try writer.write(service) }
         } catch {
             return nil
@@ -113,28 +113,7 @@ extension CachedDatabase {
 
 extension ByteWriter {
     fileprivate mutating func write(_ key: AttributeCacheKey) throws(BufferFull) {
-        for address in [key.adapter, key.peer] {
-            try write(address)
-            try write(address.kind.rawValue)
-        }
-    }
-
-    fileprivate mutating func write(_ kind: UInt8, _ bytes: [UInt8]) throws(BufferFull) {
-        guard let count = UInt16(exactly: bytes.count) else {
-            throw BufferFull(needed: bytes.count, available: Int(UInt16.max))
-        }
-        try write(kind)
-        try write(count)
-        try write(bytes)
-    }
-
-    /// Writes a field whose bytes `body` writes.
-    private mutating func writeField(
-        _ kind: UInt8, _ body: (inout ByteWriter) throws(BufferFull) -> Void
-    ) throws(BufferFull) {
-        var field = ByteWriter(capacity: Int(UInt16.max))
-        try body(&field)
-        try write(kind, field.bytes)
+        for address in [key.adapter, key.peer] { try writeWithKind(address) }
     }
 
     private mutating func write(_ uuid: BluetoothUUID, _ range: AttributeHandleRange) throws(BufferFull) {
@@ -179,12 +158,6 @@ extension ByteReader {
     fileprivate mutating func readKey() throws(TruncatedBytes) -> AttributeCacheKey {
         let adapter = try readAddressWithKind()
         return AttributeCacheKey(adapter: adapter, peer: try readAddressWithKind())
-    }
-
-    @_lifetime(self: copy self)
-    private mutating func readAddressWithKind() throws(TruncatedBytes) -> BluetoothAddress {
-        let value = try readAddress(.public)
-        return BluetoothAddress(value.value, kind: try readUInt8() == 0 ? .public : .random)
     }
 
     @_lifetime(self: copy self)

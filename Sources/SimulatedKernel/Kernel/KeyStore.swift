@@ -48,11 +48,6 @@ struct KeyStore {
     }
 }
 
-extension BluetoothAddress {
-    /// Whether keys can belong to it: a public or static random address.
-    var isIdentity: Bool { kind == .public || randomKind == .static }
-}
-
 extension LongTermKey.Kind {
     var isSecureConnections: Bool { self == .unauthenticated || self == .authenticated || self == .debug }
 

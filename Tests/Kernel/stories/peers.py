@@ -13,7 +13,7 @@ DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'big:name=big', 'echo', 
            'channel:name=channel', 'beacons:count=4,interval=500', 'extended:name=long,interval=500',
            'central', 'central:name=second']
 # A band of its own for pairing, with a device for each story, since both sides keep keys.
-SECURE = ['just', 'again', 'reading', 'refusing', 'silent', 'forgetful', 'given-up', 'legacy,sc=0', 'unbound,bond=0',
+SECURE = ['just', 'again', 'kept', 'reading', 'refusing', 'silent', 'forgetful', 'given-up', 'legacy,sc=0', 'unbound,bond=0',
           'shown,pair=passkey,passkey=042042', 'old-shown,pair=passkey,passkey=7,sc=0', 'typed,pair=keyboard',
           'numbers,pair=numeric', 'doubtful,pair=numeric']
 CENTRALS = ['caller', 'unwelcome', 'returning', 'caller-shown,pair=passkey,passkey=042042', 'caller-typed,pair=keyboard',
