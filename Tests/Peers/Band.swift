@@ -63,6 +63,12 @@ struct Band: Sendable {
         try await control.ask(line)
     }
 
+    /// The same, while the answer to something else is still out.
+    @discardableResult
+    func askAside(_ line: String) async throws -> String {
+        try await ControlSocket(try #require(Self.path)).ask(line)
+    }
+
     /// Waits for something that the band or the kernel does in its own time; a failure when it does not.
     func wait(
         for what: String, limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,

@@ -209,7 +209,7 @@ private struct ShowingAgent: PairingAgent {
     var ioCapability: IOCapability { .displayOnly }
 
     func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
-        try await band.ask("pairing \(device) enter \(passkey.digits)")
+        try await band.askAside("pairing \(device) enter \(passkey.digits)")
     }
 }
 
@@ -227,7 +227,7 @@ private final class ComparingAgent: PairingAgent {
 
     func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
         numbers.withLock { $0.append(number) }
-        return try await band.ask("pairing \(device) shown") == number.digits
+        return try await band.askAside("pairing \(device) shown") == number.digits
     }
 }
 
