@@ -17,7 +17,7 @@ SECURE = ['just', 'again', 'kept', 'reading', 'refusing', 'silent', 'forgetful',
           'shown,pair=passkey,passkey=042042', 'old-shown,pair=passkey,passkey=7,sc=0', 'typed,pair=keyboard',
           'numbers,pair=numeric', 'doubtful,pair=numeric']
 CENTRALS = ['caller', 'unwelcome', 'returning', 'caller-shown,pair=passkey,passkey=042042', 'caller-typed,pair=keyboard',
-            'caller-numbers,pair=numeric']
+            'caller-numbers,pair=numeric', 'caller-bearers']
 PAIRING_SUITE = '^Peers\\.Peers/Pairing'
 BANDS = ((DEVICES, '^Peers\\.'),
          ([f'secure:name={device}' for device in SECURE] + [f'central:name={device}' for device in CENTRALS],
