@@ -32,7 +32,9 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(name: "CCoreBluetooth"),
         .target(
             name: "CoreBluetooth",
-            dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
+            dependencies: [
+                "CCoreBluetooth", "BluetoothLE", "BluetoothSecurity", "SimulatedKernel", "SimulatedLINBLE", log,
+            ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         .executableTarget(

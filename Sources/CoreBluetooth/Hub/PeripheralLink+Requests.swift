@@ -90,7 +90,8 @@ extension PeripheralLink {
         }
     }
 
-    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then.
+    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then. What the
+    /// peripheral has refused before is told, also where the pairing it wanted has cost the connection.
     private nonisolated func ifItFails(
         _ connection: Connection, _ attempt: Int, _ body: () async throws(BluetoothError) -> Void,
         tell: (any Error) -> Void
@@ -98,7 +99,8 @@ extension PeripheralLink {
         do throws(BluetoothError) {
             try await body()
         } catch {
-            if await connection.isConnected, error.code != .cancelled { tell(error.coreBluetooth) }
+            let isConnected = await connection.isConnected
+            if error.code == .pairingFailed || isConnected && error.code != .cancelled { tell(error.coreBluetooth) }
         }
     }
 
