@@ -33,7 +33,10 @@ extension PeripheralHub {
             shared.onTheWay[update.number] = Set(targets.map { ObjectIdentifier($0.connection) })
             return (true, (update, targets))
         }
-        guard let order else { return isTaken }
+        guard let order else {
+            if isTaken { misuse("\(characteristic.uuid) is not offered; its value is not sent.") }
+            return isTaken
+        }
         for link in order.targets where !link.updates.append(order.update) {
             coreBluetoothLog.notice("\(link.connection.peer) misses a value: too many wait, or its link has ended.")
             settle(order.update.number, of: link.connection)

@@ -293,6 +293,9 @@ extension PeripheralLink {
             answer(attempt) { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
         }
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            return tell(CBATTError(.invalidAttributeValueLength))
+        }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote, departure: { hasBegun.resolve(()) }) { _ in tell(nil) }
         } tell: { error in
@@ -310,6 +313,9 @@ extension PeripheralLink {
         guard remote.uuid != .clientCharacteristicConfiguration else {
             misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
             return tell(CBATTError(.writeNotPermitted))
+        }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            return tell(CBATTError(.invalidAttributeValueLength))
         }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote) { _ in tell(nil) }
