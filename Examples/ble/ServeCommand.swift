@@ -133,10 +133,13 @@ private struct DeviceServer {
     /// Sends a value to those that want it.
     private func send(_ uuid: BluetoothUUID) async throws {
         guard let handle = published.handle(of: uuid) else { return }
-        let value = values[uuid]
-        for delivery in try await published.notify(value, of: handle)
-            + published.indicate(value, of: handle, timeout: .seconds(5))
-        {
+        let (value, properties) = (values[uuid], device.properties(of: uuid))
+        var deliveries: [ValueDelivery] = []
+        if properties.contains(.notify) { deliveries += try await published.notify(value, of: handle) }
+        if properties.contains(.indicate) {
+            deliveries += try await published.indicate(value, of: handle, timeout: .seconds(5))
+        }
+        for delivery in deliveries {
             guard case .failure(let error) = delivery.result else { continue }
             console.detail("\(error)")
         }

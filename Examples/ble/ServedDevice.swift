@@ -56,6 +56,13 @@ struct ServedDevice: Sendable {
     }
 }
 
+extension ServedDevice {
+    /// What can be done with a characteristic.
+    func properties(of uuid: BluetoothUUID) -> CharacteristicProperties {
+        services.lazy.flatMap(\.characteristics).first { $0.uuid == uuid }?.properties ?? []
+    }
+}
+
 // What is in a file; see ServeCommand.
 extension ServedDevice {
     private init(describedBy description: JSONValue) throws {
@@ -89,7 +96,12 @@ extension ServedDevice {
     }
 
     private static func value(_ object: JSONValue, of uuid: BluetoothUUID) throws -> [UInt8] {
-        if let text = object["text"]?.text { return Array(text.utf8) }
+        if let text = object["text"]?.text {
+            guard text.utf8.count <= 512 else {
+                throw ProgramError(.badData, "The \"text\" of \(uuid) has to be up to 512 bytes long.")
+            }
+            return Array(text.utf8)
+        }
         guard let hexadecimal = object["value"]?.text else { return [] }
         guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= 512 else {
             throw ProgramError(.badData, "The \"value\" of \(uuid) has to be up to 512 bytes in hexadecimal.")

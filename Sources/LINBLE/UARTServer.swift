@@ -137,7 +137,11 @@ private final class OnlineCentrals: Sendable {
             guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true) }
             // Of those that have left, only what they have sent is still of interest.
             state.waiting.removeAll { central in
-                central.receivedByteCount == 0 && !central.connection.assumeIsolated { $0.isConnected }
+                guard central.receivedByteCount == 0, !central.connection.assumeIsolated({ $0.isConnected }) else {
+                    return false
+                }
+                state.centrals[ObjectIdentifier(central.connection)] = nil
+                return true
             }
             guard state.waiting.count < Self.mostWaiting else { return (nil, false) }
             state.centrals[ObjectIdentifier(connection)] = central

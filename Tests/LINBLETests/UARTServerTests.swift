@@ -44,9 +44,11 @@ private struct Served: Sendable {
         let kernel = radio.makeKernel()
         let kernels = (0..<count).map { _ in radio.makeKernel() }
         try await radio.run(limit: .seconds(3600)) {
-            let adapter = try await Adapter.open(on: kernel)
+            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernel)
             var centrals: [Adapter] = []
-            for kernel in kernels { centrals.append(try await Adapter.open(on: kernel)) }
+            for kernel in kernels {
+                centrals.append(try await Adapter.open(bonds: .store(MemoryBondStore()), on: kernel))
+            }
             let events = Events()
             let server = Task(executorPreference: radio.loop) {
                 try await UARTServer.run(on: adapter, options: options, events: { events.tell($0) }, serve: serve)
@@ -362,9 +364,54 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
             try await served.adapter.setPairingAgent(JustWorksPairingAgent())
             let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
-            _ = try await UARTConnection.attach(to: connection)
+            let uart = try await UARTConnection.attach(to: connection)
             #expect(try await connection.security().level == .medium)
+            try await uart.send(pattern(2000))
+            #expect(try await uart.read(count: 2000) == pattern(2000))
             await connection.disconnect()
+        }
+    }
+
+    /// What a bonded central has subscribed to is kept, so that it is online again without asking for it, as soon as the link
+    /// is encrypted where that is demanded.
+    @Test(arguments: [false, true]) func aBondedCentralComesBackOnline(_ requiresEncryption: Bool) async throws {
+        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
+            try await central.send([0xEE])
+            try await Served.echo(central)
+        }
+        let options = UARTServerOptions(requiresEncryption: requiresEncryption)
+        try await Served.run(options, serve: serve) { served in
+            for adapter in [served.adapter, served.centrals[0]] {
+                try await adapter.setPairingAgent(JustWorksPairingAgent())
+            }
+            var protected = ConnectionOptions()
+            protected.socket.security = .medium
+            let address = served.adapter.information.address
+            let first = try await served.centrals[0].connect(to: address, options: protected)
+            let uart = try await UARTConnection.attach(to: first)
+            #expect(try await uart.read(count: 1) == [0xEE])
+            try await uart.send([1])
+            #expect(try await uart.read(count: 1) == [1])
+            let service = try #require(try await first.discoverServices(UARTProfile.linble.service).first)
+            let characteristics = try await first.discoverCharacteristics(of: service)
+            let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
+            await first.disconnect()
+            try await served.settle { served.events.count("offline") == 1 }
+            // It comes again, asks for nothing, and is greeted.
+            for number in 2...3 {
+                let again = try await served.centrals[0].connect(to: address, options: protected)
+                try await served.settle { served.events.count("online") == number }
+                try await again.writeCommand([7, 8], to: toDevice)
+                let end = served.radio.now.advanced(by: .seconds(10))
+                while await again.unwantedValueCount < 2, served.radio.now < end {
+                    try await served.radio.sleep(for: .milliseconds(10))
+                }
+                #expect(await again.unwantedValueCount == 2)
+                await again.disconnect()
+                try await served.settle { served.events.count("offline") == number }
+            }
+            // All have lost their links, and none was sent something that it could not have.
+            #expect(served.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: 3))
         }
     }
 

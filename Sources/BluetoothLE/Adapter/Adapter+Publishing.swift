@@ -23,6 +23,14 @@ public final class PublishedServices: Sendable {
         server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
     }
 
+    /// Whether they are there no more.
+    var isWithdrawn: Bool { !server.isPublished(handles) }
+
+    /// What devices can ask to be sent of a characteristic.
+    func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
+        server.withDatabase { $0.supportedConfiguration(of: characteristic) } ?? []
+    }
+
     /// A value that is stored and not dynamic.
     public func value(of handle: AttributeHandle) -> [UInt8]? {
         guard handles.contains(handle) else { return nil }
@@ -64,12 +72,15 @@ extension Adapter {
     /// - Parameters:
     ///   - services: what to publish. Services that were published before can be included.
     ///   - handlers: what to do with dynamic values; stored ones are read and written without.
-    /// - Throws: `.invalidArgument` when the services cannot be laid out; nothing has changed then.
+    /// - Throws: `.invalidArgument` when the services cannot be laid out or one of them is there always, `.unsupported` for a
+    ///   characteristic with the property `authenticatedSignedWrites`, as Signed Write Commands are not taken; nothing has
+    ///   changed then.
     @discardableResult
     public func publish(
         _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
     ) throws(BluetoothError) -> PublishedServices {
         try checkUsable()
+        try checkPublishable(services)
         let failure: AttributeDatabaseError
         do throws(AttributeDatabaseError) {
             let (range, listeners) = try localServer.append(services, handlers)
@@ -81,6 +92,23 @@ extension Adapter {
         }
         let message = services.isEmpty ? "There are no services to publish." : "\(failure)"
         throw .invalidArgument(operation("publish services"), message)
+    }
+
+    /// Refuses what the server cannot keep, and what a device may have only once (Core Vol 3 Part C §12, Part G §7).
+    private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
+        let operation = operation("publish services")
+        if let own = services.first(where: { $0.uuid == .genericAccess || $0.uuid == .genericAttribute }) {
+            throw .invalidArgument(operation, "Service \(own.uuid) is always there, and may be there only once.")
+        }
+        let signed = services.lazy.flatMap(\.characteristics).first {
+            $0.properties.contains(.authenticatedSignedWrites)
+        }
+        guard let signed else { return }
+        throw BluetoothError(
+            .unsupported, operation,
+            "Signed Write Commands are not taken here, so \(signed.uuid) cannot have the property authenticatedSignedWrites.",
+            remedy:
+                "Ask for an encrypted link: the property write or writeWithoutResponse, the permission writeEncrypted.")
     }
 
     /// Publishes services that are written down as a tree; as ``publish(_:handlers:)``.

@@ -96,8 +96,13 @@ extension Adapter {
         do {
             try await advertisingSettles(id, record.operation)
         } catch {
-            // What is on the air is what was said before, unless somebody has said something else meanwhile.
-            if error.code == .invalidArgument, advertising[id]?.content == content { advertising[id]?.content = before }
+            // What was said before goes on, unless somebody has said something else meanwhile.
+            if advertising[id]?.content == content {
+                advertising[id]?.content = before
+                // The kernel may have been told; what cannot be said at all it was not.
+                if error.code != .invalidArgument { advertising[id]?.isDue = true }
+                workOffAdvertising()
+            }
             throw error
         }
     }
@@ -122,6 +127,7 @@ extension Adapter {
         guard let entry = advertising[id], !entry.isStopping else { return }
         advertising[id]?.isStopping = true
         advertising[id]?.lossTimer = nil
+        advertising[id]?.retryTimer = nil
         entry.record.end(reason)
         for waiter in advertising.takeWaiters(of: id) { waiter.fail(reason) }
     }
@@ -169,21 +175,34 @@ extension Adapter {
         }
     }
 
-    /// Removes an instance; one that is not there any more, or not for now, is no problem.
+    /// Removes an instance; one that is not there any more is no problem.
     private func remove(_ instance: UInt8) async {
         advertising.leftovers.remove(instance)
         do throws(BluetoothError) {
             try await management.sendWhenIdle(.removeAdvertising(instance), to: information.index)
         } catch {
             log.debug("\(error)")
-            // Off by now, it may still have the instance when it is back.
-            if !standing.value.isReady, standing.value != .absent { advertising.leftovers.insert(instance) }
+            guard error.cause != .management(.invalidParameters), standing.value != .absent else { return }
+            // It may still be on the air, or will be when the adapter is back.
+            advertising.leftovers.insert(instance)
+            guard standing.value.isReady else { return }
+            log.warning("the kernel did not take back advertising instance \(instance): \(error)")
+            let timer = loop.makeTimer { [weak self] in
+                self?.assumeIsolated { adapter in
+                    adapter.advertising.leftoverTimer = nil
+                    adapter.workOffAdvertising()
+                }
+            }
+            timer.set(after: Self.advertisingRetryInterval)
+            advertising.leftoverTimer = timer
         }
     }
 
     private func add(_ id: UInt64) async {
         advertising[id]?.isDue = false
         advertising[id]?.lossTimer = nil
+        advertising[id]?.retryTimer = nil
+        advertising[id]?.hasLinkEnded = false
         do throws(BluetoothError) {
             try await put(id)
             for waiter in advertising.takeWaiters(of: id) { waiter.succeed(()) }
@@ -193,11 +212,27 @@ extension Adapter {
             if !entry.hasBegun {
                 endAdvertising(id, error)
             } else if entry.instance == nil, !entry.isStopping, !entry.isDue {
-                // Until a link has ended, or the adapter is back.
                 entry.record.standing.set(.waiting(error))
+                if entry.hasLinkEnded { advertising[id]?.isDue = true } else { retryAdvertising(id) }
             }
             for waiter in advertising.takeWaiters(of: id) { waiter.fail(error) }
         }
+    }
+
+    /// How long until the kernel is told again what it has refused while there was no link.
+    private static let advertisingRetryInterval = Duration.seconds(10)
+
+    /// Tries again what was on the air and was refused. While there are links, the end of one is waited for.
+    private func retryAdvertising(_ id: UInt64) {
+        let timer = loop.makeTimer { [weak self] in
+            self?.assumeIsolated { adapter in
+                guard adapter.localServer.connections.isEmpty else { return }
+                adapter.advertising[id]?.isDue = true
+                adapter.workOffAdvertising()
+            }
+        }
+        timer.set(after: Self.advertisingRetryInterval)
+        advertising[id]?.retryTimer = timer
     }
 
     /// Has the kernel advertise a set, for the first time or again.
@@ -291,8 +326,9 @@ extension Adapter {
             }
             workOffAdvertising()
         case .disconnected(information.index):
-            for id in advertising.ids where advertising[id]?.hasBegun == true && advertising[id]?.instance == nil {
-                advertising[id]?.isDue = true
+            for id in advertising.ids where advertising[id]?.hasBegun == true {
+                if advertising[id]?.instance == nil { advertising[id]?.isDue = true }
+                advertising[id]?.hasLinkEnded = true
             }
             workOffAdvertising()
         default: break
@@ -323,10 +359,12 @@ extension Adapter {
     /// The adapter is off, blocked or away, where its instances go as well.
     func advertisingLeaves(_ reason: BluetoothError, isAbsent: Bool) {
         if isAbsent { advertising.leftovers = [] }
+        advertising.leftoverTimer = nil
         for id in advertising.ids {
             guard let entry = advertising[id], !entry.isStopping else { continue }
             if isAbsent { advertising[id]?.instance = nil }
             advertising[id]?.lossTimer = nil
+            advertising[id]?.retryTimer = nil
             guard entry.hasBegun, entry.options.whenAdapterLeaves == .resume else {
                 endAdvertising(id, reason)
                 continue

@@ -146,9 +146,11 @@ struct AdvertisingPlan: Hashable, Sendable {
             }
             return (0, most.scanResponse)
         case (true, _): return (max(0, most.advertising - content.automaticByteCount), 0)
-        case (false, .nonConnectable): return (min(legacy, most.advertising) - content.automaticByteCount, 0)
+        case (false, .nonConnectable): return (max(0, min(legacy, most.advertising) - content.automaticByteCount), 0)
         case (false, _):
-            return (min(legacy, most.advertising) - content.automaticByteCount, min(legacy, most.scanResponse))
+            return (
+                max(0, min(legacy, most.advertising) - content.automaticByteCount), min(legacy, most.scanResponse)
+            )
         }
     }
 }

@@ -64,14 +64,16 @@ public final class AdvertisingSet: Sendable {
         }
     }
 
-    /// Says something else from now on; what was said before goes on when this throws.
+    /// Says something else from now on. When this throws, what was said before goes on, after a refusal of the kernel's as
+    /// soon as it takes that again.
     /// - Throws: `.invalidArgument` when there is no room for it, `.cancelled` after the end, and what
     ///   ``Adapter/advertise(_:options:)`` throws.
     public func update(_ content: AdvertisementContent) async throws(BluetoothError) {
         try await adapter.updateAdvertising(id, content, record)
     }
 
-    /// Takes it back; it is no longer sent when the call returns. Once is enough.
+    /// Takes it back; it is no longer sent when the call returns, unless the kernel refuses, which is logged and asked for
+    /// again. Once is enough.
     public func stop() async {
         await adapter.stopAdvertising(id)
     }

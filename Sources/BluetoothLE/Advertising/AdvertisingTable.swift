@@ -22,6 +22,10 @@ struct AdvertisingTable {
         var waiters: [PendingCall<Void>] = []
         /// Runs while the kernel has lost it and it is not known why.
         var lossTimer: LoopTimer?
+        /// Whether a link has ended since the kernel began to be told.
+        var hasLinkEnded = false
+        /// Runs while the kernel has refused it.
+        var retryTimer: LoopTimer?
     }
 
     /// Something the kernel has to be told.
@@ -33,8 +37,10 @@ struct AdvertisingTable {
 
     private(set) var entries: [UInt64: Entry] = [:]
     private var nextID: UInt64 = 0
-    /// Instances that could not be removed because the adapter was off.
+    /// Instances that the kernel has not removed, as the adapter was off or for a reason of its own.
     var leftovers: Set<UInt8> = []
+    /// Runs while the kernel is not asked again to remove them.
+    var leftoverTimer: LoopTimer?
     /// Tells the kernel what it has to be told; there is none while that is nothing.
     var worker: Task<Void, Never>?
     /// Whether what happens to instances is followed.
@@ -64,7 +70,7 @@ struct AdvertisingTable {
 
     /// What comes next; only an adapter that is ready can be told anything but that a set is of no more use.
     func next(isReady: Bool) -> Work? {
-        if isReady, let instance = leftovers.min() { return .removeInstance(instance) }
+        if isReady, leftoverTimer == nil, let instance = leftovers.min() { return .removeInstance(instance) }
         if let id = ids.first(where: { entries[$0]?.isStopping == true }) { return .remove(id) }
         guard isReady else { return nil }
         return ids.first { entries[$0]?.isDue == true }.map { .add($0) }

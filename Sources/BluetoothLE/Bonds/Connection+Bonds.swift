@@ -43,23 +43,34 @@ extension Connection {
         for range in authorized { bearer.client.authorize(range) }
         bearer.owesServiceChanged = !bearer.client.isChangeAware
         bearer.payServiceChanged()
+        untoldSubscriptions = Set(bearer.client.configurations.keys)
+        guard !untoldSubscriptions.isEmpty else { return }
+        bearer.onProtectedRequest = { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
         // Later, when whoever took the link has it.
         loop.execute { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
     }
 
-    /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes.
+    /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes: of each when
+    /// the link is protected as its values demand.
     private func tellRestoredSubscriptions() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)) else { return }
-        for (handle, configuration) in bearer.client.configurations.sorted(by: { $0.key < $1.key }) {
-            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
-            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
+        bearer.updateSecurity()
+        for handle in untoldSubscriptions.sorted() {
+            guard localServer.withDatabase({ bearer.server.isProtected(for: handle, database: $0) }) else { continue }
+            untoldSubscriptions.remove(handle)
+            guard let configuration = bearer.client.configurations[handle] else { continue }
+            tell(PeerSubscription(characteristic: handle, configuration: configuration))
         }
+        if untoldSubscriptions.isEmpty { bearer.onProtectedRequest = nil }
     }
 
     /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
     func linkEncrypted() {
         wasEncrypted = true
-        (try? bearer(for: .init("tell of changes", peer: peer)))?.payServiceChanged(isEncrypted: true)
+        guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
+        bearer.isToldEncrypted = true
+        bearer.payServiceChanged(isEncrypted: true)
+        if !untoldSubscriptions.isEmpty { tellRestoredSubscriptions() }
     }
 
     /// Has what a bonded client wants to be sent kept.

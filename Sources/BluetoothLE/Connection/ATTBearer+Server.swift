@@ -62,11 +62,21 @@ extension ATTBearer {
         flush()
     }
 
+    /// Looks how the link is protected, where that counts.
+    func updateSecurity() {
+        guard localServer.isProtected, let security = try? socket.security() else { return }
+        server.security = BearerSecurity(security)
+        guard isToldEncrypted, !server.security.isEncrypted else { return }
+        // No link is encrypted with a shorter key.
+        server.security = BearerSecurity(isEncrypted: true, encryptionKeySize: 7, hasLongTermKey: true)
+    }
+
     /// Writes a notification or an indication of one of our own values, if the peer's client may be sent it.
     func encode(
         _ kind: ClientCharacteristicConfiguration, of characteristic: AttributeHandle, _ value: [UInt8],
         into writer: inout ByteWriter
     ) throws(GATTServerError) {
+        updateSecurity()
         let result = localServer.withDatabase { database -> Result<Void, GATTServerError> in
             do throws(GATTServerError) {
                 if kind == .notification {
@@ -89,11 +99,35 @@ extension ATTBearer {
         localServer.withDatabase { server.databaseChanged($0) }
         client.endAuthorization(in: range)
         guard let serviceChanged, client.configurations[serviceChanged]?.contains(.indication) == true else { return }
-        submit(ServiceChangedIndication(range, at: serviceChanged, on: self))
+        tellOfChange(in: range, at: serviceChanged)
     }
 
-    /// Forgets what the peer's client has prepared to write, since the attributes have changed.
-    func forgetPreparedWrites() {
+    /// Indicates a change. While one waits for its turn it tells of all that follow, so that there is never more than one.
+    private func tellOfChange(in range: AttributeHandleRange, at serviceChanged: AttributeHandle) {
+        if let waiting = waitingServiceChanged { return waiting.include(range) }
+        let indication = ServiceChangedIndication(range, at: serviceChanged, on: self)
+        waitingServiceChanged = indication
+        submit(indication)
+    }
+
+    /// An indication of a change has not gone out.
+    func serviceChangedWasNotSent(
+        _ indication: ServiceChangedIndication, _ range: AttributeHandleRange, _ failure: TransactionFailure
+    ) {
+        if waitingServiceChanged === indication { waitingServiceChanged = nil }
+        // As soon as there is room among what waits for confirmation.
+        if case .tooManyWaiting = failure { untoldChange = range }
+    }
+
+    /// Indicates the change for which there was no room before.
+    func tellOfUntoldChange() {
+        guard let range = untoldChange, let serviceChanged = localServer.serviceChanged else { return }
+        untoldChange = nil
+        tellOfChange(in: range, at: serviceChanged)
+    }
+
+    /// Takes note on an enhanced bearer that the attributes have changed, for what is prepared to be written there.
+    func preparedWritesMayBeStale() {
         localServer.withDatabase { server.databaseChanged($0) }
     }
 
@@ -106,9 +140,8 @@ extension ATTBearer {
             _ = engine.respond([0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue])
             return
         }
-        if localServer.isProtected, let security = try? socket.security() {
-            server.security = BearerSecurity(security)
-        }
+        updateSecurity()
+        if server.security.isEncrypted { onProtectedRequest?() }
         finishAnswer(serve { server.receive(bytes, database: &$0, into: &answer) })
         payServiceChanged()
     }
@@ -126,7 +159,7 @@ extension ATTBearer {
             guard let security = try? socket.security(), security.level >= .medium else { return }
         }
         owesServiceChanged = false
-        submit(ServiceChangedIndication(.all, at: handle, on: self))
+        tellOfChange(in: .all, at: handle)
     }
 
     /// Lets the server do something, with what is known of the client, which is the same on all bearers of the link.

@@ -59,6 +59,14 @@ final class ATTBearer {
     var onPeerRequest: ((GATTServerEvent) -> Void)?
     /// Whether the peer's client has to be told that our attributes have changed while it was away.
     var owesServiceChanged = false
+    /// Whether the controller has told that the link is encrypted, which the kernel may take in a little later.
+    var isToldEncrypted = false
+    /// Told before what the peer's client asks is looked at, when the link is protected at all.
+    var onProtectedRequest: (() -> Void)?
+    /// What tells the peer's client that our attributes have changed, while it waits for its turn.
+    var waitingServiceChanged: ServiceChangedIndication?
+    /// What has changed and could not be told, since too many indications wait.
+    var untoldChange: AttributeHandleRange?
     /// Told when what is known of the peer's client has changed without its asking for anything.
     var onClientChanged: (() -> Void)?
     /// What the peer indicated before it was known where it tells of changes; at most sixteen attributes.
@@ -173,7 +181,11 @@ extension ATTBearer {
             case .sent:
                 didSend(writer.bytes)
                 engine.didSend(outgoing, writer)
-                if outgoing == .response { didRespond() }
+                switch outgoing {
+                case .response: didRespond()
+                case .indication where waitingServiceChanged?.isWritten == true: waitingServiceChanged = nil
+                default: break
+                }
             case .wouldBlock: waitForRoom()
             case .failed(let error) where error.number == .notConnected && !isToldWritable: waitForEncryption()
             case .failed(let error): return socketEnded(error)
@@ -297,6 +309,11 @@ extension ATTBearer {
         guard let opcode = ATTOpcode(of: pdu) else { return }
         if opcode == .handleValueConfirmation {
             engine.receiveConfirmation()
+            if untoldChange != nil {
+                // What follows the one that was confirmed makes room.
+                flush()
+                tellOfUntoldChange()
+            }
         } else if opcode.isSentByClient {
             receiveFromClient(pdu, opcode)
         } else {

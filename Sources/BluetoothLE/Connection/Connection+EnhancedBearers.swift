@@ -91,7 +91,6 @@ extension Connection {
         _ = try bearer(for: operation)
         guard let route else { throw .noRoute(operation) }
         if Task.isCancelled { throw .cancelled(operation) }
-        let psm = AttributeProtocol.enhancedPSM
         let options = L2CAPOptions(
             security: .medium, receiveMTU: max(64, receiveMTU), receiveBuffer: 1 << 20,
             connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
@@ -100,11 +99,12 @@ extension Connection {
         let call = PendingCall<Void>()
         do {
             let socket = try route.kernel.connectL2CAP(
-                to: socketPeer, channel: .dynamic(psm: psm), from: route.adapter, options: options
+                to: socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: route.adapter,
+                options: options
             ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
             enhancedBearers.append(EnhancedBearer(id: id, socket: socket, opening: call))
         } catch {
-            let other = BluetoothError.openingChannel(operation, psm, error)
+            let other = BluetoothError.openingEnhancedBearer(operation, error)
             throw reason(of: error, otherwise: other, then: { _, _ in }) ?? other
         }
         let loop = loop
@@ -177,8 +177,7 @@ extension Connection {
             enhancedBearers[index].opening?.succeed(())
             enhancedBearers[index].opening = nil
         case .closed(let error):
-            let other = BluetoothError.openingChannel(
-                .init("open enhanced bearers", peer: peer), AttributeProtocol.enhancedPSM, error)
+            let other = BluetoothError.openingEnhancedBearer(.init("open enhanced bearers", peer: peer), error)
             let reason = reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
             if let reason { endEnhancedBearer(id, reason) }
         case .readable: break

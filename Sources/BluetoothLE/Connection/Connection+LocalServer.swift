@@ -52,17 +52,21 @@ extension Connection {
 
     /// The peer's subscriptions to our characteristics: those there are, then every change.
     ///
-    /// The stream ends with the link, throwing why, and by an overflow when more than 256 changes wait.
+    /// What a bonded device has subscribed to on an earlier link is among them as soon as the link is protected as the
+    /// characteristic demands. Withdrawing services ends the subscriptions to them. The stream ends with the link, throwing
+    /// why, and by an overflow when more than 256 changes wait.
     public func peerSubscriptions() -> BoundedStream<PeerSubscription> {
         let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
+        let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
+            .filter { !untoldSubscriptions.contains($0.key) }.sorted { $0.key < $1.key }
         let channel = StreamChannel<PeerSubscription>(
-            capacity: 256, policy: .fail, operation: operation, from: loop)
+            capacity: 256 + subscriptions.count, policy: .fail, operation: operation, from: loop)
+        for (handle, configuration) in subscriptions {
+            channel.send(PeerSubscription(characteristic: handle, configuration: configuration))
+        }
         if let reason = endReason {
             channel.finish(reason)
-        } else if let bearer = try? bearer(for: operation) {
-            for (handle, configuration) in bearer.client.configurations.sorted(by: { $0.key < $1.key }) {
-                channel.send(PeerSubscription(characteristic: handle, configuration: configuration))
-            }
+            return BoundedStream(channel: channel) {}
         }
         let requests = requests()
         let id = requests.nextListener
@@ -85,8 +89,22 @@ extension Connection {
 
     /// Takes note that our own attributes have changed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
-        for bearer in enhancedBearers { bearer.bearer?.forgetPreparedWrites() }
-        (try? bearer(for: .init("tell of changes", peer: peer)))?.localServicesChanged(in: range, serviceChanged)
+        for bearer in enhancedBearers { bearer.bearer?.preparedWritesMayBeStale() }
+        guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
+        let before = bearer.client.configurations.keys
+        bearer.localServicesChanged(in: range, serviceChanged)
+        let ended = before.filter { bearer.client.configurations[$0] == nil }.sorted()
+        guard !ended.isEmpty else { return }
+        for handle in ended where untoldSubscriptions.remove(handle) == nil {
+            tell(PeerSubscription(characteristic: handle, configuration: []))
+        }
+        keepClient()
+    }
+
+    /// Tells the program what the peer wants to be sent from now on.
+    func tell(_ subscription: PeerSubscription) {
+        for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
+        localServer.handlers(of: subscription.characteristic)?.subscriptionChanged?(self, subscription)
     }
 
     // MARK: Answering
@@ -103,9 +121,8 @@ extension Connection {
             if takeAtOnce([write]) == nil { add(.command(write)) }
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
-            let subscription = PeerSubscription(characteristic: handle, configuration: configuration)
-            for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
-            localServer.handlers(of: handle)?.subscriptionChanged?(self, subscription)
+            untoldSubscriptions.remove(handle)
+            tell(PeerSubscription(characteristic: handle, configuration: configuration))
             keepClient()
         case .supportedFeaturesChanged: keepClient()
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break

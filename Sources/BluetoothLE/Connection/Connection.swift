@@ -62,6 +62,8 @@ public actor Connection: LoopActor {
     var remembering: Task<Void, Never>?
     /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
     let bonds: BondKeeper?
+    /// Subscriptions that a bonded client has brought along, of which the program has not been told yet.
+    var untoldSubscriptions: Set<AttributeHandle> = []
     /// Whether the link has been seen to be encrypted.
     var wasEncrypted = false
     /// Who the peer was at the end of the link.

@@ -24,9 +24,20 @@ final class LocalServer: Sendable {
         var database: AttributeDatabase
         /// Whether some attribute asks for more than a link.
         var isProtected: Bool
+        /// By ascending handles, which nobody shares.
         var handlers: [Handler] = []
         var listeners: [ObjectIdentifier: Listener] = [:]
         var nextListener: UInt64 = 0
+
+        /// Where among ``handlers`` the first are whose range ends at `handle` or behind it.
+        func position(of handle: AttributeHandle) -> Int {
+            var (low, high) = (0, handlers.count)
+            while low < high {
+                let middle = low + (high - low) / 2
+                if handlers[middle].range.end < handle { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
     }
 
     private let state: Mutex<State>
@@ -47,8 +58,15 @@ final class LocalServer: Sendable {
 
     /// What was published together with an attribute, and who answers for it.
     func publication(of handle: AttributeHandle) -> (range: AttributeHandleRange, handlers: AttributeHandlers)? {
-        state.withLock { $0.handlers.first { $0.range.contains(handle) }.map { ($0.range, $0.handlers) } }
+        state.withLock { state in
+            let position = state.position(of: handle)
+            guard position < state.handlers.count, state.handlers[position].range.contains(handle) else { return nil }
+            return (state.handlers[position].range, state.handlers[position].handlers)
+        }
     }
+
+    /// Whether services are there that were published.
+    func isPublished(_ range: AttributeHandleRange) -> Bool { publication(of: range.start)?.range == range }
 
     // MARK: Changes
 
@@ -71,7 +89,10 @@ final class LocalServer: Sendable {
         let result = state.withLock { state -> Result<AttributeHandleRange?, AttributeDatabaseError> in
             do throws(AttributeDatabaseError) {
                 let range = try state.database.append(services)
-                if let range { state.handlers.append(Handler(range: range, handlers: handlers)) }
+                if let range {
+                    state.handlers.insert(
+                        Handler(range: range, handlers: handlers), at: state.position(of: range.start))
+                }
                 state.isProtected = state.database.isProtected
                 return .success(range)
             } catch {
@@ -136,10 +157,12 @@ extension BearerSecurity {
 
 /// Tells the peer's client which of our attributes have changed; when it confirms, it knows them.
 final class ServiceChangedIndication: ServerTransaction {
-    private let range: AttributeHandleRange
+    private var range: AttributeHandleRange
     private let handle: AttributeHandle
     private unowned let bearer: ATTBearer
     private var changeCount: UInt64 = 0
+    /// Whether it is what the bearer sends next, if the socket has not taken it already.
+    private(set) var isWritten = false
 
     init(_ range: AttributeHandleRange, at handle: AttributeHandle, on bearer: ATTBearer) {
         self.range = range
@@ -147,9 +170,15 @@ final class ServiceChangedIndication: ServerTransaction {
         self.bearer = bearer
     }
 
+    /// Tells of further attributes as well, while it has not been sent.
+    func include(_ other: AttributeHandleRange) {
+        range = AttributeHandleRange(start: min(range.start, other.start), end: max(range.end, other.end))
+    }
+
     var isAbandoned: Bool { false }
 
     func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) {
+        isWritten = true
         changeCount = bearer.client.changeCount
         let numbers = [range.start.rawValue, range.end.rawValue]
         let value = numbers.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
@@ -165,7 +194,9 @@ final class ServiceChangedIndication: ServerTransaction {
         bearer.onClientChanged?()
     }
 
-    func fail(_ failure: TransactionFailure) {}
+    func fail(_ failure: TransactionFailure) {
+        bearer.serviceChangedWasNotSent(self, range, failure)
+    }
 }
 
 /// One of our own values on its way to the peer's client, with the caller that waits: until the kernel has the notification,

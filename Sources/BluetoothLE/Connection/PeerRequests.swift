@@ -105,7 +105,14 @@ struct HandlerWork: Sendable {
             switch waiting.job {
             case .read(let request, _):
                 guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
-                return .success(.value(try await read(access(request.handle, 0))))
+                let value = try await read(access(request.handle, 0))
+                guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+                    log.warning(
+                        "a handler read \(value.count) bytes of \(request.handle), more than a value can have",
+                        metadata: ["peer": "\(peer)"])
+                    return .failure(.unlikelyError)
+                }
+                return .success(.value(value))
             case .write(let request, _): try await take(request.writes)
             case .command(let write): try await take([write])
             case .authorization(let request, _): return await authorization(of: request.handle, request.access)

@@ -27,9 +27,15 @@ extension Adapter {
                 remedy: "Use one loop, or end the other first.")
         }
         let state = IncomingConnectionsState(options, operation, on: loop)
+        // Before links come in, so that the first can have them.
+        if options.enhancedBearers > 0 {
+            do {
+                try listenForEnhancedBearers(state, options)
+            } catch {
+                throw .listeningForEnhancedBearers(operation, error, kernel.environment())
+            }
+        }
         do {
-            // Before links come in, so that the first can have them.
-            if options.enhancedBearers > 0 { try listenForEnhancedBearers(state, options) }
             try state.listen(.attribute, on: information.address, of: kernel, options.socket) {
                 [weak self, weak state] socket in
                 guard let self, let state else {
@@ -85,7 +91,7 @@ extension Adapter {
         _ state: IncomingConnectionsState, _ options: IncomingConnectionOptions
     ) throws(KernelError) {
         let socketOptions = L2CAPOptions(
-            security: .medium, receiveMTU: max(64, options.maximumTransmissionUnit), receiveBuffer: 1 << 20,
+            security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try state.listen(
             .dynamic(psm: AttributeProtocol.enhancedPSM), on: information.address, of: kernel, socketOptions

@@ -23,12 +23,13 @@ extension PublishedServices {
     ///   - characteristic: the handle of the value, one of these services'.
     ///   - timeout: the most time to wait for the slowest link.
     /// - Returns: one for each device that has subscribed, in the order they connected.
-    /// - Throws: `.invalidArgument` when the handle is not among these services'.
+    /// - Throws: `.invalidArgument` when there is no characteristic of these services with the property `notify`, or the
+    ///   services have been withdrawn.
     @discardableResult
     public func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration = .seconds(5)
     ) async throws(BluetoothError) -> [ValueDelivery] {
-        try check(characteristic, "notify")
+        try check(characteristic, .notification, "notify")
         return await adapter.broadcast(value, of: characteristic, as: .notification, timeout: timeout)
     }
 
@@ -41,20 +42,28 @@ extension PublishedServices {
     ///   - characteristic: the handle of the value, one of these services'.
     ///   - timeout: the most time to wait for the slowest device.
     /// - Returns: one for each device that has subscribed, in the order they connected.
-    /// - Throws: `.invalidArgument` when the handle is not among these services'.
+    /// - Throws: `.invalidArgument` when there is no characteristic of these services with the property `indicate`, or the
+    ///   services have been withdrawn.
     @discardableResult
     public func indicate(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [ValueDelivery] {
-        try check(characteristic, "indicate")
+        try check(characteristic, .indication, "indicate")
         return await adapter.broadcast(value, of: characteristic, as: .indication, timeout: timeout)
     }
 
-    private func check(_ characteristic: AttributeHandle, _ name: String) throws(BluetoothError) {
+    private func check(
+        _ characteristic: AttributeHandle, _ kind: ClientCharacteristicConfiguration, _ property: String
+    ) throws(BluetoothError) {
+        let operation = BluetoothError.Operation(property, attribute: characteristic)
         guard handles.contains(characteristic) else {
             throw .invalidArgument(
-                .init(name, attribute: characteristic),
-                "\(characteristic) is not among these services, which have \(handles).")
+                operation, "\(characteristic) is not among these services, which have \(handles).")
+        }
+        guard !isWithdrawn else { throw .invalidArgument(operation, "These services have been withdrawn.") }
+        guard supportedConfiguration(of: characteristic).isSuperset(of: kind) else {
+            throw .invalidArgument(
+                operation, "At \(characteristic) is no value of a characteristic with the property \(property).")
         }
     }
 }

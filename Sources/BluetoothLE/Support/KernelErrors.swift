@@ -1,3 +1,4 @@
+import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
@@ -101,18 +102,52 @@ extension BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
         case .accessDenied:
-            let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
             return BluetoothError(
                 .notPermitted, operation, "A PSM below 0x0080 needs CAP_NET_BIND_SERVICE.",
-                remedy:
-                    "Use one from 0x0080 to 0x00FF, or: sudo setcap 'cap_net_bind_service+eip' \(program)   (again after each build)",
-                cause: cause)
+                remedy: "Use one from 0x0080 to 0x00FF, or: \(bindCapabilityRemedy(environment))", cause: cause)
         case .invalidArgument: return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
         case .addressInUse:
             return BluetoothError(.busy, operation, "Somebody listens on this PSM already.", cause: cause)
         case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
         default: return .controller(operation, error, environment)
         }
+    }
+
+    /// Why a further bearer for attributes could not be opened.
+    static func openingEnhancedBearer(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        var reason = openingChannel(operation, AttributeProtocol.enhancedPSM, error)
+        guard error.number == .connectionRefused else { return reason }
+        reason.message =
+            "The bearer was refused: the peer has room for no more, or the link could not be protected as it demands."
+        reason.remedy = nil
+        return reason
+    }
+
+    /// Why further bearers for attributes cannot be taken. Their PSM is given, so that no other can be chosen.
+    static func listeningForEnhancedBearers(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        var reason = listening(operation, error, environment)
+        switch error.number {
+        case .accessDenied:
+            reason.message =
+                "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedPSM))."
+            reason.remedy =
+                "\(bindCapabilityRemedy(environment))   Without them: IncomingConnectionOptions.enhancedBearers = 0."
+        case .addressInUse:
+            reason.message = "Another program takes the enhanced bearers of this adapter already."
+            reason.remedy =
+                "End it: BlueZ's daemon by sudo systemctl stop bluetooth   Without them: IncomingConnectionOptions.enhancedBearers = 0."
+        default: break
+        }
+        return reason
+    }
+
+    /// What gives this program the capability to listen below PSM 0x0080. It takes away what is not named.
+    private static func bindCapabilityRemedy(_ environment: HostEnvironment) -> String {
+        let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
+        return
+            "sudo setcap 'cap_net_raw,cap_net_admin,cap_net_bind_service+eip' \(program)   (again after each build)."
     }
 
     private static func noEnhancedFlowControl(_ operation: Operation, _ cause: Cause) -> BluetoothError {

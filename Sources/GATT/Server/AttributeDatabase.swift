@@ -48,8 +48,8 @@ public struct AttributeDatabase: Sendable {
     var positionsByType: [BluetoothUUID: [Int]] = [:]
     /// Where in ``attributes`` the declarations of a service are, ascending.
     var positionsByService: [BluetoothUUID: [Int]] = [:]
-    /// Where the next service goes. Handles are not used again while there are others, so that a client that missed a
-    /// change finds nothing where it knew something, rather than something else.
+    /// Where the next service goes that does not say where. Handles are not used again while there are others, so that a
+    /// client that missed a change finds nothing where it knew something, rather than something else.
     var nextHandle = 1
 }
 
@@ -80,6 +80,21 @@ extension AttributeDatabase {
                 $0 > 0 && attributes[$0 - 1].type == .characteristic
             }
             if let value { return attributes[value].handle }
+        }
+        return nil
+    }
+
+    /// What a client can ask to be sent of the characteristic whose value has this handle; nil when it has no Client
+    /// Characteristic Configuration.
+    public func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration? {
+        guard let position = position(of: characteristic) else { return nil }
+        for attribute in attributes[(position + 1)...] {
+            if case .clientConfiguration(characteristic, let supported) = attribute.content { return supported }
+            // The descriptors end with the next declaration.
+            switch attribute.type {
+            case .characteristic, .primaryService, .secondaryService: return nil
+            default: continue
+            }
         }
         return nil
     }
@@ -147,7 +162,7 @@ private func partitionPoint<Element>(of elements: [Element], where isBefore: (El
 
 /// Why a database could not be built or changed.
 public enum AttributeDatabaseError: Error, Hashable, Sendable {
-    /// The handle asked for is 0x0000, or not above all that come before it.
+    /// The handle asked for is 0x0000 or taken, or not above those that come before it in what is added.
     case handleNotAvailable(AttributeHandle)
     /// There are more attributes than handles left.
     case outOfHandles

@@ -12,19 +12,24 @@ extension AttributeDatabase {
         try append(services)
     }
 
-    /// Adds services behind all others, whose handles stay as they are; returns the handles of what was added, or nil
-    /// when `services` is empty.
+    /// Adds services, whose handles ascend in their order; returns the handles of what was added, or nil when `services`
+    /// is empty.
     ///
+    /// They go where the first of them says, or behind all that ever were there, so that no handle comes to mean something
+    /// else; only when there is no room there, where services were that are gone. What is there keeps its handles.
     /// Clients have to be told; see ``GATTServer/databaseChanged(_:)``.
     /// - Throws: as ``init(_:)`` does; the database is then as it was.
     @discardableResult
     public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        if let handle = services.first?.handle { return try append(services, from: Int(handle.rawValue)) }
         do {
             return try append(services, from: nextHandle)
         } catch {
-            // Behind the last service there may be room that services had which are gone.
-            guard error == .outOfHandles, firstFreeHandle < nextHandle else { throw error }
-            return try append(services, from: firstFreeHandle)
+            guard error == .outOfHandles else { throw error }
+            for start in freeHandles where start < nextHandle {
+                if let range = try? append(services, from: start) { return range }
+            }
+            throw error
         }
     }
 
@@ -34,22 +39,37 @@ extension AttributeDatabase {
         index()
     }
 
-    private var firstFreeHandle: Int {
-        attributes.reduce(1) { max($0, Int($1.groupEnd.rawValue) + 1, Int($1.handle.rawValue) + 1) }
+    /// The handles behind each service, and the first of all.
+    private var freeHandles: [Int] {
+        [1] + serviceDeclarations.map { Int(attributes[$0].groupEnd.rawValue) + 1 }
+    }
+
+    /// Where the services are declared, ascending.
+    fileprivate var serviceDeclarations: [Int] {
+        ((positionsByType[.primaryService] ?? []) + (positionsByType[.secondaryService] ?? [])).sorted()
     }
 
     private mutating func append(
         _ services: [GATTService], from start: Int
     ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
-        let before = attributes.count
         var builder = AttributeDatabaseBuilder(extending: self, from: start)
         for service in services { try builder.append(service) }
-        attributes = try builder.finish()
-        nextHandle = builder.next
+        let added = try builder.finish()
+        guard let first = added.first?.handle else { return nil }
+        let range = AttributeHandleRange(
+            start: first, end: AttributeHandle(UInt16(truncatingIfNeeded: builder.next - 1)))
+        let position = lowerBound(first)
+        // Nothing else may be in between, nor belong to the service before.
+        if position < attributes.count, attributes[position].handle <= range.end {
+            throw .handleNotAvailable(attributes[position].handle)
+        }
+        if let before = serviceDeclarations.last(where: { $0 < position }), attributes[before].groupEnd >= first {
+            throw .handleNotAvailable(first)
+        }
+        attributes.insert(contentsOf: added, at: position)
+        nextHandle = max(nextHandle, builder.next)
         index()
-        guard attributes.count > before else { return nil }
-        return AttributeHandleRange(
-            start: attributes[before].handle, end: AttributeHandle(UInt16(truncatingIfNeeded: nextHandle - 1)))
+        return range
     }
 
     /// Finds out anew what is where, and brings the value of the Database Hash up to date.
@@ -77,23 +97,36 @@ extension AttributeDatabase.Attribute {
     }
 }
 
+/// Lays out services that are added to a database, in a run of handles of their own.
 private struct AttributeDatabaseBuilder {
-    struct PlacedService {
+    private struct Service {
         var uuid: BluetoothUUID
-        var position: Int
-        var includes: [(position: Int, uuid: BluetoothUUID)] = []
+        var handles: AttributeHandleRange
     }
 
+    private struct Include {
+        /// Where among ``attributes`` the declaration is.
+        var position: Int
+        var uuid: BluetoothUUID
+        /// The handle of the service that includes.
+        var owner: AttributeHandle
+    }
+
+    /// Those that are added.
     private var attributes: [AttributeDatabase.Attribute] = []
-    private(set) var services: [PlacedService] = []
+    /// All that there are, those that were there before them.
+    private var services: [Service]
+    private var includes: [Include] = []
     /// The next free handle, or one above them all.
     private(set) var next: Int
 
     init(extending database: AttributeDatabase, from next: Int) {
-        attributes = database.attributes
-        services = database.positionsByService.flatMap { uuid, positions in
-            positions.map { PlacedService(uuid: uuid, position: $0) }
-        }.sorted { $0.position < $1.position }
+        services = database.serviceDeclarations.compactMap { position in
+            let declaration = database.attributes[position]
+            return declaration.declaredService.map {
+                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
+            }
+        }
         self.next = next
     }
 
@@ -101,18 +134,20 @@ private struct AttributeDatabaseBuilder {
         let declaration = try place(
             at: service.handle, type: service.isPrimary ? .primaryService : .secondaryService,
             content: .stored(encoded(service.uuid)))
-        var placed = PlacedService(uuid: service.uuid, position: declaration)
+        let handle = attributes[declaration].handle
         for uuid in service.includedServices {
             // The value is known when all services have their handles.
-            placed.includes.append((try place(type: .include, content: .stored([])), uuid))
+            let position = try place(type: .include, content: .stored([]))
+            includes.append(Include(position: position, uuid: uuid, owner: handle))
         }
-        services.append(placed)
         for characteristic in service.characteristics { try append(characteristic) }
         if let end = service.endHandle {
             guard Int(end.rawValue) >= next - 1 else { throw .handleNotAvailable(end) }
             next = Int(end.rawValue) + 1
         }
-        attributes[declaration].groupEnd = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
+        let end = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
+        attributes[declaration].groupEnd = end
+        services.append(Service(uuid: service.uuid, handles: AttributeHandleRange(start: handle, end: end)))
     }
 
     private mutating func append(_ characteristic: GATTCharacteristic) throws(AttributeDatabaseError) {
@@ -214,7 +249,7 @@ private struct AttributeDatabaseBuilder {
         lengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength
     ) throws(AttributeDatabaseError) -> Int {
         if let explicit {
-            guard Int(explicit.rawValue) >= next else { throw .handleNotAvailable(explicit) }
+            guard explicit != .none, Int(explicit.rawValue) >= next else { throw .handleNotAvailable(explicit) }
             next = Int(explicit.rawValue)
         }
         guard let handle = UInt16(exactly: next).map({ AttributeHandle($0) }) else { throw .outOfHandles }
@@ -232,21 +267,15 @@ private struct AttributeDatabaseBuilder {
         return attributes.count - 1
     }
 
-    /// Fills in the include declarations and hands out the attributes.
+    /// Fills in the include declarations and hands out what is added.
     mutating func finish() throws(AttributeDatabaseError) -> [AttributeDatabase.Attribute] {
-        for service in services {
-            for include in service.includes {
-                guard
-                    let included = services.first(where: {
-                        $0.uuid == include.uuid && $0.position != service.position
-                    })
-                else { throw .includedServiceNotFound(include.uuid) }
-                let declaration = attributes[included.position]
-                // Only a 16-bit UUID has room in the declaration (Core Vol 3 Part G §3.2).
-                let uuid = included.uuid.uint16.map { encoded($0) } ?? []
-                attributes[include.position].content = .stored(
-                    encoded(declaration.handle) + encoded(declaration.groupEnd) + uuid)
-            }
+        for include in includes {
+            let included = services.first { $0.uuid == include.uuid && $0.handles.start != include.owner }
+            guard let included else { throw .includedServiceNotFound(include.uuid) }
+            // Only a 16-bit UUID has room in the declaration (Core Vol 3 Part G §3.2).
+            let uuid = included.uuid.uint16.map { encoded($0) } ?? []
+            attributes[include.position].content = .stored(
+                encoded(included.handles.start) + encoded(included.handles.end) + uuid)
         }
         return attributes
     }

@@ -77,20 +77,3 @@ extension GATTClientState {
         if record.knownDatabase != database.hash { awareness = .unaware }
     }
 }
-
-extension AttributeDatabase {
-    /// What a client can ask to be sent of the characteristic whose value has this handle; nil when it has no Client
-    /// Characteristic Configuration.
-    fileprivate func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration? {
-        guard let position = position(of: characteristic) else { return nil }
-        for attribute in attributes[(position + 1)...] {
-            if case .clientConfiguration(characteristic, let supported) = attribute.content { return supported }
-            // The descriptors end with the next declaration.
-            switch attribute.type {
-            case .characteristic, .primaryService, .secondaryService: return nil
-            default: continue
-            }
-        }
-        return nil
-    }
-}

@@ -70,11 +70,15 @@ public struct GATTClientState: Hashable, Sendable {
 }
 
 extension GATTServer {
-    /// Takes note that attributes have been added or removed: the client does not know yet, and what it had prepared to
-    /// write is forgotten.
+    /// Takes note that attributes have been added or removed: the client does not know yet. What it has prepared to write
+    /// stays prepared; where an attribute of it is gone, executing is refused.
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
-        preparedWrites = PreparedWriteQueue()
+        preparedWrites.databaseChanged(database)
+        if case .write(let request, let opcode, var own)? = question {
+            own.removeAll { database.position(of: $0.handle) == nil }
+            question = .write(request, opcode: opcode, own: own)
+        }
     }
 
     /// Whether a PDU may be worked off as far as the client's knowledge of the database goes

@@ -73,13 +73,16 @@ public struct GATTServer: Sendable {
     /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.
     public var configurations: [AttributeHandle: ClientCharacteristicConfiguration] { client.configurations }
 
+    /// How many writes the client has prepared and not executed.
+    public var preparedWriteCount: Int { preparedWrites.writes.count }
+
     /// Whether a request waits for the program.
     public var isWaitingForProgram: Bool { question != nil }
 
     /// Takes one whole PDU from the client.
     ///
     /// A request is answered, refused, or turned into an event for the program to answer. A command, and a
-    /// confirmation of nothing, is never answered. PDUs that servers send are passed over; they belong to the client
+    /// confirmation of nothing, is never answered; a Signed Write Command is dropped, whatever its signature. PDUs that servers send are passed over; they belong to the client
     /// on the same bearer.
     public mutating func receive(
         _ pdu: RawSpan, database: inout AttributeDatabase, into writer: inout ByteWriter

@@ -83,6 +83,14 @@ extension GATTServer {
         outstandingIndication = characteristic
     }
 
+    /// Whether the link is protected as the values of a characteristic demand that are sent over it.
+    public func isProtected(for characteristic: AttributeHandle, database: borrowing AttributeDatabase) -> Bool {
+        guard let position = database.position(of: characteristic) else { return false }
+        let refusal = database.attributes[position].permissions.securityRefusal(
+            of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
+        return refusal == nil
+    }
+
     private func checkSending(
         _ characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         database: borrowing AttributeDatabase

@@ -7,6 +7,8 @@ struct PreparedWriteQueue: Sendable {
     private var byteCount = 0
     /// The attributes that the client was authorised to prepare a write of.
     var authorizedHandles: Set<AttributeHandle> = []
+    /// The first attribute that is gone since a write of it was prepared: its handle may become another's.
+    private(set) var missingHandle: AttributeHandle?
 
     /// Appends a write and says whether there was room.
     mutating func append(_ write: AttributeWrite, limits: GATTServer.Limits) -> Bool {
@@ -18,6 +20,12 @@ struct PreparedWriteQueue: Sendable {
         return true
     }
 
+    /// Takes note that the database is another now.
+    mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
+        for write in writes where missingHandle == nil && database.position(of: write.handle) == nil {
+            missingHandle = write.handle
+        }
+    }
 }
 
 extension ProgramAnswers {
@@ -157,8 +165,9 @@ extension GATTServer {
 
     /// Answers an Execute Write Request (Core Vol 3 Part F §3.4.6.3).
     ///
-    /// All values are checked before the first is written, so a refusal leaves everything as it was. The queue is
-    /// empty afterwards, except for flags that the specification does not assign.
+    /// All values are checked before the first is written, so a refusal leaves everything as it was, and so does an
+    /// attribute that is gone since its write was prepared. The queue is empty afterwards, except for flags that the
+    /// specification does not assign.
     mutating func executeWrite(
         _ flags: ATTExecuteWriteFlags, known: ProgramAnswers, database: inout AttributeDatabase,
         into writer: inout ByteWriter
@@ -170,6 +179,7 @@ extension GATTServer {
         if flags == .writeAll {
             let assembled: (program: [AttributeWrite], own: [AttributeWrite])
             do throws(Interruption) {
+                if let handle = prepared.missingHandle { throw .refused(.invalidHandle, handle) }
                 assembled = try assemble(prepared.writes, known: known.merging(prepared), database: database)
             } catch {
                 // The request is worked off again when the program has decided.

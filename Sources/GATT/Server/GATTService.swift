@@ -21,7 +21,8 @@ public struct GATTService: Hashable, Sendable {
     public var includedServices: [BluetoothUUID]
     /// Its characteristics, in the order of their handles.
     public var characteristics: [GATTCharacteristic]
-    /// The handle of the service declaration; nil takes the next that is free.
+    /// The handle of the service declaration; nil takes the next that is free. What is added together has ascending handles
+    /// with nobody else's between them; the first may be anywhere that is free, also where a service was that is gone.
     public var handle: AttributeHandle?
     /// The last handle of the service; nil ends it at its last attribute. The handles between stay free.
     public var endHandle: AttributeHandle?
@@ -47,7 +48,8 @@ public struct GATTService: Hashable, Sendable {
 public struct GATTCharacteristic: Hashable, Sendable {
     /// What characteristic this is.
     public var uuid: BluetoothUUID
-    /// How clients are told they may use it. The bit for extended properties is set where needed.
+    /// How clients are told they may use it. The bit for extended properties is set where needed. Signed Write Commands
+    /// are dropped by ``GATTServer``, so `authenticatedSignedWrites` promises what is not kept.
     public var properties: CharacteristicProperties
     /// Properties that have no room in ``properties``; when there are any, their descriptor is added. That a user
     /// description among ``descriptors`` may be written is added to them.
@@ -119,10 +121,11 @@ public struct GATTDescriptor: Hashable, Sendable {
 }
 
 extension AttributePermissions {
-    /// Reading and writing as `properties` tell clients, over any link.
+    /// Reading and writing as `properties` tell clients, over any link. Signed writes permit nothing, since a plain write
+    /// would pass as well.
     public init(_ properties: CharacteristicProperties) {
         self = []
         if properties.contains(.read) { insert(.read) }
-        if !properties.isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites]) { insert(.write) }
+        if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) { insert(.write) }
     }
 }

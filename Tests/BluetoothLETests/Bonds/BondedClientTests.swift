@@ -117,6 +117,48 @@ import Testing
         }
     }
 
+    /// A value that only an encrypted link may carry, to a client that asks for nothing on that link.
+    @Test func whatIsProtectedIsSentToWhoComesBackOnceTheLinkIsEncrypted() async throws {
+        let service = GATTService(
+            0xFFF0,
+            characteristics: [
+                GATTCharacteristic(
+                    0xFFF1, properties: [.read, .notify], permissions: [.read, .readEncrypted], value: .stored([7]))
+            ])
+        try await BondStory.run { story in
+            let scene = try await Scene.begin(story, services: [service])
+            let link = try await scene.connect()
+            _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
+            await scene.disconnect(link)
+            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            try await story.story.settle { scene.links.connections.count == 1 }
+            let theirs = try #require(scene.links.connections.first)
+            let told = Mutex<[PeerSubscription]>([])
+            let following = story.story.begin {
+                for try await subscription in await theirs.peerSubscriptions()
+                where subscription.characteristic == Self.value { told.withLock { $0.append(subscription) } }
+            }
+            try await story.story.radio.sleep(for: .seconds(2))
+            // Not encrypted, it may be anybody.
+            #expect(told.withLock { $0 } == [])
+            #expect(
+                await failure { try await theirs.notify([1], of: Self.value) }?.cause
+                    == .attribute(.insufficientAuthentication))
+            // A channel that nobody offers, which has the link encrypted all the same.
+            _ = await failure {
+                _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
+            }
+            let expected = PeerSubscription(characteristic: Self.value, configuration: .notification)
+            try await story.story.settle { told.withLock { $0 } == [expected] }
+            try await theirs.notify([42], of: Self.value)
+            try await story.story.settle { await open.unwantedValueCount == 1 }
+            following.cancel()
+            _ = await following.result
+            await open.disconnect()
+            await scene.end()
+        }
+    }
+
     @Test func aClientThatIsNotBondedBeginsWithNothing() async throws {
         try await PeripheralStory.run { story in
             try await story.peripheral.publish([PeripheralStory.service])

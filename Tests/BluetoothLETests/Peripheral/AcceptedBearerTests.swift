@@ -8,7 +8,7 @@ import Testing
 /// Enhanced bearers that devices open to this machine (Core Vol 3 Part G §5.3, Part F §3.2.11).
 @Suite struct AcceptedBearerTests {
     private static func run(
-        bearers: Int = 3, centrals: Int = 1, handlers: AttributeHandlers = AttributeHandlers(),
+        bearers: Int = 3, centrals: Int = 1, mtu: UInt16 = 517, handlers: AttributeHandlers = AttributeHandlers(),
         _ body: @escaping @Sendable (PeripheralStory, PublishedServices, IncomingConnections) async throws -> Void
     ) async throws {
         try await PeripheralStory.run(centrals: centrals) { story in
@@ -18,7 +18,7 @@ import Testing
             try await story.peripheral.setPairingAgent(JustWorksPairingAgent())
             let published = try await story.peripheral.publish([PeripheralStory.service], handlers: handlers)
             let incoming = try await story.peripheral.incomingConnections(
-                IncomingConnectionOptions(enhancedBearers: bearers))
+                IncomingConnectionOptions(maximumTransmissionUnit: mtu, enhancedBearers: bearers))
             let set = try await story.peripheral.advertise(PeripheralStory.content)
             try await body(story, published, incoming)
             await set.stop()
@@ -123,8 +123,13 @@ import Testing
     @Test func whatTheSystemDoesNotAllowIsSaidAndNothingIsListenedOn() async throws {
         try await PeripheralStory.run { story in
             let options = IncomingConnectionOptions(enhancedBearers: 1)
-            #expect(
-                await failure { _ = try await story.peripheral.incomingConnections(options) }?.code == .notPermitted)
+            let error = await failure { _ = try await story.peripheral.incomingConnections(options) }
+            #expect(error?.code == .notPermitted)
+            // Their PSM cannot be chosen, and a capability that is given alone takes the others away.
+            #expect(error?.message.contains("0027") == true)
+            #expect(error?.remedy?.contains("0x0080") == false)
+            #expect(error?.remedy?.contains("'cap_net_raw,cap_net_admin,cap_net_bind_service+eip'") == true)
+            #expect(error?.remedy?.contains("enhancedBearers = 0") == true)
             story.kernel.hasNetBindService = true
             story.kernel.hasEnhancedFlowControl = false
             #expect(
@@ -136,6 +141,78 @@ import Testing
             #expect(try await connection.read(features) == [0])
             incoming.close()
             await set.stop()
+        }
+    }
+
+    @Test func whoTakesThemAlreadyIsNamed() async throws {
+        try await PeripheralStory.run { story in
+            story.kernel.hasNetBindService = true
+            let other = try await Adapter.open(on: story.kernel)
+            let taken = try await other.incomingConnections(IncomingConnectionOptions(enhancedBearers: 1))
+            let options = IncomingConnectionOptions(enhancedBearers: 1)
+            let error = await failure { _ = try await story.peripheral.incomingConnections(options) }
+            #expect(error?.code == .busy)
+            #expect(error?.message.contains("enhanced bearers") == true)
+            #expect(error?.remedy?.contains("enhancedBearers = 0") == true)
+            // Without them it goes, and nothing of the attempt is left.
+            let incoming = try await story.peripheral.incomingConnections()
+            incoming.close()
+            taken.close()
+            await other.close()
+            let again = try await story.peripheral.incomingConnections(options)
+            again.close()
+        }
+    }
+
+    @Test func aBearerThatIsRefusedSaysNothingOfPSMs() async throws {
+        try await Self.run(bearers: 1) { story, _, _ in
+            let connection = try await story.connect()
+            _ = try await connection.openEnhancedBearers(count: 1)
+            let error = await failure { _ = try await connection.openEnhancedBearers(count: 1) }
+            // Taken and closed again, or not taken at all.
+            if let error {
+                #expect(error.remedy?.contains("PSM") != true)
+                #expect(!error.message.contains("PSM"))
+            }
+            try await story.story.settle { await connection.bearerCount == 2 }
+        }
+    }
+
+    /// Each bearer has its own; see ``ServerAttackTests`` for the link's.
+    @Test func whatIsPreparedOnABearerOutlivesAChangeOfOtherServices() async throws {
+        let handlers = AttributeHandlers(read: { _ in
+            await OneShot<Void>().value(ifCancelled: ())
+            return [1]
+        })
+        try await Self.run(mtu: 64, handlers: handlers) { story, published, incoming in
+            // It has discovered nothing, and so uses no robust caching, with which changes would keep it from going on.
+            let connection = try await story.connect()
+            let (value, dynamic) = (PeripheralStory.value, AttributeHandle(0x15))
+            try await connection.openEnhancedBearers(count: 1)
+            let accepted = try #require(incoming.connections.first)
+            // While one request is under way on the link's own bearer, what follows goes by the other.
+            let long = pattern(400)
+            for isWithdrawn in [false, true] {
+                let link = story.story.begin { try await connection.read(dynamic) }
+                let writing = story.story.begin { try await connection.write(long, to: value) }
+                while true {
+                    let count = await accepted.preparedCounts
+                    #expect(count.main == 0)
+                    if count.enhanced > 0 { break }
+                    try await story.story.radio.sleep(for: .milliseconds(1))
+                }
+                if isWithdrawn {
+                    await published.withdraw()
+                } else {
+                    try await story.peripheral.publish([CachingTests.battery])
+                }
+                let error = await failure { try await writing.value }
+                #expect(error?.cause == (isWithdrawn ? .attribute(.invalidHandle) : nil))
+                #expect((error == nil) == !isWithdrawn, "\(String(describing: error))")
+                _ = await link.result
+                if !isWithdrawn { #expect(published.value(of: PeripheralStory.value) == long) }
+                #expect(await accepted.preparedCounts.enhanced == 0)
+            }
         }
     }
 
@@ -158,5 +235,13 @@ import Testing
             }
             #expect(await connection.isConnected)
         }
+    }
+}
+
+extension Connection {
+    /// How many parts of writes the peer has prepared: on the link's own bearer, and on the others.
+    fileprivate var preparedCounts: (main: Int, enhanced: Int) {
+        let main = (try? bearer(for: .init("look")))?.server.preparedWriteCount ?? 0
+        return (main, enhancedBearers.reduce(0) { $0 + ($1.bearer?.server.preparedWriteCount ?? 0) })
     }
 }

@@ -156,6 +156,85 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         }
     }
 
+    // MARK: Changes that come to nothing
+
+    @Test func aChangeThatIsCancelledOrRefusedLeavesWhatWasSaidBefore() async throws {
+        try await PeripheralStory.run { story in
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            // Cancelled at any moment, it says the one or the other, and does so for as long as it lasts.
+            for microseconds in stride(from: 0, through: 1000, by: 100) {
+                let changing = story.story.begin { try await set.update(AdvertisementContent(localName: "changed")) }
+                try await story.story.radio.sleep(for: .microseconds(microseconds))
+                changing.cancel()
+                let isChanged = await failure { try await changing.value } == nil
+                try await story.story.radio.sleep(for: .seconds(1))
+                #expect(set.state == .advertising)
+                let heard = try #require(await story.isHeard())
+                #expect(heard.data.localName == (isChanged ? "changed" : "served"), "\(microseconds) µs")
+                try await set.update(PeripheralStory.content)
+            }
+            for status in [ManagementStatus.failed, .rejected, .invalidParameters] {
+                story.kernel.setRefusal(status, of: .addExtendedAdvertisingData)
+                let error = await failure { try await set.update(AdvertisementContent(localName: "refused")) }
+                #expect(error?.cause == .management(status))
+                try await story.story.radio.sleep(for: .seconds(1))
+                // What was there is gone with what was refused, and comes back when the kernel takes it.
+                guard case .waiting = set.state else {
+                    Issue.record("\(set.state)")
+                    return
+                }
+                story.kernel.setRefusal(nil, of: .addExtendedAdvertisingData)
+                try await story.story.settle { set.state == .advertising }
+                #expect(await story.isHeard()?.data.localName == "served")
+            }
+            await set.stop()
+            #expect(await story.instances() == [])
+        }
+    }
+
+    @Test func itComesBackWhenTheLinkEndedWhileItWasRefused() async throws {
+        try await PeripheralStory.run { story in
+            let incoming = try await story.peripheral.incomingConnections()
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            for _ in 0..<2 {
+                // It is said again after a connection, which takes the kernel longer than the link lasts.
+                story.kernel.setSilent(true, for: .addExtendedAdvertisingData)
+                let connection = try await story.connect()
+                try await story.story.radio.sleep(for: .seconds(1))
+                await connection.disconnect()
+                try await story.story.settle {
+                    incoming.connections.isEmpty && story.kernel.links(adapter: 0).isEmpty
+                }
+                story.kernel.setSilent(false, for: .addExtendedAdvertisingData)
+                // The kernel has never said what became of the last that it was told.
+                try await story.story.radio.sleep(for: .seconds(15))
+                #expect(set.state == .advertising)
+                #expect(await story.isHeard() != nil)
+            }
+            await set.stop()
+        }
+    }
+
+    @Test func whatTheKernelDoesNotTakeBackIsAskedForAgain() async throws {
+        try await PeripheralStory.run { story in
+            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            story.kernel.setRefusal(.failed, of: .removeAdvertising)
+            let time = await story.story.duration { await set.stop() }
+            #expect(time < .seconds(5))
+            #expect(await story.instances() == [1])
+            // Its number is not given to another meanwhile.
+            let next = try await story.peripheral.advertise(PeripheralStory.content)
+            #expect(next.instance == 2)
+            story.kernel.setRefusal(nil, of: .removeAdvertising)
+            // The kernel lists no number above the number of instances.
+            try await story.story.settle { await story.instances() == [] }
+            #expect(next.state == .advertising)
+            #expect(await story.isHeard() != nil)
+            await next.stop()
+            #expect(await story.instances() == [])
+        }
+    }
+
     @Test func linksOutliveTheAdapterOnlyAsFarAsTheyCan() async throws {
         let controller = SimulatedController(address: controllerAddress)
         for ending in Ending.allCases {

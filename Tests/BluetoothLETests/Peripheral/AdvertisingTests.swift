@@ -213,6 +213,60 @@ import Testing
         }
     }
 
+    /// Whatever a program says, it is told what does not fit.
+    @Test func whatIsFarTooMuchIsRefused() async throws {
+        try await PeripheralStory.run { story in
+            let huge = [UInt8](repeating: 1, count: 70_000)
+            let contents = [
+                AdvertisementContent(
+                    localName: String(repeating: "é", count: 5000),
+                    services: (0..<5000).map { BluetoothUUID(UInt16($0)) }),
+                AdvertisementContent(manufacturerData: [ManufacturerData(company: .apple, data: huge)]),
+                AdvertisementContent(serviceData: [ServiceData(service: 0xFFF0, data: huge)]),
+                AdvertisementContent(fields: [], scanResponse: [.other(ADType(rawValue: 0x77), huge)]),
+                AdvertisementContent(
+                    fields: (0..<3000).map { .other(ADType(rawValue: UInt8(truncatingIfNeeded: $0)), []) }),
+            ]
+            for content in contents {
+                for format in [AdvertisingOptions.Format.legacy, .extended(.le1M), .extended(LEPHY(rawValue: 0x77))] {
+                    let error = await failure {
+                        _ = try await story.peripheral.advertise(content, options: AdvertisingOptions(format: format))
+                    }
+                    #expect(error?.code == .invalidArgument, "\(format)")
+                }
+                // As much as fits, on request; the rest is told.
+                var leavingOut = content
+                leavingOut.overflow = .leaveOut
+                if let set = try? await story.peripheral.advertise(leavingOut) {
+                    #expect(!set.payloads.leftOver.isEmpty)
+                    #expect(set.payloads.advertising.count <= 31 && set.payloads.scanResponse.count <= 31)
+                    await set.stop()
+                }
+            }
+            let intervals: [ClosedRange<Duration>] = [
+                .zero ... .zero, .seconds(-1) ... .seconds(1), .zero ... .seconds(1),
+                .milliseconds(20) ... .seconds(Int64.max), .seconds(Int64.min) ... .seconds(Int64.max),
+            ]
+            for interval in intervals {
+                for format in [AdvertisingOptions.Format.legacy, .extended(.le1M)] {
+                    let options = AdvertisingOptions(format: format, interval: interval)
+                    let error = await failure {
+                        _ = try await story.peripheral.advertise(PeripheralStory.content, options: options)
+                    }
+                    #expect(error?.code == .invalidArgument, "\(interval)")
+                }
+            }
+            for power in [Int.min, -128, 21, 127, 128, Int.max] {
+                let options = AdvertisingOptions(transmitPower: power)
+                let error = await failure {
+                    _ = try await story.peripheral.advertise(PeripheralStory.content, options: options)
+                }
+                #expect(error?.code == .invalidArgument, "\(power)")
+            }
+            #expect(await story.instances() == [])
+        }
+    }
+
     @Test func itNeedsAPrivilegeAndSaysSo() async throws {
         try await Story.run { story in
             story.kernel.hasNetAdmin = false

@@ -101,11 +101,13 @@ import Testing
     @Test func handlesThatAreGoneAreUsedWhenThereAreNoOthers() throws {
         var database = try AttributeDatabase([GATTService(0x1800)])
         let last = try #require(try database.append([GATTService(0xFFF0, handle: 0xFFFF)]))
-        #expect(throws: AttributeDatabaseError.outOfHandles) { try database.append([GATTService(0xFFF1)]) }
-        #expect(database.attributes.count == 2)
+        let between = try database.append([GATTService(0xFFF1, endHandle: 0xFFFE)])
+        #expect(between == AttributeHandleRange(start: 2, end: 0xFFFE))
+        #expect(throws: AttributeDatabaseError.outOfHandles) { try database.append([GATTService(0xFFF2)]) }
+        #expect(database.attributes.map(\.handle) == [1, 2, 0xFFFF])
         database.remove(last)
-        let again = try database.append([GATTService(0xFFF1)])
-        #expect(again == AttributeHandleRange(start: 2, end: 2))
+        let again = try database.append([GATTService(0xFFF2)])
+        #expect(again == last)
     }
 
     @Test func aServiceAddedLaterIncludesAnEarlierOne() throws {

@@ -88,6 +88,74 @@ import Testing
         #expect(database.attributes.map(\.groupEnd.rawValue) == [0x0010, 0xFFFF])
     }
 
+    private static func service(
+        _ uuid: BluetoothUUID, at handle: AttributeHandle? = nil, end: AttributeHandle? = nil
+    ) -> GATTService {
+        GATTService(
+            uuid, characteristics: [GATTCharacteristic(0x2222, properties: .read, value: .stored([1]))], handle: handle,
+            endHandle: end)
+    }
+
+    @Test("a service that says where goes anywhere that is free, and comes back there")
+    func explicitHandles() throws {
+        var database = try AttributeDatabase([Self.service(0x1111, at: 0x100), Self.service(0x2222)])
+        let whole = database
+        let low = try #require(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)]))
+        #expect(low == AttributeHandleRange(start: 0x50, end: 0x5F))
+        #expect(
+            database.attributes.map(\.handle.rawValue)
+                == [0x50, 0x51, 0x52, 0x100, 0x101, 0x102, 0x103, 0x104, 0x105])
+        for attribute in database.attributes { #expect(database.attribute(at: attribute.handle) == attribute) }
+        #expect(database.valueHandle(of: 0x2222, in: 0x3333) == 0x52)
+        // The next that says nothing goes behind all.
+        #expect(try database.append([Self.service(0x4444)])?.start == 0x106)
+        database.remove(AttributeHandleRange(start: 0x106, end: 0x108))
+        database.remove(low)
+        #expect(database.attributes == whole.attributes)
+        #expect(database.hash == whole.hash)
+        #expect(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)]) == low)
+        // Without gaps on both sides.
+        #expect(try database.append([Self.service(0x5555, at: 0x60, end: 0xFF)])?.end == 0xFF)
+        #expect(try database.append([Self.service(0x6666, at: 0x4D)])?.end == 0x4F)
+    }
+
+    @Test(
+        "a service that says where something else is is refused, and nothing has changed",
+        arguments: [
+            ([service(0x7777, at: 0x100)], 0x100), ([service(0x7777, at: 0x101)], 0x101),
+            ([service(0x7777, at: 0x10F)], 0x10F), ([service(0x7777, at: 0xFE)], 0x100),
+            ([service(0x7777, at: 0x90, end: 0x100)], 0x100),
+            // Not around what is there, either.
+            ([service(0x7777, at: 0x90), service(0x7777, at: 0x200)], 0x100),
+            ([service(0x7777, at: 0x90), service(0x7777, at: 0x80)], 0x80),
+        ] as [([GATTService], AttributeHandle)])
+    func takenHandles(_ services: [GATTService], _ handle: AttributeHandle) throws {
+        var database = try AttributeDatabase([Self.service(0x1111, at: 0x100, end: 0x10F)])
+        let before = database.attributes
+        #expect(throws: AttributeDatabaseError.handleNotAvailable(handle)) { try database.append(services) }
+        #expect(database.attributes == before)
+        #expect(try database.append([Self.service(0x2222)])?.start == 0x110)
+    }
+
+    @Test("when all handles have been given, those of services that are gone are used again, between others as well")
+    func handlesRunOut() throws {
+        var database = try AttributeDatabase([Self.service(0x1111)])
+        var last = try #require(try database.append([Self.service(0x2222)]))
+        // Two take turns, so that one of them is always near the end.
+        for _ in 0..<50_000 {
+            let next = try #require(try database.append([Self.service(0x2222)]))
+            #expect(next.count == 3)
+            database.remove(last)
+            last = next
+        }
+        #expect(database.attributes.count == 6)
+        #expect(database.attributes.map(\.handle) == database.attributes.map(\.handle).sorted())
+        let before = database.attributes
+        let many = (0..<22_000).map { _ in Self.service(0x4444) }
+        #expect(throws: AttributeDatabaseError.outOfHandles) { try database.append(many) }
+        #expect(database.attributes == before)
+    }
+
     static let mistakes: [([GATTService], AttributeDatabaseError)] = [
         ([GATTService(0x1111, handle: 0)], .handleNotAvailable(0)),
         ([GATTService(0x1111), GATTService(0x2222, handle: 1)], .handleNotAvailable(1)),
@@ -158,6 +226,8 @@ import Testing
         #expect(AttributePermissions([.read, .notify]) == .read)
         #expect(AttributePermissions(.writeWithoutResponse) == .write)
         #expect(AttributePermissions(.indicate).isEmpty)
+        // What only signed writes may change, plain ones may not.
+        #expect(AttributePermissions([.read, .authenticatedSignedWrites]) == .read)
         #expect(AttributePermissions([.read, .writeEncrypted]).description == "[read, writeEncrypted]")
     }
 }

@@ -143,8 +143,35 @@ import Testing
         fixture.database.remove(AttributeHandleRange(start: 9, end: 12))
         fixture.server.databaseChanged(fixture.database)
         #expect(fixture.server.configurations == [3: .indication])
+        // Nobody is told that something was written which is not there.
+        #expect(fixture.send("1801") == "01180B0001")
         #expect(fixture.send("1801") == "19")
         #expect(fixture.send("0A0B00") == "010A0B0012")
         #expect(fixture.send("0A0B00") == "010A0B0001")
+    }
+
+    @Test func whatIsPreparedOfOtherServicesIsWrittenAllTheSame() throws {
+        var fixture = try Self.makeFixture(robust: false)
+        #expect(fixture.send("160B00000009") == "170B00000009")
+        try Self.change(&fixture)
+        #expect(fixture.send("1801") == "19")
+        #expect(fixture.database.attribute(at: 0x000B)?.storedValue == [9])
+    }
+
+    @Test func aHandleThatBecameAnothersIsNotWritten() throws {
+        var fixture = try Self.makeFixture(robust: false)
+        #expect(fixture.send("160B00000001") == "170B00000001")
+        #expect(fixture.send("160300000001").hasPrefix("01"))
+        let range = AttributeHandleRange(start: 9, end: 12)
+        fixture.database.remove(range)
+        fixture.server.databaseChanged(fixture.database)
+        try fixture.database.append([
+            GATTService(
+                0xFFF8, characteristics: [GATTCharacteristic(0xFFF9, properties: .write, value: .stored([5]))],
+                handle: 9)
+        ])
+        fixture.server.databaseChanged(fixture.database)
+        #expect(fixture.send("1801") == "01180B0001")
+        #expect(fixture.database.attribute(at: 0x000B)?.storedValue == [5])
     }
 }

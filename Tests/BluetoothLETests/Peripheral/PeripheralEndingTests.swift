@@ -1,0 +1,211 @@
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Everything a peripheral waits for, ended in every way.
+///
+/// The calls wait for something that does not come by itself: a central that confirms nothing, a link that takes nothing, a
+/// handler that waits, a kernel that does not answer.
+@Suite struct PeripheralEndingTests {
+    /// What ends the wait.
+    enum End: CaseIterable {
+        case cancel, powerOff, block, unplug, close, disconnect, loss
+    }
+
+    /// What waits.
+    enum Wait: CaseIterable {
+        case indicateOne, indicateAll, notifyOne, notifyAll, subscriptions, incoming, states, ended, whileAdvertising
+        case advertise, update, stop, removeForeign, closed
+
+        /// What ends it, besides that some calls end by themselves after a while.
+        func isEnded(by end: End) -> Bool {
+            switch end {
+            case .cancel: true
+            // Links outlive the adapter object.
+            case .close: !isOnLink
+            case .disconnect, .loss: isOnLink
+            // Links are taken, and what is resumed is advertised, when the adapter is back.
+            case .powerOff, .block, .unplug: ![.incoming, .states, .ended].contains(self)
+            }
+        }
+
+        /// Whether the end of a link is its end.
+        var isOnLink: Bool {
+            switch self {
+            case .indicateOne, .indicateAll, .notifyOne, .notifyAll, .subscriptions, .closed: true
+            default: false
+            }
+        }
+    }
+
+    fileprivate struct Scene: Sendable {
+        let story: PeripheralStory
+        let published: PublishedServices
+        let incoming: IncomingConnections
+        let set: AdvertisingSet
+        /// A central's side of a link, and ours.
+        let connection: Connection
+        let accepted: Connection
+
+        /// Runs until it is ended; says how it ended, nil for regularly.
+        func run(_ wait: Wait) async throws {
+            let handle = PeripheralStory.value
+            switch wait {
+            case .indicateOne: try await accepted.indicate([1], of: handle)
+            case .indicateAll: try check(try await published.indicate([1], of: handle))
+            case .notifyOne: while true { try await accepted.notify(pattern(100), of: handle) }
+            case .notifyAll:
+                while true {
+                    try check(try await published.notify(pattern(100), of: handle, timeout: .seconds(500)))
+                    try Task.checkCancellation()
+                }
+            case .subscriptions: for try await _ in await accepted.peerSubscriptions() {}
+            case .incoming: for try await _ in incoming {}
+            case .states: for try await _ in set.states {}
+            case .ended: throw await set.ended()
+            case .closed: throw await accepted.closed()
+            case .whileAdvertising:
+                let peripheral = story.peripheral
+                try await peripheral.withAdvertising(PeripheralStory.content) { (set: AdvertisingSet) -> Void in
+                    let reason = await set.ended()
+                    throw reason
+                }
+            case .advertise: _ = try await story.peripheral.advertise(PeripheralStory.content)
+            case .update: try await set.update(AdvertisementContent(localName: "other"))
+            case .stop: await set.stop()
+            case .removeForeign: try await story.peripheral.removeForeignAdvertising()
+            }
+        }
+
+        private func check(_ deliveries: [ValueDelivery]) throws {
+            for delivery in deliveries { try delivery.result.get() }
+        }
+
+        func end(_ end: End, _ task: Task<Void, any Error>) async {
+            let index = story.peripheral.information.index
+            switch end {
+            case .cancel: task.cancel()
+            case .powerOff: Ending.powerOff.happen(to: story.kernel, adapter: index)
+            case .block: Ending.block.happen(to: story.kernel, adapter: index)
+            case .unplug: Ending.unplug.happen(to: story.kernel, adapter: index)
+            case .close: await story.peripheral.close()
+            case .disconnect: await connection.disconnect()
+            case .loss: story.story.radio.breakLink(story.address, story.central.information.address)
+            }
+        }
+
+        /// What makes the calls wait.
+        func hinder(_ wait: Wait, _ isHindered: Bool) {
+            switch wait {
+            case .notifyOne, .notifyAll:
+                story.kernel.setSending(!isHindered, adapter: 0, to: story.central.information.address)
+            case .indicateOne, .indicateAll:
+                story.others[0].setSending(!isHindered, adapter: 0)
+            case .advertise, .update: story.kernel.setSilent(isHindered, for: .addExtendedAdvertisingData)
+            case .stop, .removeForeign: story.kernel.setSilent(isHindered, for: .removeAdvertising)
+            default: break
+            }
+        }
+    }
+
+    @Test(arguments: Wait.allCases) func everyWaitEndsInEveryWay(_ wait: Wait) async throws {
+        for end in End.allCases {
+            try await Self.run { scene in
+                scene.hinder(wait, true)
+                let task = scene.story.story.begin { try await scene.run(wait) }
+                // The streams have told what there was.
+                try await scene.story.story.radio.sleep(for: .seconds(1))
+                let start = scene.story.story.radio.now
+                let ending = scene.story.story.begin { await scene.end(end, task) }
+                if wait.isEnded(by: end) {
+                    // A hang here is told by the simulation, which knows that nothing will happen any more.
+                    let ended = await task.result.failure
+                    if let error = ended, !(error is CancellationError) { _ = try #require(error as? BluetoothError) }
+                    if wait.isOnLink, end != .cancel {
+                        let code = try #require(ended as? BluetoothError, "\(end)").code
+                        #expect(code != .timedOut, "\(end)")
+                    }
+                }
+                try await ending.value
+                let time = start.duration(to: scene.story.story.radio.now)
+                // Whatever is told to the kernel has 10 s, and is asked for again.
+                #expect(time <= .seconds(12), "\(end)")
+                task.cancel()
+                scene.hinder(wait, false)
+                try await scene.worksAgain(after: end)
+            }
+        }
+    }
+
+    private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
+        let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
+        try await PeripheralStory.run(controller) { story in
+            let published = try await story.peripheral.publish([PeripheralStory.service])
+            let incoming = try await story.peripheral.incomingConnections()
+            let options = AdvertisingOptions(whenAdapterLeaves: .resume)
+            let set = try await story.peripheral.advertise(PeripheralStory.content, options: options)
+            let connection = try await story.connect()
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            let configuration = try #require(value.descriptor(.clientCharacteristicConfiguration))
+            try await connection.write([3, 0], to: configuration)
+            let accepted = try #require(incoming.connections.first)
+            try await body(
+                Scene(
+                    story: story, published: published, incoming: incoming, set: set, connection: connection,
+                    accepted: accepted))
+        }
+    }
+}
+
+extension PeripheralEndingTests.Scene {
+    /// The machine serves as if nothing had been, with the same adapter object where that is still open.
+    fileprivate func worksAgain(after end: PeripheralEndingTests.End) async throws {
+        await connection.disconnect()
+        // Kernels keep links for two seconds.
+        try await story.story.settle {
+            story.kernel.links(adapter: 0).isEmpty && story.others[0].links(adapter: 0).isEmpty
+        }
+        let index = story.peripheral.information.index
+        switch end {
+        case .block:
+            story.kernel.setRadioSwitch(adapter: index)
+            story.kernel.setPowered(true, adapter: index)
+        case .powerOff: story.kernel.setPowered(true, adapter: index)
+        case .unplug:
+            story.kernel.plug(SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public)))
+        case .cancel, .close, .disconnect, .loss: break
+        }
+        let adapter = end == .close ? try await Adapter.open(on: story.kernel) : story.peripheral
+        try await adapter.ready(timeout: .seconds(30))
+        // A kernel that did not answer when it was told to stop.
+        if end == .close { try await adapter.removeForeignAdvertising() }
+        await set.stop()
+        incoming.close()
+        await published.withdraw()
+        try await story.story.settle { incoming.connections.isEmpty }
+        let service = try await adapter.publish([PeripheralStory.service])
+        let links = try await adapter.incomingConnections()
+        let again = try await adapter.advertise(PeripheralStory.content)
+        let second = try await story.connect()
+        let value = try await second.found(0xFFF1, in: 0xFFF0)
+        let values = try await second.subscribe(to: value, kind: .indication)
+        let deliveries = try await service.indicate([9], of: try #require(service.handle(of: 0xFFF1)))
+        #expect(deliveries.count == 1)
+        for delivery in deliveries { try delivery.result.get() }
+        var iterator = values.makeAsyncIterator()
+        let told = try await iterator.next()
+        #expect(told == [9])
+        await second.disconnect()
+        await again.stop()
+        try await story.story.settle { await story.instances(of: adapter) == [] }
+        links.close()
+        if end == .close { await adapter.close() }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
+}
