@@ -32,9 +32,17 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(name: "CCoreBluetooth"),
         .target(
             name: "CoreBluetooth",
-            dependencies: ["CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log],
+            dependencies: [
+                "CCoreBluetooth", "BluetoothLE", "BluetoothSecurity", "SimulatedKernel", "SimulatedLINBLE", log,
+            ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
-        tests(of: "CoreBluetooth", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        .target(
+            name: "CoreBluetoothTestSupport", dependencies: ["CoreBluetooth", "TestSupport"],
+            path: "Tests/CoreBluetoothTestSupport", swiftSettings: settings),
+        tests(of: "CoreBluetooth", with: ["CoreBluetoothTestSupport", "SimulatedKernel", "SimulatedLINBLE"]),
+        tests(
+            of: "Peers", with: ["BluetoothLE", "LinuxKernel", "CoreBluetooth", "CoreBluetoothTestSupport"],
+            path: "Tests/Peers"),
         .executableTarget(
             name: "CoreBluetoothCentral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothCentral",
             exclude: ["world.json"], swiftSettings: settings),
@@ -148,6 +156,5 @@ let package = Package(
         tests(
             of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management", "Capture"],
             path: "Tests/Conformance"),
-        tests(of: "Peers", with: ["BluetoothLE", "LinuxKernel"], path: "Tests/Peers"),
     ] + coreBluetoothTargets
 )

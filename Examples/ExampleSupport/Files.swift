@@ -48,12 +48,7 @@ public final class OutputFile: Sendable {
 public final class StandardInput: Sendable {
     private typealias Waiter = CheckedContinuation<[UInt8]?, Never>
 
-    private struct State {
-        var waiter: Waiter?
-        var isCancelled = false
-    }
-
-    private let state = Mutex(State())
+    private let waiter = Mutex<Waiter?>(nil)
     private let queue = DispatchQueue(label: "standard input")
 
     /// Standard input.
@@ -63,25 +58,27 @@ public final class StandardInput: Sendable {
     public func next() async -> [UInt8]? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isCancelled = state.withLock { state in
-                    if !state.isCancelled { state.waiter = continuation }
-                    return state.isCancelled
+                let isCancelled = waiter.withLock { waiter in
+                    if !Task.isCancelled { waiter = continuation }
+                    return Task.isCancelled
                 }
                 guard !isCancelled else { return continuation.resume(returning: nil) }
-                queue.async { [self] in finish(readBlock()) }
+                queue.async { [self] in
+                    // What one that was cancelled had begun to read has been the answer.
+                    if waiter.withLock({ $0 != nil }) { finish(readBlock()) }
+                }
             }
         } onCancel: {
-            state.withLock { $0.isCancelled = true }
             finish(nil)
         }
     }
 
     private func finish(_ bytes: [UInt8]?) {
-        let waiter = state.withLock { state -> Waiter? in
-            defer { state.waiter = nil }
-            return state.waiter
+        let waiting = waiter.withLock { waiter -> Waiter? in
+            defer { waiter = nil }
+            return waiter
         }
-        waiter?.resume(returning: bytes)
+        waiting?.resume(returning: bytes)
     }
 
     private func readBlock() -> [UInt8]? {

@@ -33,56 +33,17 @@ extension CommonOptions {
         if let passkey, let passkey = Passkey(digits: passkey) {
             return FixedPasskeyAgent(passkey, acceptsJustWorks: true)
         }
-        return isatty(STDIN_FILENO) == 1 ? TerminalPairingAgent(console) : nil
+        guard isatty(STDIN_FILENO) == 1 else { return nil }
+        let input = StandardInput()
+        return TextPairingAgent(show: console.message) { question in
+            console.message(question)
+            return await input.next().map { String(decoding: $0, as: UTF8.self) }
+        }
     }
 
     /// Sets the adapter's agent where the command line asks for protection.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
         guard always || passkey != nil || (security ?? .low) != .low else { return }
         try await adapter.setPairingAgent(pairingAgent(console))
-    }
-}
-
-/// Shows numbers on the terminal, and has the user compare and enter them.
-public actor TerminalPairingAgent: PairingAgent {
-    /// Everything can be seen and entered.
-    public nonisolated var ioCapability: IOCapability { .keyboardDisplay }
-
-    private let console: Console
-    private let input = StandardInput()
-
-    /// An agent that asks on standard error and reads standard input.
-    public init(_ console: Console) {
-        self.console = console
-    }
-
-    /// Asks whether to pair at all.
-    public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
-        await confirm("Pair with \(request.peer)?")
-    }
-
-    /// Asks whether the device shows the same number.
-    public func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
-        await confirm("Does \(request.peer) show \(number.digits)?")
-    }
-
-    /// Asks for the number that the device shows.
-    public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
-        await answer(to: "The number that \(request.peer) shows:").flatMap { Passkey(digits: $0) }
-    }
-
-    /// Shows the number to be entered at the device.
-    public func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
-        console.message("Enter \(passkey.digits) at \(request.peer).")
-    }
-
-    private func confirm(_ question: String) async -> Bool {
-        await answer(to: question + " [y/N]").map { ["y", "yes"].contains($0.lowercased()) } ?? false
-    }
-
-    private func answer(to question: String) async -> String? {
-        console.message(question)
-        guard let bytes = await input.next() else { return nil }
-        return String(decoding: bytes.filter { $0 > 0x20 }, as: UTF8.self)
     }
 }

@@ -12,6 +12,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let notPermitted = ErrorNumber(rawValue: 1)
     /// EIO.
     public static let inputOutput = ErrorNumber(rawValue: 5)
+    /// ENXIO: nobody reads the pipe.
+    public static let noSuchDeviceOrAddress = ErrorNumber(rawValue: 6)
     /// EBADF.
     public static let badFileDescriptor = ErrorNumber(rawValue: 9)
     /// EAGAIN: the call would have to wait.
@@ -70,7 +72,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let radioBlocked = ErrorNumber(rawValue: 132)
 
     private static let names: [Int32: String] = [
-        1: "EPERM", 5: "EIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY", 19: "ENODEV",
+        1: "EPERM", 5: "EIO", 6: "ENXIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY",
+        19: "ENODEV",
         2: "ENOENT", 21: "EISDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE",
         92: "ENOPROTOOPT", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
         97: "EAFNOSUPPORT", 98: "EADDRINUSE", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",

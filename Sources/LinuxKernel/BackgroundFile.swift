@@ -36,7 +36,7 @@ public final class BackgroundFile: Sendable {
     /// Creates a file, or empties the one that is there, readable and writable by its owner alone.
     ///
     /// - Parameters:
-    ///   - path: where; a named pipe or a device will do as well.
+    ///   - path: where; a device or a named pipe that somebody reads will do as well.
     ///   - capacity: how many bytes may wait to be written.
     ///   - onFailure: called at most once, on the writing thread.
     /// - Throws: `open` with the system's reason; `eventfd` or `pthread_create` when the process has no more of those.

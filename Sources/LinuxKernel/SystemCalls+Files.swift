@@ -7,9 +7,11 @@ import Glibc
 final class OutputFile: Sendable {
     private let descriptor: CInt
 
-    /// Creates a file or empties it.
+    /// Creates a file or empties it. A pipe that nobody reads is an error, ENXIO, rather than waited for.
     init(_ path: String) throws(KernelError) {
-        descriptor = try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
+        descriptor = try check("open") { open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o600) }
+        // Opened, it is written at whatever pace the reader or the disk has.
+        try check("fcntl") { fcntl(descriptor, F_SETFL, 0) }
     }
 
     deinit {

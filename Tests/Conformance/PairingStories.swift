@@ -90,6 +90,8 @@ extension Conformance {
             try await PairingRig.run(central: .keyboardOnly, peripheral: .displayOnly) { rig in
                 try await rig.raise(rig.central, to: .high)
                 #expect(await rig.question(ManagementEvent.userPasskeyRequest, of: rig.adapters.central) != nil)
+                // A link from before may have told of its keys as this one began.
+                let before = rig.rig.management.events(ManagementEvent.newLongTermKey, of: rig.adapters.central)
                 let shown = try #require(
                     await rig.question(ManagementEvent.passkeyNotify, of: rig.adapters.peripheral))
                 let wrong = [shown[7] ^ 1] + Array(shown[8..<11])
@@ -102,7 +104,8 @@ extension Conformance {
                 }
                 #expect(await rig.central.end() != nil)
                 #expect(await rig.peripheral.end() != nil)
-                #expect(rig.rig.management.events(ManagementEvent.newLongTermKey, of: rig.adapters.central).isEmpty)
+                #expect(
+                    rig.rig.management.events(ManagementEvent.newLongTermKey, of: rig.adapters.central) == before)
             }
         }
 

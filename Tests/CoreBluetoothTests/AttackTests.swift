@@ -1,9 +1,10 @@
 import BluetoothLE
-import CoreBluetooth
 import SimulatedKernel
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import CoreBluetooth
 
 /// What can go wrong at any packet.
 enum Blow: CaseIterable, Sendable {
@@ -61,6 +62,8 @@ enum Blow: CaseIterable, Sendable {
         let address = try #require(world.kernel.adapters().first?.address)
         work(program)
         let hasStruck = Mutex(false)
+        // Whether the device is to tell of changes.
+        let isFollowed = Mutex(false)
         kernel.arm(at: index) {
             hasStruck.withLock { $0 = true }
             switch blow {
@@ -80,6 +83,8 @@ enum Blow: CaseIterable, Sendable {
                     program.peripherals = []
                 }
             case .changed:
+                let changes = device.handle("2A05", in: "1801")
+                isFollowed.withLock { $0 = !device.server.subscribers(of: changes, as: .indication).isEmpty }
                 let value = device.handle("2A19", in: "180F").rawValue
                 _ = try? device.server.change(
                     removing: AttributeHandleRange(start: AttributeHandle(value - 2), end: AttributeHandle(value + 2)))
@@ -107,6 +112,19 @@ enum Blow: CaseIterable, Sendable {
         case .changed:
             #expect(ends.isEmpty, comment)
             #expect(program.peripherals.first?.state == .connected, comment)
+            if !isFollowed.withLock({ $0 }) {
+                // Nobody has told the program, so what it has discovered counts for this connection.
+                #expect(!entries.contains { $0.hasPrefix("modified") }, comment)
+                await program.disconnect()
+                await program.wait(for: "disconnected")
+                await world.settle { device.peripheral.links.isEmpty }
+                program.then = [:]
+                await program.perform { manager, program in manager.connect(program.peripherals[0]) }
+                await program.wait(for: "connected", count: 2)
+            } else if entries.contains("characteristics 180F") {
+                #expect(entries.contains("modified 180F"), "\(comment): \(entries)")
+            }
+            try await rediscover(world, program, comment)
         default:
             #expect(ends.count == 1, "\(comment): \(entries)")
             #expect(program.peripherals.first?.state == .disconnected, comment)
@@ -117,6 +135,43 @@ enum Blow: CaseIterable, Sendable {
             }
         }
         try await again(world, blow, program, address, comment)
+    }
+
+    /// Once it is discovered anew a changed device is what it is now: the service that went is not there, the others are,
+    /// with their objects, and can be used; and every request was answered.
+    private static func rediscover(_ world: World, _ program: Recorder, _ comment: Comment) async throws {
+        let battery = CBUUID(string: "180F")
+        let entries = program.journal.entries
+        // Nothing was left unanswered: the work came to its end, or had never begun without what it is about.
+        if entries.contains("characteristics 180F"), entries.contains("descriptors \(Device.uuid(1))") {
+            #expect(entries.contains("rssi -55"), "\(comment): \(entries)")
+        }
+        #expect(entries.count { $0.hasPrefix("modified") } <= 1, "\(comment): \(entries)")
+        let before = Dictionary(
+            uniqueKeysWithValues: (program.peripherals.first?.services ?? []).map { ($0.uuid, ObjectIdentifier($0)) })
+        program.then = [:]
+        let count = entries.count { $0 == "services" }
+        await program.perform(with: { $0.discoverServices(nil) })
+        await program.wait(for: "services", count: count + 1)
+        let services = program.peripherals.first?.services ?? []
+        #expect(!services.contains { $0.uuid == battery }, comment)
+        #expect(services.count == 4, "\(comment): \(services.map(\.uuid))")
+        for service in services where service.uuid != CBUUID(string: "180D") {
+            if let old = before[service.uuid] { #expect(old == ObjectIdentifier(service), comment) }
+        }
+        let known = program.journal.entries.count { $0 == "characteristics \(Device.own)" }
+        await program.perform(with: { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        })
+        await program.wait(for: "characteristics \(Device.own)", count: known + 1)
+        let written = program.journal.entries.count { $0 == "wrote \(Device.uuid(1))" }
+        await program.perform(with: { peripheral in
+            guard let note = peripheral.characteristic(Device.uuid(1), in: Device.own) else { return }
+            peripheral.writeValue(Data([7]), for: note, type: .withResponse)
+            peripheral.readValue(for: note)
+        })
+        await program.wait(for: "wrote \(Device.uuid(1))", count: written + 1)
+        await program.wait(for: "value \(Device.uuid(1)) = 7")
     }
 
     /// The next connection works, whatever has happened.
@@ -226,6 +281,44 @@ enum Blow: CaseIterable, Sendable {
             program.manager = nil
             await world.settle { gone.living == 0 && device.peripheral.links.isEmpty }
             #expect(gone.count > 1000)
+        }
+    }
+
+    /// A thousand links come and go, and nothing is left of any.
+    @Test func aThousandConnections() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let gone = Gone()
+            for round in 1...1000 {
+                // Now and then with another object for the same device.
+                if round.isMultiple(of: 10) { program.peripherals = [] }
+                await program.perform { manager, program in
+                    guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                    manager.connect(program.peripherals[0])
+                }
+                let hasBegun = await program.journal.wait(on: world.radio.loop, limit: .seconds(60)) {
+                    $0.count >= 2 * round
+                }
+                guard hasBegun != nil, let peripheral = program.peripherals.first else { break }
+                let radio = peripheral.link.hub.radio
+                for link in await radio.links.values { gone.keep(link) }
+                if round.isMultiple(of: 10) { gone.keep(peripheral) }
+                // The one side and the other.
+                if round.isMultiple(of: 2) { device.peripheral.disconnect() } else { await program.disconnect() }
+                _ = await program.journal.wait(on: world.radio.loop, limit: .seconds(60)) {
+                    $0.count >= 2 * round + 1
+                }
+            }
+            let entries = program.journal.entries
+            #expect(entries.count { $0 == "connected" } == 1000)
+            #expect(entries.count { $0 == "disconnected" } == 500)
+            #expect(entries.count { $0 == "disconnected CBError 7" } == 500)
+            program.peripherals = []
+            program.manager = nil
+            await world.settle { gone.living == 0 && device.peripheral.links.isEmpty }
+            #expect(gone.count >= 1000)
         }
     }
 

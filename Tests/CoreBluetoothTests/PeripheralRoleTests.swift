@@ -122,6 +122,61 @@ import Testing
         }
     }
 
+    /// A central that takes indications and never says so holds up nobody else.
+    @Test func aCentralThatDoesNotConfirm() async throws {
+        try await run { world, server, client in
+            let indicated = CBMutableCharacteristic(
+                type: CBUUID(string: "2A1C"), properties: .indicate, value: nil, permissions: [])
+            let service = CBMutableService(type: CBUUID(string: "1809"), primary: true)
+            service.characteristics = [indicated]
+            let offer = (service: Handed(service), value: Handed(indicated))
+            await world.onQueue { server.manager?.add(offer.service.object) }
+            await world.wait(for: "added false 0", in: server.journal)
+            let address = try #require(world.kernel.adapters().first?.address)
+            let far = world.radio.makeKernel(adapters: [.fresh])
+            let stuck = try await Adapter.open(power: .powerOn, on: far)
+            let link = try await stuck.connect(to: address)
+            let wanted = try #require(try await link.discover().characteristic("2A1C", in: "1809"))
+            let values = try await link.subscribe(to: wanted)
+            await world.wait(for: "subscribed false 0", in: server.journal)
+            // It gets what it is sent, and says nothing.
+            far.setSending(false, adapter: 0)
+            let name = Server.stream.uuidString
+            await client.setNotify(true, name, in: Server.service.uuidString)
+            await client.wait(for: "notifying \(name) true")
+            await world.wait(for: "subscribed true 1", in: server.journal)
+            _ = client.take()
+            let start = world.radio.now
+            await world.onQueue {
+                for number in 0..<5 {
+                    let isTaken = server.manager?.updateValue(
+                        Data([UInt8(number)]), for: offer.value.object, onSubscribedCentrals: nil)
+                    #expect(isTaken == true)
+                }
+                server.left = 200
+                server.sendRest()
+                #expect(server.left > 0)
+            }
+            await client.wait(for: "value \(name) = 1 0")
+            #expect(start.duration(to: world.radio.now) < .seconds(5))
+            #expect(client.take() == (1...200).reversed().map { "value \(name) = \($0 & 0xFF) \($0 >> 8)" })
+            // What was taken for it before is not lost, once it has come to.
+            far.setSending(true, adapter: 0)
+            var iterator = values.makeAsyncIterator()
+            for number in 0..<5 as Range<UInt8> {
+                let value = try await iterator.next()
+                #expect(value == [number])
+            }
+            await world.onQueue {
+                _ = server.manager?.updateValue(Data([9]), for: offer.value.object, onSubscribedCentrals: nil)
+            }
+            let last = try await iterator.next()
+            #expect(last == [9])
+            await link.disconnect()
+            await stuck.close()
+        }
+    }
+
     @Test func channels() async throws {
         try await run { world, server, client in
             await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }

@@ -16,13 +16,15 @@ struct World: Sendable {
 
     static func run(
         _ controller: SimulatedController = .fresh, seed: UInt64 = 1, writeCredits: Int = 64, sendBuffer: Int? = nil,
+        agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
         _ story: @escaping @Sendable (World) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
         let kernel = radio.makeKernel(adapters: [controller])
         let world = World(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(
-            kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer
+            kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer,
+            agent: agent, bonds: bonds
         ) {
             // Long enough for a busy machine: the programs' threads are not the radio's.
             try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(world) }
@@ -61,6 +63,14 @@ struct World: Sendable {
             try? await radio.sleep(for: .milliseconds(100))
         }
         Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
+    }
+
+    /// Runs a program on a machine of its own on the same radio.
+    func elsewhere<Result: Sendable>(
+        agent: (any PairingAgent)? = nil, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        let other = radio.makeKernel(adapters: [.fresh])
+        return try await CBLinux.withKernel(other, hold: TimeHold(radio: radio), agent: agent, body)
     }
 
     /// Waits until `journal` has an entry, for at most two minutes.

@@ -74,6 +74,29 @@ import Testing
         #expect(failures.withLock { $0 } == [KernelError("write", .noSpace)])
     }
 
+    @Test func aPipeIsForWhoReadsIt() async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        #expect(throws: KernelError("open", .noSuchDeviceOrAddress)) { try BackgroundFile(path) { _ in } }
+
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        defer { Glibc.close(reader) }
+        // More than a pipe holds: the writer waits for the reader.
+        let count = 100_000
+        let file = try BackgroundFile(path) { Issue.record("\($0)") }
+        #expect(file.append { writer throws(BufferFull) in try writer.write([UInt8](repeating: 7, count: count)) })
+        #expect(fcntl(reader, F_SETFL, 0) == 0)
+        var received = 0
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while received < count, case let part = read(reader, &buffer, buffer.count), part > 0 {
+            #expect(buffer.prefix(part).allSatisfy { $0 == 7 })
+            received += part
+        }
+        #expect(received == count)
+        await Self.close(file)
+    }
+
     @Test(arguments: [("/nowhere/file", "ENOENT"), ("/tmp", "EISDIR")])
     func aFileThatCannotBeMadeIsToldAtOnce(path: String, reason: String) {
         do {

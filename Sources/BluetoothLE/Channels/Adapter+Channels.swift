@@ -22,11 +22,22 @@ extension Adapter {
         await controller.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
-        let (address, kernel, chosen) = (information.address, kernel, options)
-        try await withPairing(with: peer) { () async throws(BluetoothError) in
-            try await channel.open(from: address, on: kernel, options: chosen)
-        }
+        try await open(channel, to: peer, from: information.address, on: kernel, options: options)
         return channel
+    }
+
+    /// Opens a channel of a link that the adapter has or makes: what pairing that takes is this program's own, and no
+    /// attempt outlives the adapter.
+    func open(
+        _ channel: ConnectionOrientedChannel, to peer: BluetoothAddress, from address: BluetoothAddress,
+        on kernel: any BluetoothKernel, options: ChannelOptions
+    ) async throws(BluetoothError) {
+        if let end { throw end }
+        let id = ends.add { [weak channel] reason in channel?.assumeIsolated { $0.endOpening(reason) } }
+        defer { ends.remove(id) }
+        try await withPairing(with: peer) { () async throws(BluetoothError) in
+            try await channel.open(from: address, on: kernel, options: options)
+        }
     }
 
     /// Offers a service by connection-oriented channels; it can be opened when the call returns.

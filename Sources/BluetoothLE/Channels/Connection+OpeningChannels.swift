@@ -21,9 +21,7 @@ extension Connection {
             try await channel.open(from: route.adapter, on: route.kernel, options: options)
             return channel
         }
-        try await adapter.withPairing(with: peer) { () async throws(BluetoothError) in
-            try await channel.open(from: route.adapter, on: route.kernel, options: options)
-        }
+        try await adapter.open(channel, to: peer, from: route.adapter, on: route.kernel, options: options)
         return channel
     }
 }

@@ -83,6 +83,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     ) async throws(BluetoothError) {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
         if Task.isCancelled { throw .cancelled(operation) }
+        if let end { throw end }
         let call = PendingCall<Void>()
         opening = call
         do {
@@ -99,6 +100,11 @@ public actor ConnectionOrientedChannel: LoopActor {
             finish(error)
             throw error
         }
+    }
+
+    /// Gives up an attempt that is under way; an open channel stays.
+    func endOpening(_ reason: BluetoothError) {
+        if !isEstablished { finish(reason) }
     }
 
     /// Takes over a channel that a peer has opened; says who takes its events.

@@ -39,8 +39,7 @@ extension Connection {
             let change = securityChangeCount
             do {
                 return try await subscribeOnce(
-                    to: characteristic, kind: kind, bufferCapacity: bufferCapacity,
-                    timeout: repetitions == 0 ? timeout : deadline.map { loop.now.duration(to: $0) })
+                    to: characteristic, kind: kind, bufferCapacity: bufferCapacity, until: deadline)
             } catch {
                 guard error.isAboutSecurity, repetitions < Self.repetitionLimit else { throw error }
                 repetitions += 1
@@ -50,12 +49,14 @@ extension Connection {
     }
 
     private func subscribeOnce(
-        to characteristic: RemoteCharacteristic, kind: SubscriptionKind, bufferCapacity: Int, timeout: Duration?
+        to characteristic: RemoteCharacteristic, kind: SubscriptionKind, bufferCapacity: Int,
+        until deadline: KernelInstant?
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         let handle = try current(characteristic, "subscribe")
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
         _ = try configuration(of: characteristic, kind, operation)
-        let descriptor = try await configurationHandle(of: characteristic, operation, timeout: timeout)
+        let descriptor = try await configurationHandle(
+            of: characteristic, operation, timeout: deadline.map { loop.now.duration(to: $0) })
         // The peer may have told of a change before it answered.
         _ = try current(characteristic, operation.name)
         let bearer = try bearer(for: operation)
@@ -70,7 +71,7 @@ extension Connection {
             configuredBy: descriptor, confirmation: confirmation)
         bearer.configure(handle)
         do {
-            try await confirmation.value(operation, timeout: timeout, on: loop)
+            try await confirmation.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
         } catch {
             unsubscribe(id, from: handle, configuredBy: descriptor)
             throw error

@@ -228,6 +228,7 @@ extension BluetoothError {
         let remedy: String? =
             switch error.number {
             case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
+            case .noSuchDeviceOrAddress: "It is a pipe that nobody reads: start its reader first."
             case .noSpace: "Make room on the disk, or choose another."
             default: nil
             }

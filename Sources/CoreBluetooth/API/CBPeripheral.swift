@@ -43,6 +43,14 @@ open class CBPeripheral: CBPeer {
     /// Never so here.
     open var ancsAuthorized: Bool { false }
 
+    /// Whether an attribute is one of this peripheral's, as far as that is known; otherwise the call is logged as having no
+    /// effect. Handles mean something else on each device.
+    private func isOwn(_ service: CBService?, for call: String) -> Bool {
+        guard let owner = service?.peripheral, owner !== self else { return true }
+        misuse("\(call) has no effect: the attribute is \(owner)'s.")
+        return false
+    }
+
     /// Asks how strongly the device is received.
     open func readRSSI() { link.request(.readRSSI, "readRSSI()") }
 
@@ -53,28 +61,33 @@ open class CBPeripheral: CBPeer {
 
     /// Discovers the services that a service includes: all, or those that are given.
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
+        guard isOwn(service, for: "discoverIncludedServices(_:for:)") else { return }
         link.request(
             .discoverIncludedServices(includedServiceUUIDs.uuids, Handed(service)), "discoverIncludedServices(_:for:)")
     }
 
     /// Discovers the characteristics of a service: all, or those that are given.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
+        guard isOwn(service, for: "discoverCharacteristics(_:for:)") else { return }
         link.request(
             .discoverCharacteristics(characteristicUUIDs.uuids, Handed(service)), "discoverCharacteristics(_:for:)")
     }
 
     /// Discovers the descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
+        guard isOwn(characteristic.service, for: "discoverDescriptors(for:)") else { return }
         link.request(.discoverDescriptors(Handed(characteristic)), "discoverDescriptors(for:)")
     }
 
     /// Reads a value, in as many requests as it takes.
     open func readValue(for characteristic: CBCharacteristic) {
+        guard isOwn(characteristic.service, for: "readValue(for:)") else { return }
         link.request(.read(Handed(characteristic)), "readValue(for:)")
     }
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
+        guard isOwn(descriptor.characteristic?.service, for: "readValue(for:)") else { return }
         link.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
     }
 
@@ -91,17 +104,20 @@ open class CBPeripheral: CBPeer {
     ///
     /// A value that is too long for one request or command is written in prepared parts.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
+        guard isOwn(characteristic.service, for: "writeValue(_:for:type:)") else { return }
         link.write(Array(data), to: characteristic, type)
     }
 
     /// Writes a descriptor. The client characteristic configuration is refused: it is ``setNotifyValue(_:for:)`` that
     /// changes it.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
+        guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
         link.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
     }
 
     /// Has the device notify or indicate a value, or stop to.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
+        guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
         link.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
     }
 

@@ -119,7 +119,8 @@ open class CBPeripheralManager: CBManager {
     ///   - request: which one. When a value is to be read, its `value` is what the central gets.
     ///   - result: `.success`, or why not.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
-        let code = UInt8(clamping: result.rawValue)
+        // A program can make codes of any number.
+        let code = UInt8(exactly: result.rawValue) ?? ATTErrorCode.unlikelyError.rawValue
         let answer: Result<[UInt8], ATTErrorCode> =
             code == 0 ? .success(Array(request.value ?? Data())) : .failure(ATTErrorCode(code))
         if !request.answer.resolve(answer) { misuse("a request was answered twice, or too late.") }

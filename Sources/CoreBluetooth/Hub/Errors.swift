@@ -11,6 +11,12 @@ extension BluetoothError {
     }
 
     private var coreBluetoothCode: CBError.Code {
+        switch pairingFailure {
+        case .keyMissing?: return .peerRemovedPairingInformation
+        case nil, .linkLost?: break
+        // The one code for a link that was to be encrypted and is not.
+        default: return .encryptionTimedOut
+        }
         switch disconnectReason {
         case .local?: return .operationCancelled
         case .remote?, .remoteLowResources?, .remotePowerOff?, .localHost?: return .peripheralDisconnected

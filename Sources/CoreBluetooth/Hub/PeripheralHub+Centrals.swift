@@ -3,15 +3,15 @@ import BluetoothLE
 import Foundation
 import Logging
 
-// The centrals of a peripheral manager: their links, their subscriptions, the values that are sent to them, and channels.
+// The centrals of a peripheral manager: their links, their subscriptions, and channels.
 extension PeripheralHub {
     // MARK: Centrals
 
     /// Begins to follow the links that centrals make.
     func serve() {
         if worker == nil {
-            worker = Task(executorPreference: loop) { [weak self, incoming, updates] in
-                await work(incoming, updates) { [weak self] in self }
+            worker = Task(executorPreference: loop) { [weak self, incoming] in
+                await work(incoming) { [weak self] in self }
             }
         }
         let id = ObjectIdentifier(self)
@@ -28,12 +28,11 @@ extension PeripheralHub {
     fileprivate nonisolated func follow(_ connection: Connection) async {
         let central = Handed(CBCentral(connection.peer))
         let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
-        let last = shared { shared in
-            shared.links.updateValue(
-                Link(central: central, connection: connection, latencies: latencies), forKey: connection.peer)
-        }
+        let own = Link(central: central, connection: connection, latencies: latencies)
+        let last = shared { $0.links.updateValue(own, forKey: connection.peer) }
         if let last { ended(last) }
         await withDiscardingTaskGroup { group in
+            group.addTask { [self] in await send(own.updates, over: connection) }
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
             do throws(BluetoothError) {
                 for try await change in await connection.peerSubscriptions() {
@@ -44,6 +43,7 @@ extension PeripheralHub {
                 coreBluetoothLog.debug("\(error)")
             }
             latencies.finish()
+            own.updates.finish()
         }
         let link = shared { shared -> Link? in
             guard shared.links[connection.peer]?.connection === connection else { return nil }
@@ -54,6 +54,7 @@ extension PeripheralHub {
 
     private nonisolated func ended(_ link: Link) {
         link.latencies.finish()
+        link.updates.finish()
         for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
             tellSubscription(false, subscription, link.central)
         }
@@ -116,63 +117,6 @@ extension PeripheralHub {
         }
     }
 
-    // MARK: Values
-
-    /// Takes a value for subscribers; false when there is no room for it.
-    nonisolated func update(
-        _ value: [UInt8], of characteristic: CBMutableCharacteristic, for centrals: [CBCentral]?
-    ) -> Bool {
-        let addresses = centrals.map { Set($0.map(\.address)) }
-        return shared { shared in
-            guard let handle = shared.characteristics.first(where: { $0.value.object === characteristic })?.key else {
-                return true
-            }
-            guard shared.flow.canSend, shared.flow.begin() else {
-                shared.isWaiting = true
-                return false
-            }
-            if updates.append(Update(value: value, handle: handle, addresses: addresses)) { return true }
-            shared.flow.cancel()
-            return false
-        }
-    }
-
-    /// Sends values to who has subscribed, one value after the other.
-    fileprivate nonisolated func send() async {
-        while let update = await updates.next() {
-            let targets = shared { shared in
-                shared.links.values.filter { link in
-                    link.subscriptions[update.handle] != nil
-                        && update.addresses?.contains(link.connection.peer) ?? true
-                }.map { ($0.connection, $0.subscriptions[update.handle]?.configuration ?? []) }
-            }
-            await withDiscardingTaskGroup { group in
-                for (connection, configuration) in targets {
-                    group.addTask {
-                        do throws(BluetoothError) {
-                            if configuration.contains(.notification) {
-                                try await connection.notify(update.value, of: update.handle)
-                            } else {
-                                try await connection.indicate(update.value, of: update.handle)
-                            }
-                        } catch {
-                            if error.code != .disconnected { coreBluetoothLog.notice("a value was not sent: \(error)") }
-                        }
-                    }
-                }
-            }
-            guard shared({ $0.flow.didSend() }) else { continue }
-            post { [self] manager, delegate in
-                let isWaiting = shared { shared -> Bool in
-                    guard shared.flow.renew() else { return false }
-                    defer { shared.isWaiting = false }
-                    return shared.isWaiting
-                }
-                if isWaiting { delegate?.peripheralManagerIsReady(toUpdateSubscribers: manager) }
-            }
-        }
-    }
-
     // MARK: Channels
 
     nonisolated func publishChannel(isEncrypted: Bool) {
@@ -220,13 +164,11 @@ extension PeripheralHub {
     }
 }
 
-/// Follows every link that comes in, and sends values to all of them, until no more can come.
+/// Follows every link that comes in, until no more can come.
 private func work(
-    _ incoming: RequestQueue<Connection>, _ updates: RequestQueue<PeripheralHub.Update>,
-    _ hub: @escaping @Sendable () -> PeripheralHub?
+    _ incoming: RequestQueue<Connection>, _ hub: @escaping @Sendable () -> PeripheralHub?
 ) async {
     await withDiscardingTaskGroup { group in
-        group.addTask { await hub()?.send() }
         while let connection = await incoming.next() {
             group.addTask { await hub()?.follow(connection) }
         }

@@ -26,15 +26,16 @@ actor PeripheralHub: LoopActor {
         let connection: Connection
         /// How quickly values shall reach it.
         let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
+        /// The values for it that have not been begun.
+        let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
     }
 
-    /// A value on its way to subscribers.
+    /// A value on its way to a subscriber.
     struct Update: Sendable {
+        let number: UInt64
         let value: [UInt8]
         let handle: AttributeHandle
-        /// To whom; nil for all.
-        let addresses: Set<BluetoothAddress>?
     }
 
     struct Shared {
@@ -47,6 +48,11 @@ actor PeripheralHub: LoopActor {
         var characteristics: [AttributeHandle: Handed<CBMutableCharacteristic>] = [:]
         var links: [BluetoothAddress: Link] = [:]
         var flow = WriteFlow(credits: 64)
+        var nextUpdate: UInt64 = 0
+        /// The values that are on their way, and the links that have not taken them.
+        var onTheWay: [UInt64: Set<ObjectIdentifier>] = [:]
+        /// The links that are not waited for, since they have taken nothing for too long.
+        var passedOver: Set<ObjectIdentifier> = []
         /// Whether the program was told that a value was not sent.
         var isWaiting = false
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
@@ -56,7 +62,6 @@ actor PeripheralHub: LoopActor {
     nonisolated let radio: Radio
     nonisolated let callbacks: CallbackQueue
     nonisolated let shared = Locked(Shared())
-    nonisolated let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
     /// The links that centrals have made and that are not followed yet.
     nonisolated let incoming = RequestQueue<Connection>(capacity: 1024)
     private nonisolated let owner: WeakReference<CBPeripheralManager>
@@ -102,7 +107,6 @@ actor PeripheralHub: LoopActor {
         removeServices { _ in true }
         let listeners = shared { $0.listeners.values.map { $0 } }
         for listener in listeners { listener.cancel() }
-        updates.finish()
         incoming.finish()
         onLoop { hub in
             hub.worker?.cancel()

@@ -90,7 +90,8 @@ extension PeripheralLink {
         }
     }
 
-    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then.
+    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then. What the
+    /// peripheral has refused before is told, also where the pairing it wanted has cost the connection.
     private nonisolated func ifItFails(
         _ connection: Connection, _ attempt: Int, _ body: () async throws(BluetoothError) -> Void,
         tell: (any Error) -> Void
@@ -98,7 +99,8 @@ extension PeripheralLink {
         do throws(BluetoothError) {
             try await body()
         } catch {
-            if await connection.isConnected, error.code != .cancelled { tell(error.coreBluetooth) }
+            let isConnected = await connection.isConnected
+            if error.code == .pairingFailed || isConnected && error.code != .cancelled { tell(error.coreBluetooth) }
         }
     }
 
@@ -291,6 +293,9 @@ extension PeripheralLink {
             answer(attempt) { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
         }
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            return tell(CBATTError(.invalidAttributeValueLength))
+        }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote, departure: { hasBegun.resolve(()) }) { _ in tell(nil) }
         } tell: { error in
@@ -308,6 +313,9 @@ extension PeripheralLink {
         guard remote.uuid != .clientCharacteristicConfiguration else {
             misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
             return tell(CBATTError(.writeNotPermitted))
+        }
+        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            return tell(CBATTError(.invalidAttributeValueLength))
         }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote) { _ in tell(nil) }

@@ -124,7 +124,12 @@ actor PeripheralLink: LoopActor {
     nonisolated func request(_ request: PeripheralRequest, _ call: String) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
             guard shared.state == .connected, let requests = shared.requests else { return (false, false) }
-            guard shared.requestCount < Self.requestLimit, requests.append(request) else { return (true, false) }
+            // One of the link's own always has room.
+            var isOwn = false
+            if case .stopNotifying = request { isOwn = true }
+            guard isOwn || shared.requestCount < Self.requestLimit, requests.append(request) else {
+                return (true, false)
+            }
             shared.requestCount += 1
             return (true, true)
         }
@@ -203,7 +208,7 @@ actor PeripheralLink: LoopActor {
 
     /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
     private func serve(_ connection: Connection, _ link: SharedLink, _ attempt: Int) async -> BluetoothError? {
-        let requests = RequestQueue<PeripheralRequest>(capacity: Self.requestLimit + WriteFlow.limit)
+        let requests = RequestQueue<PeripheralRequest>(capacity: 2 * Self.requestLimit + WriteFlow.limit)
         let length = await connection.maximumCommandLength
         let advertised = shared { $0.advertisedServices }
         hub.radio.connected.withLock { $0[address]?.formUnion(advertised) }

@@ -36,6 +36,12 @@ extension Radio {
         return link
     }
 
+    /// Whether a device is one that a manager has connected to.
+    /// - Parameter peer: any of the addresses that the kernel knows it by.
+    func isConnectedFromHere(_ peer: BluetoothAddress) -> Bool {
+        links.values.contains { $0.assumeIsolated { $0.isOurs(peer) } }
+    }
+
     private func forget(_ link: SharedLink) {
         guard links[link.address] === link else { return }
         links[link.address] = nil

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothLE
+import BluetoothSecurity
 import Logging
 import Synchronization
 
@@ -103,6 +104,7 @@ actor Radio: LoopActor {
         do throws(BluetoothError) {
             while true {
                 let adapter = try await open()
+                await preparePairing(on: adapter)
                 self.adapter = adapter
                 let isMissing = await follow(adapter)
                 if self.adapter === adapter { self.adapter = nil }
@@ -123,7 +125,8 @@ actor Radio: LoopActor {
         repeat {
             do throws(BluetoothError) {
                 let selector = configuration.selector
-                return try await Adapter.open(selector, power: configuration.power, on: kernel, log: log)
+                return try await Adapter.open(
+                    selector, power: configuration.power, bonds: configuration.bonds, on: kernel, log: log)
             } catch {
                 if error.code == .cancelled { throw error }
                 // The same for each adapter that is there already.
@@ -155,6 +158,18 @@ actor Radio: LoopActor {
         }
         if missing === end { (missing, absenceTimer) = (nil, nil) }
         return isMissing
+    }
+
+    /// Chooses who answers what pairing asks, as far as that is this program's business, and has bonded devices known
+    /// whatever address they use.
+    private func preparePairing(on adapter: Adapter) async {
+        await adapter.setAddressResolver(PrivateAddressResolver())
+        do throws(BluetoothError) {
+            try await adapter.setPairingAgent(configuration.agent ?? UnattendedPairingAgent(self))
+        } catch {
+            // Pairing is the daemon's, or nobody's.
+            log.debug("\(error)")
+        }
     }
 
     private func readFeatures(of adapter: Adapter) async {

@@ -46,6 +46,12 @@ actor SharedLink: LoopActor {
     /// Whether another may join: it is up, or being made.
     var isOpen: Bool { !isOver && connection.map { $0.assumeIsolated { $0.isConnected } } ?? true }
 
+    /// Whether it leads to `peer`, and was made here.
+    func isOurs(_ peer: BluetoothAddress) -> Bool {
+        guard isOurs, !isOver, let connection else { return false }
+        return address == peer || connection.assumeIsolated { $0.identity } == peer
+    }
+
     // MARK: Holding
 
     /// Takes a link that is up already, made by the device.

@@ -1,5 +1,5 @@
 public import BluetoothKernel
-import BluetoothLE
+public import BluetoothLE
 import Synchronization
 
 /// What is beneath Core Bluetooth on Linux. Nothing here exists on Apple's systems, and no program needs it.
@@ -7,8 +7,9 @@ import Synchronization
 /// Without a word all managers use the first adapter of the machine that works, and switch it on if it is off. Without
 /// touching the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, names the adapter;
 /// `BLUETOOTH_SIMULATION=FILE` puts the program on a simulated radio with the devices that the file describes, see
-/// Docs/Guide/PortingCoreBluetooth.md. A program that calls one of these functions has the last word; it counts for
-/// managers that are created afterwards.
+/// Docs/Guide/PortingCoreBluetooth.md; `BLUETOOTH_PAIRING` says who answers what pairing asks, see
+/// ``use(pairingAgent:)``. A program that calls one of these functions has the last word; it counts for managers that are
+/// created afterwards.
 public enum CBLinux {
     /// Has managers use an adapter of this machine.
     /// - Parameters:
@@ -18,7 +19,7 @@ public enum CBLinux {
         guard let selector = AdapterSelector(adapter) else {
             preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
         }
-        chosen.withLock { $0 = Configuration(selector: selector, power: powersOn ? .powerOn : .leave) }
+        chosen.withLock { $0.base = Configuration(selector: selector, power: powersOn ? .powerOn : .leave) }
     }
 
     /// Has managers use a kernel of the program's own, such as a simulated one.
@@ -26,7 +27,23 @@ public enum CBLinux {
     ///   - kernel: whose adapters.
     ///   - powersOn: whether an adapter that is off is switched on.
     public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
-        chosen.withLock { $0 = Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel) }
+        chosen.withLock { $0.base = Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel) }
+    }
+
+    /// Has an agent answer what pairing asks, in place of the system's dialogs on Apple's systems. It holds for the managers
+    /// of an adapter whose first is created afterwards.
+    ///
+    /// In place of this call the environment can say `BLUETOOTH_PAIRING=terminal` (the user is asked on standard error and
+    /// answers on standard input), a passkey of six digits (which is entered; who has none to show is accepted),
+    /// `accept` (everybody, without making sure who it is) or `refuse` (nobody who begins a pairing).
+    ///
+    /// Without either, nothing is asked: what this program reads, writes or subscribes to is paired for where that takes no
+    /// user (Just Works), a peripheral that it has connected to may begin that as well, and centrals that want to pair with
+    /// a `CBPeripheralManager` are refused, which is logged. Needs CAP_NET_ADMIN; while BlueZ's daemon runs, pairing is the
+    /// daemon's.
+    /// - Parameter pairingAgent: who answers, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
+    public static func use(pairingAgent: any PairingAgent) {
+        chosen.withLock { $0.agent = pairingAgent }
     }
 
     /// Has the managers that `body` creates use a simulated kernel.
@@ -36,23 +53,30 @@ public enum CBLinux {
     ///   - hold: holds the kernel's time while callbacks are on their way.
     ///   - writeCredits: how many writes without response a program makes before it has to wait.
     ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
+    ///   - agent: who answers what pairing asks.
+    ///   - bonds: where bonds are kept.
     ///   - body: the story.
     package static func withKernel<Result: Sendable>(
         _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
-        sendBuffer: Int? = nil, _ body: () async throws -> Result
+        sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
+        _ body: () async throws -> Result
     ) async rethrows -> Result {
         let configuration = Configuration(
             power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
-            sendBuffer: sendBuffer)
+            sendBuffer: sendBuffer, agent: agent, bonds: bonds)
         return try await $scoped.withValue(configuration, operation: body)
     }
 
     @TaskLocal private static var scoped: Configuration?
-    private static let chosen = Mutex<Configuration?>(nil)
+    private static let chosen = Mutex<(base: Configuration?, agent: (any PairingAgent)?)>((nil, nil))
 
     /// What a manager that is created now has beneath it.
     static var configuration: Configuration {
-        scoped ?? chosen.withLock { $0 } ?? environment
+        if let scoped { return scoped }
+        let (base, agent) = chosen.withLock { $0 }
+        var configuration = base ?? environment
+        configuration.agent = agent ?? environment.agent
+        return configuration
     }
 
     private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
@@ -69,6 +93,9 @@ extension CBLinux {
         var problem: BluetoothError?
         var writeCredits = 64
         var sendBuffer: Int?
+        /// Nil is the usual one, ``UnattendedPairingAgent``.
+        var agent: (any PairingAgent)?
+        var bonds = BondKeeping.standard
 
         func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
             if let problem { throw problem }
@@ -89,6 +116,22 @@ extension CBLinux.Configuration {
                 problem = .init(
                     .noAdapter, operation, "BLUETOOTH_ADAPTER is \"\(name)\", which is no adapter.",
                     remedy: "Use hci0, hci1 … or an adapter's address.")
+            }
+        }
+        if let word = environment["BLUETOOTH_PAIRING"], !word.isEmpty {
+            switch word {
+            case "terminal": agent = TextPairingAgent(on: Terminal())
+            case "accept": agent = JustWorksPairingAgent()
+            case "refuse": agent = RefusingPairingAgent()
+            default:
+                // Never said aloud, as it may be a secret with a slip in it.
+                guard let passkey = Passkey(digits: word) else {
+                    problem = .init(
+                        .invalidArgument, operation, "BLUETOOTH_PAIRING makes no sense.",
+                        remedy: "It is terminal, accept, refuse or a passkey of six digits.")
+                    break
+                }
+                agent = FixedPasskeyAgent(passkey, acceptsJustWorks: true)
             }
         }
         if let path = environment["BLUETOOTH_SIMULATION"], !path.isEmpty {

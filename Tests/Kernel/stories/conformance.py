@@ -5,18 +5,18 @@ import subprocess
 
 from harness import Btvirt, Radio, check, tell, the_end
 
-SECONDS = float(os.environ.get('CONFORMANCE_SECONDS', '600'))
+SECONDS = float(os.environ.get('CONFORMANCE_SECONDS', '900'))
 
 
-def conforms(band):
-    code = subprocess.run(['bash', '-c', os.environ['CONFORMANCE']], env={**os.environ, 'BAND': band},
-                          stdin=subprocess.DEVNULL, timeout=SECONDS).returncode
+def conforms(band, controllers):
+    with controllers():
+        code = subprocess.run(['bash', '-c', os.environ['CONFORMANCE']], env={**os.environ, 'BAND': band},
+                              stdin=subprocess.DEVNULL, timeout=SECONDS).returncode
     check(code == 0, f'exit {code}')
 
 
-for profile in ('extended', 'legacy'):
-    with Radio(n=2, profile=profile):
-        tell(f'radio, {profile}', conforms, f'radio-{profile}')
-with Btvirt(2):
-    tell('btvirt', conforms, 'btvirt')
+check(os.environ.get('CONFORMANCE'), 'CONFORMANCE names no command')
+tell('radio, extended', conforms, 'radio-extended', lambda: Radio(n=2, profile='extended'))
+tell('radio, legacy', conforms, 'radio-legacy', lambda: Radio(n=2, profile='legacy'))
+tell('btvirt', conforms, 'btvirt', lambda: Btvirt(2))
 the_end()

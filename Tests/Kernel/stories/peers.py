@@ -15,9 +15,9 @@ DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'big:name=big', 'echo', 
 # A band of its own for pairing, with a device for each story, since both sides keep keys.
 SECURE = ['just', 'again', 'kept', 'reading', 'refusing', 'silent', 'forgetful', 'given-up', 'legacy,sc=0', 'unbound,bond=0',
           'shown,pair=passkey,passkey=042042', 'old-shown,pair=passkey,passkey=7,sc=0', 'typed,pair=keyboard',
-          'numbers,pair=numeric', 'doubtful,pair=numeric']
+          'numbers,pair=numeric', 'doubtful,pair=numeric', 'ported', 'ported-shown,pair=passkey,passkey=042042']
 CENTRALS = ['caller', 'unwelcome', 'returning', 'caller-shown,pair=passkey,passkey=042042', 'caller-typed,pair=keyboard',
-            'caller-numbers,pair=numeric', 'caller-bearers']
+            'caller-numbers,pair=numeric', 'caller-bearers', 'ported-caller', 'ported-unwelcome']
 PAIRING_SUITE = '^Peers\\.Peers/Pairing'
 BANDS = ((DEVICES, '^Peers\\.'),
          ([f'secure:name={device}' for device in SECURE] + [f'central:name={device}' for device in CENTRALS],

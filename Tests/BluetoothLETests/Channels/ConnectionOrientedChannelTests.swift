@@ -188,70 +188,6 @@ import Testing
         }
     }
 
-    @Test func aServiceThatIsNotThereIsRefused() async throws {
-        try await TwoMachines.run { machines in
-            let error = await failure {
-                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0099)
-            }
-            #expect(error?.code == .connectionFailed)
-            #expect(error?.message.contains("0x0099") == true)
-        }
-    }
-
-    @Test func anImpossiblePSMIsAMistake() async throws {
-        try await TwoMachines.run { machines in
-            for psm in [0x0100, 0xFFFF] as [UInt16] {
-                let opening = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: psm) }
-                #expect(opening?.code == .invalidArgument)
-                #expect(await failure { _ = try await machines.peripheral.listen(psm: psm) }?.code == .invalidArgument)
-            }
-        }
-    }
-
-    @Test func aServiceMayDemandProtection() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
-            peripheral.setService(0x0085, receiveMTU: 100, security: .medium)
-            let adapter = try await Adapter.open(on: story.kernel)
-            let user = try await PairingUser(story.kernel)
-            let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
-            #expect(user.count == 1)
-            let security = try await open.security()
-            #expect(security.level >= .medium)
-            try await open.send([5])
-            let echo = try await open.read()
-            #expect(echo == [5])
-        }
-    }
-
-    @Test func aPeerThatRefusesToPairIsGivenUp() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
-            peripheral.setService(0x0085, receiveMTU: 100)
-            peripheral.setSecurity(SimulatedSecurity(response: .refuse))
-            let adapter = try await Adapter.open(on: story.kernel)
-            let error = await failure {
-                _ = try await adapter.openChannel(
-                    to: peripheral.address, psm: 0x0085, options: ChannelOptions(security: .medium))
-            }
-            #expect(error?.code == .connectionFailed)
-        }
-    }
-
-    @Test func aKernelWithoutTheEnhancedModeSaysSo() async throws {
-        try await TwoMachines.run { machines in
-            machines.kernel.hasEnhancedFlowControl = false
-            let options = ChannelOptions(flowControl: .enhancedCreditBased)
-            let opening = await failure {
-                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085, options: options)
-            }
-            #expect(opening?.code == .unsupported)
-            #expect(opening?.remedy?.contains("enable_ecred") == true)
-            let listening = await failure { _ = try await machines.central.listen(options: options) }
-            #expect(listening?.code == .unsupported)
-        }
-    }
-
     // MARK: Ends
 
     @Test func thePeersCloseComesAfterWhatItSent() async throws {
@@ -284,21 +220,6 @@ import Testing
             try await central.send([1])
             let received = try await peripheral.read()
             #expect(received == [1])
-        }
-    }
-
-    @Test func whatComesBeforeOpeningIsWithinTheTimeLimit() async throws {
-        try await TwoMachines.run { machines in
-            machines.kernel.setSilent(true, for: .stopDiscovery)
-            machines.kernel.setSilent(true, adapter: 0)
-            let time = await machines.story.duration {
-                let options = ChannelOptions(timeout: .seconds(10))
-                let error = await failure {
-                    _ = try await machines.central.openChannel(to: machines.peer, psm: 0x85, options: options)
-                }
-                #expect(error?.code == .timedOut)
-            }
-            #expect(time == .seconds(10))
         }
     }
 
@@ -406,87 +327,6 @@ import Testing
             var count = 0
             for try await _ in channel { count += 1 }
             #expect(count > 0 && count < 1000)
-        }
-    }
-
-    // MARK: Listening
-
-    @Test func theKernelPicksAPSM() async throws {
-        try await TwoMachines.run { machines in
-            let listener = try await machines.peripheral.listen()
-            #expect((0x0080...0x00FF).contains(listener.psm))
-            let channel = try await machines.central.openChannel(to: machines.peer, psm: listener.psm)
-            var incoming = listener.makeAsyncIterator()
-            let other = try #require(try await incoming.next())
-            #expect(other.psm == listener.psm && channel.psm == listener.psm)
-            let taken = await failure { _ = try await machines.peripheral.listen(psm: listener.psm) }
-            #expect(taken?.code == .busy)
-        }
-    }
-
-    @Test func wellKnownPSMsNeedACapability() async throws {
-        try await TwoMachines.run { machines in
-            let error = await failure { _ = try await machines.peripheral.listen(psm: 0x0025) }
-            #expect(error?.code == .notPermitted)
-            #expect(error?.remedy?.contains("cap_net_bind_service") == true)
-        }
-    }
-
-    @Test func theBacklogIsBounded() async throws {
-        try await TwoMachines.run { machines in
-            let listener = try await machines.peripheral.listen(psm: 0x0085, backlog: 2)
-            var opened: [ConnectionOrientedChannel] = []
-            for _ in 0..<3 { opened.append(try await machines.central.openChannel(to: machines.peer, psm: 0x0085)) }
-            try await opened[2].send([1])
-            let end = try await opened[2].read()
-            #expect(end == nil)
-            #expect(listener.refusedCount == 1)
-            #expect(await opened[0].isOpen)
-            #expect(await opened[1].isOpen)
-            var incoming = listener.makeAsyncIterator()
-            let first = try #require(try await incoming.next())
-            try await first.send([9])
-            let received = try await opened[0].read()
-            #expect(received == [9])
-        }
-    }
-
-    @Test func leavingTheLoopStopsListeningAndKeepsTheChannels() async throws {
-        try await TwoMachines.run { machines in
-            let (central, peripheral) = try await machines.channel()
-            let error = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085) }
-            #expect(error?.code == .connectionFailed)
-            try await central.send([1])
-            let received = try await peripheral.read()
-            #expect(received == [1])
-        }
-    }
-
-    @Test func closingTheAdapterEndsListening() async throws {
-        try await TwoMachines.run { machines in
-            let listener = try await machines.peripheral.listen(psm: 0x0085)
-            let loop = machines.story.begin { for try await _ in listener {} }
-            try await machines.story.radio.sleep(for: .seconds(1))
-            await machines.peripheral.close()
-            #expect(await failure { try await loop.value }?.code == .cancelled)
-            #expect(await failure { _ = try await machines.peripheral.listen(psm: 0x0085) } != nil)
-        }
-    }
-
-    @Test func listeningGoesOnWhenTheAdapterIsBack() async throws {
-        try await TwoMachines.run { machines in
-            let listener = try await machines.peripheral.listen(psm: 0x0085)
-            machines.other.setPowered(false, adapter: 0)
-            try await machines.story.radio.sleep(for: .seconds(1))
-            machines.other.setPowered(true, adapter: 0)
-            try await machines.story.radio.sleep(for: .seconds(1))
-            try await machines.advertise()
-            let channel = try await machines.central.openChannel(to: machines.peer, psm: 0x0085)
-            var incoming = listener.makeAsyncIterator()
-            let other = try #require(try await incoming.next())
-            try await other.send([1])
-            let received = try await channel.read()
-            #expect(received == [1])
         }
     }
 }

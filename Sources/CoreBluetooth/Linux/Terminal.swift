@@ -1,0 +1,92 @@
+import BluetoothLE
+import Dispatch
+import Foundation
+import Synchronization
+
+/// The user at the terminal: lines to standard error, and from standard input while somebody waits for one.
+final class Terminal: Sendable {
+    fileprivate struct State {
+        /// Whoever waits for a line, one after the other.
+        var waiters: [OneShot<String?>] = []
+        var source: (any DispatchSourceRead)?
+        var line: [UInt8] = []
+    }
+
+    private let input: Int32
+    private let queue = DispatchQueue(label: "terminal")
+    private let state = Locked(State())
+
+    /// - Parameter input: where lines are read from.
+    init(input: Int32 = STDIN_FILENO) {
+        self.input = input
+    }
+
+    func show(_ line: String) {
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    /// The user's answer; nil at the end of the input, and when the task is cancelled.
+    func ask(_ question: String) async -> String? {
+        show(question)
+        let waiter = OneShot<String?>()
+        state { state in
+            state.waiters.append(waiter)
+            guard state.source == nil else { return }
+            let source = DispatchSource.makeReadSource(fileDescriptor: input, queue: queue)
+            source.setEventHandler { [weak self] in self?.readMore() }
+            state.source = source
+            source.resume()
+        }
+        let answer = await waiter.value(ifCancelled: nil)
+        state { state in
+            state.waiters.removeAll { $0 === waiter }
+            state.stopIfIdle()
+        }
+        return answer
+    }
+
+    private func readMore() {
+        // What a source told of that was given up may have been read already.
+        var ready = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+        guard poll(&ready, 1, 0) > 0 else { return }
+        var block = [UInt8](repeating: 0, count: 256)
+        let count = read(input, &block, block.count)
+        if count < 0, errno == EINTR || errno == EAGAIN { return }
+        state { state in
+            guard count > 0 else {
+                for waiter in state.waiters { waiter.resolve(nil) }
+                state.waiters = []
+                return state.stopIfIdle()
+            }
+            for byte in block[..<count] {
+                guard byte == UInt8(ascii: "\n") else {
+                    // Nobody types as much.
+                    if state.line.count < 256 { state.line.append(byte) }
+                    continue
+                }
+                let line = String(decoding: state.line, as: UTF8.self)
+                state.line = []
+                // Those that were cancelled meanwhile are passed over.
+                while !state.waiters.isEmpty, !state.waiters.removeFirst().resolve(line) {}
+            }
+            state.stopIfIdle()
+        }
+    }
+}
+
+extension Terminal.State {
+    /// Leaves the input to the program while nobody waits for a line.
+    fileprivate mutating func stopIfIdle() {
+        guard waiters.isEmpty else { return }
+        source?.cancel()
+        source = nil
+        line = []
+    }
+}
+
+extension TextPairingAgent {
+    /// An agent whose user sits at a terminal.
+    init(on terminal: Terminal) {
+        self.init(show: terminal.show, ask: terminal.ask)
+    }
+}

@@ -1,0 +1,109 @@
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct ChannelOpeningTests {
+    @Test func aServiceThatIsNotThereIsRefused() async throws {
+        try await TwoMachines.run { machines in
+            let error = await failure {
+                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0099)
+            }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.message.contains("0x0099") == true)
+        }
+    }
+
+    @Test func anImpossiblePSMIsAMistake() async throws {
+        try await TwoMachines.run { machines in
+            for psm in [0x0100, 0xFFFF] as [UInt16] {
+                let opening = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: psm) }
+                #expect(opening?.code == .invalidArgument)
+                #expect(await failure { _ = try await machines.peripheral.listen(psm: psm) }?.code == .invalidArgument)
+            }
+        }
+    }
+
+    @Test func aServiceMayDemandProtection() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 100, security: .medium)
+            let adapter = try await Adapter.open(on: story.kernel)
+            let user = try await PairingUser(story.kernel)
+            let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
+            #expect(user.count == 1)
+            let security = try await open.security()
+            #expect(security.level >= .medium)
+            try await open.send([5])
+            let echo = try await open.read()
+            #expect(echo == [5])
+        }
+    }
+
+    @Test func aPeerThatRefusesToPairIsGivenUp() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 100)
+            peripheral.setSecurity(SimulatedSecurity(response: .refuse))
+            let adapter = try await Adapter.open(on: story.kernel)
+            let error = await failure {
+                _ = try await adapter.openChannel(
+                    to: peripheral.address, psm: 0x0085, options: ChannelOptions(security: .medium))
+            }
+            #expect(error?.code == .connectionFailed)
+        }
+    }
+
+    @Test func aKernelWithoutTheEnhancedModeSaysSo() async throws {
+        try await TwoMachines.run { machines in
+            machines.kernel.hasEnhancedFlowControl = false
+            let options = ChannelOptions(flowControl: .enhancedCreditBased)
+            let opening = await failure {
+                _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085, options: options)
+            }
+            #expect(opening?.code == .unsupported)
+            #expect(opening?.remedy?.contains("enable_ecred") == true)
+            let listening = await failure { _ = try await machines.central.listen(options: options) }
+            #expect(listening?.code == .unsupported)
+        }
+    }
+
+    @Test func whatComesBeforeOpeningIsWithinTheTimeLimit() async throws {
+        try await TwoMachines.run { machines in
+            machines.kernel.setSilent(true, for: .stopDiscovery)
+            machines.kernel.setSilent(true, adapter: 0)
+            let time = await machines.story.duration {
+                let options = ChannelOptions(timeout: .seconds(10))
+                let error = await failure {
+                    _ = try await machines.central.openChannel(to: machines.peer, psm: 0x85, options: options)
+                }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(time == .seconds(10))
+        }
+    }
+
+    @Test func closingTheAdapterEndsAttemptsAndKeepsChannels() async throws {
+        try await TwoMachines.run { machines in
+            let connection = try await machines.central.connect(to: machines.peer)
+            let (central, peripheral) = try await machines.channel()
+            // Of what is asked for now nothing arrives.
+            machines.kernel.setSending(false, adapter: 0)
+            let elsewhere = BluetoothAddress(0xC098_E512_3456, kind: .random)
+            let attempts = [
+                machines.story.begin { _ = try await connection.openChannel(psm: 0x0086) },
+                machines.story.begin { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0086) },
+                machines.story.begin { _ = try await machines.central.openChannel(to: elsewhere, psm: 0x0086) },
+            ]
+            try await machines.story.radio.sleep(for: .seconds(1))
+            await machines.central.close()
+            for attempt in attempts { #expect(await failure { try await attempt.value }?.code == .cancelled) }
+
+            machines.kernel.setSending(true, adapter: 0)
+            try await central.send([1])
+            let received = try await peripheral.read()
+            #expect(received == [1])
+        }
+    }
+}

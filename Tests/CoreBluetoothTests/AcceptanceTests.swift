@@ -1,0 +1,211 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// What programs for Apple's systems rely on and no other story is about.
+@Suite struct AcceptanceTests {
+    @Test func whatIsAskedTwiceIsDoneOnce() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                for _ in 0..<3 { manager.connect(program.peripherals[0]) }
+                #expect(program.peripherals[0].state == .connecting)
+            }
+            await program.wait(for: "connected")
+            await program.perform { manager, program in
+                manager.connect(program.peripherals[0])
+                #expect(program.peripherals[0].state == .connected)
+            }
+            try await world.radio.sleep(for: .seconds(5))
+            #expect(device.peripheral.links.count == 1)
+            await program.perform { manager, program in
+                for _ in 0..<3 { manager.cancelPeripheralConnection(program.peripherals[0]) }
+                #expect(program.peripherals[0].state == .disconnecting)
+                manager.stopScan()
+                manager.stopScan()
+            }
+            await program.wait(for: "disconnected")
+            try await world.radio.sleep(for: .seconds(5))
+            #expect(program.take().filter { !$0.hasPrefix("name") } == ["state 5", "connected", "disconnected"])
+        }
+    }
+
+    @Test func knownPeripheralsInTheirOrder() async throws {
+        try await World.run { world in
+            let program = await Recorder.start(world)
+            await program.perform { manager, _ in
+                let known = [Device.identifier, "C0000000-0077-8001-8043-424C696E7578"].compactMap {
+                    UUID(uuidString: $0)
+                }
+                let found = manager.retrievePeripherals(withIdentifiers: [known[1], UUID(), known[0], known[1]])
+                #expect(found.map(\.identifier) == [known[1], known[0], known[1]])
+                #expect(found[0] === found[2])
+                // As keys.
+                #expect(Set(found).count == 2)
+                #expect([found[0]: 1, found[1]: 2][found[2]] == 1)
+                #expect(found[0].name == nil && found[0].services == nil && found[0].rssi == nil)
+                #expect(manager.retrievePeripherals(withIdentifiers: []).isEmpty)
+            }
+            world.kernel.setPowered(false, adapter: 0)
+            await program.wait(for: "state 4")
+            await program.perform { manager, _ in
+                let known = UUID(uuidString: Device.identifier).map { [$0] } ?? []
+                #expect(manager.retrievePeripherals(withIdentifiers: known).isEmpty)
+                #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180D")]).isEmpty)
+            }
+        }
+    }
+
+    /// Values for some of those who have subscribed, and values that are too long.
+    @Test func valuesForSomeSubscribers() async throws {
+        try await World.run { world in
+            let (server, first) = await Server.visited(world, subscribing: true)
+            let central = try #require(server.central)
+            let second = await world.elsewhere { await Recorder.start(world) }
+            await second.reach(Server.service, named: "Server")
+            let name = Server.stream.uuidString
+            await second.setNotify(true, name, in: Server.service.uuidString)
+            await world.wait(for: "subscribed true 2", in: server.journal)
+            #expect(server.central !== central)
+            let (one, other) = (Handed(central), Handed(server.central))
+            #expect(Set([one.object, other.object].compactMap { $0?.identifier }).count == 2)
+            #expect(server.stream.subscribedCentrals?.count == 2)
+            await first.wait(for: "notifying \(name) true")
+            await second.wait(for: "notifying \(name) true")
+            _ = (first.take(), second.take())
+            await world.onQueue {
+                func update(_ value: [UInt8], _ centrals: [CBCentral]?) {
+                    let isTaken = server.manager?.updateValue(
+                        Data(value), for: server.stream, onSubscribedCentrals: centrals)
+                    #expect(isTaken == true)
+                }
+                update([1], [one.object])
+                update([2], other.object.map { [$0] })
+                update([3], [])
+                update([UInt8](repeating: 4, count: 1000), nil)
+            }
+            let length = central.maximumUpdateValueLength
+            #expect(length == 512)
+            let long = "value \(name) = " + Array(repeating: "4", count: length).joined(separator: " ")
+            await first.wait(for: long)
+            await second.wait(for: long)
+            #expect(first.take() == ["value \(name) = 1", long])
+            #expect(second.take() == ["value \(name) = 2", long])
+            // One leaves, the other stays.
+            await first.disconnect()
+            await world.wait(for: "unsubscribed false 1", in: server.journal)
+            await world.onQueue {
+                #expect(server.stream.subscribedCentrals?.first === other.object)
+                _ = server.manager?.updateValue(Data([5]), for: server.stream, onSubscribedCentrals: nil)
+            }
+            await second.wait(for: "value \(name) = 5")
+        }
+    }
+
+    /// A delegate that has no method for requests, and none at all.
+    @Test(arguments: [true, false]) func requestsThatNobodyTakes(_ hasDelegate: Bool) async throws {
+        try await World.run { world in
+            let (server, client) = await Server.visited(world)
+            let silent = SilentDelegate()
+            await world.onQueue { server.manager?.delegate = hasDelegate ? silent : nil }
+            let dynamic = Server.dynamic.uuidString
+            await client.perform(with: { peripheral in
+                guard let subject = peripheral.characteristic(dynamic, in: Server.service.uuidString) else { return }
+                peripheral.readValue(for: subject)
+                peripheral.writeValue(Data([1]), for: subject, type: .withResponse)
+                peripheral.writeValue(Data([1]), for: subject, type: .withoutResponse)
+                peripheral.readRSSI()
+            })
+            await client.wait(for: "rssi -50")
+            #expect(
+                client.take() == [
+                    "value \(dynamic) CBATTError 6", "wrote \(dynamic) CBATTError 3", "rssi -50",
+                ])
+        }
+    }
+
+    /// A class with the newer method is told by that alone.
+    @Test func theNewerWayToTellOfADisconnection() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = Timekeeper(world)
+            await world.wait(for: "connected", in: program.journal)
+            let before = Date().timeIntervalSinceReferenceDate
+            device.peripheral.breakLinks()
+            await world.wait(for: "disconnected 6 false", in: program.journal)
+            #expect(program.journal.entries == ["connected", "disconnected 6 false"])
+            #expect(program.time.map { abs($0 - before) < 60 } == true)
+            await world.onQueue { program.end() }
+        }
+    }
+
+    /// A channel for encrypted links alone: whoever opens it pairs.
+    @Test(arguments: [true, false]) func anEncryptedChannel(_ mayPair: Bool) async throws {
+        try await World.run(agent: mayPair ? JustWorksPairingAgent() : nil) { world in
+            let (server, client) = await Server.visited(world)
+            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: true) }
+            await world.wait(for: "published true", in: server.journal)
+            let psm = server.psm
+            await client.perform(with: { $0.openL2CAPChannel(psm) })
+            if mayPair {
+                await client.wait(for: "channel \(psm)")
+                await world.wait(for: "opened true", in: server.journal)
+            } else {
+                await world.settle {
+                    client.journal.entries.contains { $0.hasPrefix("channel 0 ") || $0.hasPrefix("disconnected") }
+                }
+                #expect(!server.journal.entries.contains("opened true"))
+            }
+        }
+    }
+}
+
+/// Has only what has to be there.
+private final class SilentDelegate: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
+    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {}
+}
+
+/// Implements both ways to be told of a disconnection.
+private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
+    let journal = Journal<String>()
+    private(set) var time: CFAbsoluteTime?
+    private var manager: CBCentralManager?
+    private var peripheral: CBPeripheral?
+
+    init(_ world: World) {
+        super.init()
+        manager = CBCentralManager(delegate: self, queue: world.queue)
+    }
+
+    func end() { (manager, peripheral) = (nil, nil) }
+
+    func centralManagerDidUpdateState(_ central: CBCentralManager) {
+        guard central.state == .poweredOn, let identifier = UUID(uuidString: Device.identifier) else { return }
+        peripheral = central.retrievePeripherals(withIdentifiers: [identifier]).first
+        if let peripheral { central.connect(peripheral) }
+    }
+    func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) { journal.add("connected") }
+    func centralManager(
+        _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
+    ) {
+        journal.add("told by the older method")
+    }
+    func centralManager(
+        _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
+        isReconnecting: Bool, error: (any Error)?
+    ) {
+        time = timestamp
+        journal.add("disconnected \((error as? CBError)?.errorCode ?? 0) \(isReconnecting)")
+    }
+}
+
+private struct Handed<Object>: @unchecked Sendable {
+    let object: Object
+    init(_ object: Object) { self.object = object }
+}

@@ -1,0 +1,305 @@
+import BluetoothLE
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import CoreBluetooth
+
+/// A device that wants links protected.
+struct SecureDevice: Sendable {
+    static let service = CBUUID(string: "FFF0")
+    /// Encrypted, whoever it is.
+    static let encrypted = "FFF1"
+    /// Encrypted after numbers were in play.
+    static let authenticated = "FFF2"
+    /// With a longer key than there is.
+    static let keyed = "FFF3"
+
+    let server: SimulatedGATTServer
+    let peripheral: SimulatedPeripheral
+
+    init(on radio: SimulatedRadio, _ security: SimulatedSecurity = SimulatedSecurity()) throws {
+        server = try SimulatedGATTServer([
+            GATTService(
+                0xFFF0,
+                characteristics: [
+                    GATTCharacteristic(
+                        0xFFF1, properties: [.read, .write, .notify],
+                        permissions: [.read, .readEncrypted, .write, .writeEncrypted], value: .stored([7]),
+                        descriptors: [
+                            GATTDescriptor(
+                                .clientCharacteristicConfiguration, permissions: [.read, .write, .writeEncrypted]),
+                            GATTDescriptor(
+                                .characteristicUserDescription, permissions: [.read, .readEncrypted],
+                                value: .stored(Array("secret".utf8))),
+                        ]),
+                    GATTCharacteristic(
+                        0xFFF2, properties: [.read], permissions: [.read, .readAuthenticated], value: .stored([8])),
+                    GATTCharacteristic(0xFFF3, properties: [.read]),
+                ])
+        ])
+        server.onRead { _, _ in .refuse(.insufficientEncryptionKeySize) }
+        peripheral = SimulatedPeripheral(
+            on: radio, address: Device.address,
+            advertisements: [
+                try SimulatedAdvertisement(fields: [.localName("Vault"), .services(["FFF0"])])
+            ], gatt: server)
+        peripheral.setSecurity(security)
+    }
+
+    /// How well the link to the one central is protected.
+    var level: SecurityLevel? { peripheral.links.first?.security.level }
+}
+
+extension Recorder {
+    /// Connects to the peripheral once more, and discovers what it has.
+    func reachOnceMore() async {
+        func count(_ entry: String) -> Int { journal.entries.count { $0 == entry } + 1 }
+        let (connected, services) = (count("connected"), count("services"))
+        let characteristics = count("characteristics FFF0")
+        await perform { manager, program in
+            if let peripheral = program.peripherals.first { manager.connect(peripheral) }
+        }
+        await wait(for: "connected", count: connected)
+        await perform(with: { $0.discoverServices(nil) })
+        await wait(for: "services", count: services)
+        await perform(with: { peripheral in
+            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
+        })
+        await wait(for: "characteristics FFF0", count: characteristics)
+        _ = take()
+    }
+
+    /// Does something with a characteristic that was discovered.
+    func perform(with uuid: String, _ body: @escaping @Sendable (CBPeripheral, CBCharacteristic) -> Void) async {
+        await perform(with: { peripheral in
+            guard let characteristic = peripheral.characteristic(uuid, in: "FFF0") else { return }
+            body(peripheral, characteristic)
+        })
+    }
+}
+
+/// What is protected is paired for, as on Apple's systems, where nobody but the system is asked.
+@Suite struct PairingTests {
+    enum Access: CaseIterable, Sendable {
+        case read, write, longWrite, subscribe, descriptor
+
+        func perform(_ peripheral: CBPeripheral, _ characteristic: CBCharacteristic) {
+            switch self {
+            case .read: peripheral.readValue(for: characteristic)
+            case .write: peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
+            case .longWrite: peripheral.writeValue(Data(count: 300), for: characteristic, type: .withResponse)
+            case .subscribe: peripheral.setNotifyValue(true, for: characteristic)
+            case .descriptor: peripheral.discoverDescriptors(for: characteristic)
+            }
+        }
+
+        /// What the program is told when it succeeded.
+        var answer: String {
+            switch self {
+            case .read: "value FFF1 = 7"
+            case .write, .longWrite: "wrote FFF1"
+            case .subscribe: "notifying FFF1 true"
+            case .descriptor: "descriptor 2901"
+            }
+        }
+    }
+
+    /// A program that has discovered a device which wants its links protected.
+    private static func run(
+        _ security: SimulatedSecurity = SimulatedSecurity(), agent: (any PairingAgent)? = nil,
+        _ story: @escaping @Sendable (World, SecureDevice, Recorder) async throws -> Void
+    ) async throws {
+        try await World.run(agent: agent) { world in
+            let device = try SecureDevice(on: world.radio, security)
+            let program = await Recorder.start(world)
+            await program.reach(SecureDevice.service, named: "Vault")
+            try await story(world, device, program)
+        }
+    }
+
+    @Test(arguments: Access.allCases) func everyAccessPairsByItself(_ access: Access) async throws {
+        try await Self.run { _, device, program in
+            if access == .descriptor {
+                program.then["descriptors FFF1"] = { program, characteristic in
+                    let all = (characteristic as? CBCharacteristic)?.descriptors ?? []
+                    for descriptor in all where descriptor.uuid.uuidString == "2901" {
+                        program.peripherals.first?.readValue(for: descriptor)
+                    }
+                }
+            }
+            #expect(device.level == .low)
+            await program.perform(with: "FFF1") { access.perform($0, $1) }
+            await program.wait(for: access.answer)
+            #expect(program.take().filter { $0 != "descriptors FFF1" } == [access.answer])
+            #expect(device.level == .medium)
+            // What follows needs no pairing.
+            device.peripheral.setSecurity(SimulatedSecurity(response: .refuse))
+            await program.perform(with: "FFF1") { $0.setNotifyValue(true, for: $1) }
+            await program.wait(for: "notifying FFF1 true")
+            await device.server.notify([5], of: try #require(device.server.handle(of: 0xFFF1, in: 0xFFF0)))
+            await program.wait(for: "value FFF1 = 5")
+        }
+    }
+
+    @Test func requestsKeepTheirOrderWhilePairing() async throws {
+        try await Self.run { _, _, program in
+            await program.perform(with: "FFF1") { peripheral, characteristic in
+                peripheral.readRSSI()
+                peripheral.readValue(for: characteristic)
+                peripheral.writeValue(Data([9]), for: characteristic, type: .withResponse)
+                peripheral.readValue(for: characteristic)
+                peripheral.discoverServices(nil)
+            }
+            await program.wait(for: "services", count: 2)
+            #expect(program.take() == ["rssi -50", "value FFF1 = 7", "wrote FFF1", "value FFF1 = 9", "services"])
+        }
+    }
+
+    @Test func aPasskeyThatTheDeviceShows() async throws {
+        let security = SimulatedSecurity(ioCapability: .displayOnly, requiresProtection: true, passkey: 4711)
+        try await Self.run(security, agent: FixedPasskeyAgent(try #require(Passkey(4711)))) { _, device, program in
+            await program.perform(with: "FFF2") { $0.readValue(for: $1) }
+            await program.wait(for: "value FFF2 = 8")
+            #expect(device.level == .fips)
+        }
+        // The wrong one: the device's refusal is told, and then the end of the link, which the pairing has cost.
+        try await Self.run(security, agent: FixedPasskeyAgent(try #require(Passkey(1)))) { _, _, program in
+            await program.perform(with: "FFF2") { $0.readValue(for: $1) }
+            await program.wait(for: "disconnected CBError 15")
+            #expect(program.take() == ["value FFF2 CBATTError 5", "disconnected CBError 15"])
+        }
+        // Without an agent the link is encrypted, which is not enough; it goes on.
+        try await Self.run(SimulatedSecurity(ioCapability: .displayOnly)) { _, device, program in
+            await program.perform(with: "FFF2") { peripheral, characteristic in
+                peripheral.readValue(for: characteristic)
+                peripheral.readRSSI()
+            }
+            await program.wait(for: "rssi -50")
+            #expect(program.take() == ["value FFF2 CBATTError 5", "rssi -50"])
+            #expect(device.level == .medium)
+        }
+    }
+
+    @Test func aKeyThatIsTooShortIsTold() async throws {
+        try await Self.run { _, device, program in
+            await program.perform(with: "FFF3") { peripheral, characteristic in
+                peripheral.readValue(for: characteristic)
+                peripheral.readRSSI()
+            }
+            await program.wait(for: "rssi -50")
+            #expect(program.take() == ["value FFF3 CBATTError 12", "rssi -50"])
+            #expect(device.level == .medium)
+        }
+    }
+
+    @Test(arguments: [SimulatedSecurity.Response.refuse, .silence])
+    func aDeviceThatDoesNotPair(_ response: SimulatedSecurity.Response) async throws {
+        try await Self.run(SimulatedSecurity(response: response)) { world, device, program in
+            let start = world.radio.now
+            await program.perform(with: "FFF1") { peripheral, characteristic in
+                peripheral.readValue(for: characteristic)
+                peripheral.readValue(for: characteristic)
+            }
+            await program.wait(for: "disconnected CBError 15")
+            // The second was never answered by anybody.
+            #expect(program.take() == ["value FFF1 CBATTError 5", "disconnected CBError 15"])
+            #expect(start.duration(to: world.radio.now) < .seconds(response == .refuse ? 10 : 45))
+            #expect(program.peripherals.first?.state == .disconnected)
+            // Nothing is left of it.
+            device.peripheral.setSecurity(SimulatedSecurity())
+            await world.settle { device.peripheral.links.isEmpty }
+            await program.reachOnceMore()
+            await program.perform(with: "FFF1") { $0.readValue(for: $1) }
+            await program.wait(for: "value FFF1 = 7")
+        }
+    }
+
+    @Test func aDeviceThatHasLostItsBond() async throws {
+        try await Self.run { world, device, program in
+            await program.perform(with: "FFF1") { $0.readValue(for: $1) }
+            await program.wait(for: "value FFF1 = 7")
+            await program.disconnect()
+            await world.settle { device.peripheral.links.isEmpty }
+            device.peripheral.forgetBonds()
+            await program.reachOnceMore()
+            await program.perform(with: "FFF1") { $0.readValue(for: $1) }
+            await program.wait(for: "disconnected CBError 14")
+            #expect(program.take() == ["value FFF1 CBATTError 5", "disconnected CBError 14"])
+        }
+    }
+
+    @Test func withoutTheCapabilityTheRefusalIsTold() async throws {
+        try await World.run { world in
+            _ = try SecureDevice(on: world.radio)
+            let program = await Recorder.start(world)
+            await program.reach(SecureDevice.service, named: "Vault")
+            world.kernel.hasNetAdmin = false
+            await program.perform(with: "FFF1") { peripheral, characteristic in
+                peripheral.readValue(for: characteristic)
+                peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
+                peripheral.setNotifyValue(true, for: characteristic)
+            }
+            await program.wait(for: "notifying FFF1 false CBATTError 5")
+            #expect(
+                program.take() == [
+                    "value FFF1 CBATTError 5", "wrote FFF1 CBATTError 5", "notifying FFF1 false CBATTError 5",
+                ])
+        }
+    }
+
+    /// A device that wants the link encrypted as soon as it is up.
+    @Test func aDeviceThatBeginsThePairing() async throws {
+        try await Self.run { world, device, program in
+            device.peripheral.requestSecurity()
+            await world.settle { device.level == .medium }
+            #expect(program.take() == [])
+        }
+        try await Self.run(agent: RefusingPairingAgent()) { world, device, program in
+            device.peripheral.requestSecurity()
+            try await world.radio.sleep(for: .seconds(5))
+            #expect(device.level ?? .low == .low)
+        }
+    }
+
+    @Test func aRestartedProgramIsBonded() async throws {
+        let bonds = BondKeeping.store(MemoryBondStore())
+        try await World.run(bonds: bonds) { world in
+            let device = try SecureDevice(on: world.radio)
+            for round in 0..<2 {
+                let program = await Recorder.start(world)
+                await program.reach(SecureDevice.service, named: "Vault")
+                await program.perform(with: "FFF1") { $0.readValue(for: $1) }
+                await program.wait(for: "value FFF1 = 7")
+                #expect(program.take() == ["value FFF1 = 7"])
+                #expect(device.level == .medium, "in round \(round)")
+                await world.onQueue {
+                    program.manager = nil
+                    program.peripherals = []
+                }
+                await world.settle { device.peripheral.links.isEmpty && world.kernel.links(adapter: 0).isEmpty }
+                device.peripheral.setSecurity(SimulatedSecurity(response: .refuse))
+            }
+        }
+    }
+
+    /// One that has told who it is has one identifier, whatever address it uses.
+    @Test func aBondedDeviceThatHidesIsKnown() async throws {
+        let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
+        try await Self.run(SimulatedSecurity(identity: identity)) { world, device, program in
+            await program.perform(with: "FFF1") { $0.readValue(for: $1) }
+            await program.wait(for: "value FFF1 = 7")
+            await program.disconnect()
+            await world.settle { device.peripheral.links.isEmpty }
+            let address = try #require(device.peripheral.makePrivateAddress())
+            device.peripheral.setAdvertisements([SimulatedAdvertisement(address: address)])
+            _ = program.take()
+            await program.perform { manager, program in
+                program.peripherals = []
+                manager.scanForPeripherals(withServices: nil)
+            }
+            await program.wait(for: "discovered ?")
+            #expect(program.peripherals.map(\.identifier) == [UUID(identity)])
+        }
+    }
+}

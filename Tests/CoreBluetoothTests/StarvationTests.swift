@@ -1,0 +1,147 @@
+import BluetoothLE
+import CoreBluetooth
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+/// Holds time while callbacks are on their way, except while a program's queue is kept busy by something else.
+private final class StarvingHold: SimulationHold {
+    private struct State {
+        var count = 0
+        var isStarving = false
+        var isHeld = false
+    }
+
+    private let state = Mutex(State())
+    private let hold: TimeHold
+
+    init(_ radio: SimulatedRadio) {
+        hold = TimeHold(radio: radio)
+    }
+
+    func begin() { change { $0.count += 1 } }
+    func end() { change { $0.count -= 1 } }
+    func setStarving(_ isStarving: Bool) { change { $0.isStarving = isStarving } }
+
+    private func change(_ body: (inout State) -> Void) {
+        state.withLock { state in
+            body(&state)
+            let isHeld = state.count > 0 && !state.isStarving
+            guard isHeld != state.isHeld else { return }
+            state.isHeld = isHeld
+            if isHeld { hold.begin() } else { hold.end() }
+        }
+    }
+}
+
+/// Programs whose queue is kept busy by something else, for as long as it takes.
+@Suite struct StarvationTests {
+    /// A program that has reached the device, and whose queue time does not wait for.
+    private static func run(
+        _ story: @escaping @Sendable (World, Device, Recorder, StarvingHold) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let hold = StarvingHold(world.radio)
+            try await CBLinux.withKernel(world.kernel, hold: hold) {
+                let program = await Recorder.start(world)
+                _ = try #require(await program.reachDevice())
+                await program.setNotify(true, "2A19", in: "180F")
+                await program.wait(for: "notifying 2A19 true")
+                _ = program.take()
+                try await story(world, device, program, hold)
+            }
+        }
+    }
+
+    @Test func nothingIsLostAndTheOrderKept() async throws {
+        try await Self.run { world, device, program, hold in
+            let handle = device.handle("2A19", in: "180F")
+            let note = Device.uuid(1)
+            // Asked before, answered while nobody can be told.
+            await program.perform(with: { peripheral in
+                guard let note = peripheral.characteristic(note, in: Device.own) else { return }
+                for number in 0..<50 as Range<UInt8> {
+                    peripheral.writeValue(Data([number]), for: note, type: .withResponse)
+                    peripheral.readValue(for: note)
+                }
+                world.queue.suspend()
+                hold.setStarving(true)
+            })
+            try await world.radio.sleep(for: .seconds(60))
+            for number in 0..<5000 {
+                await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
+            }
+            try await world.radio.sleep(for: .seconds(60))
+            device.peripheral.disconnect()
+            try await world.radio.sleep(for: .seconds(60))
+            #expect(program.take() == [])
+            hold.setStarving(false)
+            world.queue.resume()
+            await program.wait(for: "disconnected CBError 7")
+            let told = program.take()
+            #expect(told.prefix(100) == (0..<50).flatMap { ["wrote \(note)", "value \(note) = \($0)"] }[...])
+            #expect(
+                told.dropFirst(100).dropLast()
+                    == (0..<5000).map { "value 2A19 = \($0 & 0xFF) \($0 >> 8)" }[...])
+            #expect(told.last == "disconnected CBError 7")
+        }
+    }
+
+    /// A program that takes nothing for ever costs no more than so much memory, and is told so.
+    @Test func whatIsTooMuchIsToldAndEnds() async throws {
+        try await Self.run { world, device, program, hold in
+            let handle = device.handle("2A19", in: "180F")
+            await program.perform(with: { _ in
+                world.queue.suspend()
+                hold.setStarving(true)
+            })
+            for number in 0..<9000 {
+                await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
+            }
+            try await world.radio.sleep(for: .seconds(5))
+            // The device is asked for nothing more.
+            let subscribers = await device.server.notify([1], of: handle)
+            #expect(subscribers == 0)
+            hold.setStarving(false)
+            world.queue.resume()
+            await program.wait(for: "notifying 2A19 false CBError 4")
+            #expect(
+                program.take()
+                    == (0..<8192).map { "value 2A19 = \($0 & 0xFF) \($0 >> 8)" } + ["notifying 2A19 false CBError 4"])
+            // It can ask anew.
+            await program.setNotify(true, "2A19", in: "180F")
+            await program.wait(for: "notifying 2A19 true", count: 2)
+            await device.server.notify([3], of: handle)
+            await program.wait(for: "value 2A19 = 3")
+        }
+    }
+
+    /// A scan goes on without piling up what it hears.
+    @Test func aScanWaits() async throws {
+        try await Self.run { world, device, program, hold in
+            await program.disconnect()
+            await program.wait(for: "disconnected")
+            await program.perform { manager, _ in
+                manager.scanForPeripherals(
+                    withServices: nil, options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])
+            }
+            await program.wait(for: "discovered \(Device.name)", count: 10)
+            await program.perform(with: { _ in
+                world.queue.suspend()
+                hold.setStarving(true)
+            })
+            _ = program.take()
+            // Ten reports a second and more.
+            try await world.radio.sleep(for: .seconds(300))
+            #expect(program.take() == [])
+            hold.setStarving(false)
+            world.queue.resume()
+            try await world.radio.sleep(for: .seconds(1))
+            await program.perform { manager, _ in manager.stopScan() }
+            let told = program.take().count
+            #expect(told > 0 && told < 5000, "\(told)")
+        }
+    }
+}
