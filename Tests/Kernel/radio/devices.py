@@ -12,6 +12,7 @@ from bumble.core import UUID
 from bumble.device import Device, DeviceConfiguration, Peer
 from bumble.gatt import Characteristic as C
 from bumble.gatt import CharacteristicValue, Descriptor, IncludedServiceDeclaration, Service
+from bumble.gatt_client import Client
 from bumble.hci import Address, OwnAddressType
 from bumble.host import Host
 from bumble.l2cap import LeCreditBasedChannelSpec
@@ -421,6 +422,15 @@ class Central(Hosted):
             case ['subscribe', uuid]: return await find(uuid).subscribe(self.take)
             case ['confirm', uuid]: return await find(uuid).subscribe(self.take, prefer_notify=False)
             case ['unsubscribe', uuid]: return await find(uuid).unsubscribe(self.take)
+            case ['bearers', count]:  # enhanced ones, for the attributes that were found
+                clients = await Client.connect_eatt(self.link, count=int(count))
+                self.bearers = clients if isinstance(clients, list) else [clients]
+                return str(len(self.bearers))
+            case ['readall', uuid]:  # on all of them at once
+                values = await asyncio.gather(*(b.read_value(find(uuid).handle) for b in self.bearers))
+                return ','.join(value.hex() for value in values)
+            case ['writeby', number, uuid, data]:
+                return await self.bearers[int(number)].write_value(find(uuid).handle, bytes.fromhex(data), True)
             case ['got']:
                 values, self.values[:] = ','.join(v.hex() for v in self.values), []
                 return values

@@ -17,7 +17,7 @@ SECURE = ['just', 'again', 'kept', 'reading', 'refusing', 'silent', 'forgetful',
           'shown,pair=passkey,passkey=042042', 'old-shown,pair=passkey,passkey=7,sc=0', 'typed,pair=keyboard',
           'numbers,pair=numeric', 'doubtful,pair=numeric', 'ported', 'ported-shown,pair=passkey,passkey=042042']
 CENTRALS = ['caller', 'unwelcome', 'returning', 'caller-shown,pair=passkey,passkey=042042', 'caller-typed,pair=keyboard',
-            'caller-numbers,pair=numeric', 'ported-caller', 'ported-unwelcome']
+            'caller-numbers,pair=numeric', 'caller-bearers', 'ported-caller', 'ported-unwelcome']
 PAIRING_SUITE = '^Peers\\.Peers/Pairing'
 BANDS = ((DEVICES, '^Peers\\.'),
          ([f'secure:name={device}' for device in SECURE] + [f'central:name={device}' for device in CENTRALS],

@@ -129,6 +129,17 @@ def bumbles_central_uses_it(radio):
     until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
 
 
+def who_pairs_is_served_encrypted():
+    with served('--encrypted') as program:
+        # The first pairs, the second has the keys.
+        for number in (1, 2):
+            ended = run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', '--security', 'encrypted', 'exchange', '0A0B')
+            ended.check('Rx | 0A0B' in ended.out, 'it comes back')
+            program.until(lambda: len(events(program, 'offline')) == number, 10, 'the end is told')
+        check([each['received'] for each in events(program, 'offline')] == [2, 2], 'what was received')
+        ends(program)
+
+
 for profile in ('extended', 'legacy'):
     with Radio('central', n=2, profile=profile) as radio:
         tell(f'{profile}: the sample protocol is spoken', the_sample_protocol_is_spoken)
@@ -136,6 +147,8 @@ for profile in ('extended', 'legacy'):
         tell(f'{profile}: a pseudo terminal stays', a_pseudo_terminal_stays)
         tell(f'{profile}: one is killed in mid-transfer', one_is_killed_in_mid_transfer)
         tell(f'{profile}: it outlives powering off', it_outlives_powering_off)
+        if profile == 'extended':
+            tell(f'{profile}: who pairs is served encrypted', who_pairs_is_served_encrypted)
         tell(f"{profile}: bumble's central uses it", bumbles_central_uses_it, radio)
 with Btvirt(2):
     tell('btvirt: the sample protocol is spoken', the_sample_protocol_is_spoken)
