@@ -12,6 +12,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let notPermitted = ErrorNumber(rawValue: 1)
     /// EIO.
     public static let inputOutput = ErrorNumber(rawValue: 5)
+    /// ENOENT.
+    public static let noSuchFile = ErrorNumber(rawValue: 2)
     /// EBADF.
     public static let badFileDescriptor = ErrorNumber(rawValue: 9)
     /// EAGAIN: the call would have to wait.

@@ -259,6 +259,43 @@ import Testing
         }
     }
 
+    @Test func whatAnotherProgramRemovesInTheMidstOfAnUpdateIsNotBroughtBack() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (plain, _) = try Self.store(directory)
+            for call in ["mkdir", "open", "write", "fsync", "renameat2"] {
+                try await plain.save(bond, of: adapter)
+                let path = plain.path(of: bond.identity, adapter: adapter)
+                let isDone = Mutex(false)
+                let (store, _) = try Self.store(directory) { made throws(KernelError) in
+                    let isNow = isDone.withLock { isDone in
+                        defer { isDone = isDone || made.name == call }
+                        return !isDone && made.name == call
+                    }
+                    if isNow { try SystemFiles.remove(path) }
+                }
+                let isKept = try await store.update(bond, of: adapter)
+                #expect(!isKept, "removed at \(call)")
+                #expect(try SystemFiles.names(in: "\(directory)/001122334455") == [], "removed at \(call)")
+            }
+        }
+    }
+
+    @Test func aFileSystemThatCannotExchangeIsUpdatedAllTheSame() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, _) = try Self.store(directory) { call throws(KernelError) in
+                if call.name == "renameat2" { throw KernelError(call.name, .invalidArgument) }
+            }
+            #expect(try await !store.update(bond, of: adapter))
+            try await store.save(bond, of: adapter)
+            let changed = BondSamples.bond(first: 6)
+            #expect(try await store.update(changed, of: adapter))
+            #expect(try await store.bonds(of: adapter) == [changed])
+            let identity = LocalIdentity.random()
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: identity) == identity)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) == identity)
+        }
+    }
+
     // MARK: Where
 
     @Test(
