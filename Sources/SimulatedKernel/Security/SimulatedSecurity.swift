@@ -42,6 +42,8 @@ public struct SimulatedSecurity: Hashable, Sendable {
     public var keepsKeys: Bool
     /// What it shows, where it shows a passkey.
     public var passkey: UInt32
+    /// Whether pairing exchanges keys of signed writes.
+    public var signs = false
     /// Who it really is, told in pairing to those who exchange identities; nil tells nobody.
     public var identity: BluetoothAddress?
 
