@@ -43,6 +43,8 @@ actor Controller: LoopActor {
 
     /// Who is behind the addresses that are heard.
     var resolution = AddressResolution()
+    /// What they call themselves.
+    var heardNames = HeardNames()
 
     /// The links of the controller; see Controller+Links.
     var links = LinkTable()

@@ -251,6 +251,13 @@ actor BondKeeper: LoopActor {
         write(identity, isUpdate: true)
     }
 
+    /// Takes note of what a device is called; nothing when there is no bond with it.
+    func setName(_ name: String, of identity: BluetoothAddress) {
+        guard known[identity] != nil, known[identity]?.name != name else { return }
+        known[identity]?.name = name
+        write(identity, isUpdate: true)
+    }
+
     /// Keeps a bond, in place of the one with the same device, and has the kernel know its keys.
     func set(_ bond: Bond) async throws(BluetoothError) {
         let former = known[bond.identity]

@@ -296,7 +296,9 @@ extension Controller {
         var reports = reports
         let now = loop.now
         do {
-            while let report = try reports.next() { audience.receive(report, at: now, resolving: &resolution) }
+            while let report = try reports.next() {
+                audience.receive(report, at: now, resolving: &resolution, naming: &heardNames)
+            }
         } catch {
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }
