@@ -154,7 +154,7 @@ let package = Package(
             name: "ProgramTests", dependencies: ["ble", "linble"], path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: settings),
         tests(
-            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "HCI", "Management", "Capture"],
+            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "GATT", "HCI", "Management", "Capture"],
             path: "Tests/Conformance"),
     ] + coreBluetoothTargets
 )

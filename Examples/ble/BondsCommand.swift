@@ -103,7 +103,7 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
     if case .address(let address)? = selector {
         adapters = [address]
     } else {
-        let found = try await Adapter.all(on: common.makeKernel())
+        let found = try await Adapter.all(bonds: .store(common.bondStore()), on: common.makeKernel())
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
             throw ProgramError(

@@ -25,6 +25,8 @@ struct PairCommand: AsyncParsableCommand {
             try await chosen.withConnection(console, isPairing: true) { connection in
                 let level = (chosen.security ?? .encrypted).level
                 let outcome = try await connection.pair(to: level, timeout: chosen.timeout(or: .seconds(60)))
+                // What it is called is kept with the bond.
+                if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
                 console.show(outcome, with: connection.peer)
             }
         }

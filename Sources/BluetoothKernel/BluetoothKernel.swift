@@ -30,6 +30,10 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// The adapters the kernel has, lowest index first. Needs no privilege.
     func adapters() throws(KernelError) -> [KernelAdapter]
 
+    /// Where an adapter is plugged in, by which one without a public address is recognised: the same when it was unplugged
+    /// and when the machine was off, as far as the kernel can tell. Needs no privilege.
+    func place(ofAdapter index: UInt16) -> String
+
     /// What around the sockets decides whether Bluetooth can be used here: privileges, radio switches, other programs.
     func environment() -> HostEnvironment
 

@@ -10,6 +10,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
 
     /// EPERM: a capability is missing.
     public static let notPermitted = ErrorNumber(rawValue: 1)
+    /// ENOENT.
+    public static let noSuchFile = ErrorNumber(rawValue: 2)
     /// EIO.
     public static let inputOutput = ErrorNumber(rawValue: 5)
     /// ENXIO: nobody reads the pipe.

@@ -80,6 +80,13 @@ public struct BluetoothAddress: Hashable, Sendable {
         let all: UInt64 = 0x3FFF_FFFF_FFFF
         return BluetoothAddress(UInt64.random(in: 1..<all, using: &generator) | 0b11 << 46, kind: .random)
     }
+
+    /// A non-resolvable private address made from 46 random bits (Core Vol 6 Part B §1.3.2.2).
+    public static func randomNonResolvablePrivate(
+        using generator: inout some RandomNumberGenerator
+    ) -> BluetoothAddress {
+        BluetoothAddress(UInt64.random(in: 1..<0x3FFF_FFFF_FFFF, using: &generator), kind: .random)
+    }
 }
 
 extension BluetoothAddress: CustomStringConvertible {

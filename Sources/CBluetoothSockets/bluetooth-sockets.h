@@ -35,6 +35,10 @@ static inline int kernel_epoll_pwait2(int epoll, struct epoll_event *events, int
     return (int)syscall(SYS_epoll_pwait2, epoll, events, count, timeout, (void *)0, (size_t)0);
 }
 
+static const unsigned int kernel_rename_noreplace = 1;
+static const unsigned int kernel_rename_exchange = 2;
+
 // glibc declares these only to programs that define _GNU_SOURCE.
 extern int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+extern int renameat2(int directory, const char *path, int other_directory, const char *other, unsigned int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);

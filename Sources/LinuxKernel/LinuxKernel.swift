@@ -34,6 +34,13 @@ public final class LinuxKernel: BluetoothKernel {
         try KernelAdapter.current()
     }
 
+    /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; its name where it belongs
+    /// to none.
+    public func place(ofAdapter index: UInt16) -> String {
+        let name = "hci\(index)"
+        return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
+    }
+
     /// What `/proc`, `/sys` and trying to make sockets tell of this machine now.
     public func environment() -> HostEnvironment {
         .current()

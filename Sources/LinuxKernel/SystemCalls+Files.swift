@@ -76,6 +76,13 @@ func linkTarget(_ path: String) -> String? {
     return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
+/// A path without symbolic links; nil when there is nothing (`realpath`).
+func resolvedPath(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
+}
+
 /// The names in a folder, in no order; none when it cannot be read.
 func folderEntries(_ path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }

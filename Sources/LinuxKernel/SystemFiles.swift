@@ -1,4 +1,5 @@
 import BluetoothKernel
+import CBluetoothSockets
 import Glibc
 
 /// Small files: read whole and replaced whole. Every call blocks, so none belongs on an event loop.
@@ -42,20 +43,75 @@ public enum SystemFiles {
     public static func replace(
         _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
     ) throws(KernelError) {
+        _ = try put(bytes, at: path, when: nil, hook)
+    }
+
+    /// As ``replace(_:with:hook:)``, unless the file is not there, such as because another program has removed it
+    /// meanwhile: false then, and there is none (`renameat2` with `RENAME_EXCHANGE`).
+    public static func replaceExisting(
+        _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
+    ) throws(KernelError) -> Bool {
+        guard exists(path) else { return false }
+        return try put(bytes, at: path, when: true, hook)
+    }
+
+    /// As ``replace(_:with:hook:)``, unless there is such a file, also one that another program makes meanwhile: false
+    /// then, and that one stays (`renameat2` with `RENAME_NOREPLACE`).
+    public static func make(
+        _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
+    ) throws(KernelError) -> Bool {
+        guard !exists(path) else { return false }
+        return try put(bytes, at: path, when: false, hook)
+    }
+
+    /// Writes a temporary file and gives it the name it is to have: whatever has that name, or only when a file has it or
+    /// when none has. Whether it came to that.
+    private static func put(
+        _ bytes: [UInt8], at path: String, when isThere: Bool?, _ hook: FileCallHook?
+    ) throws(KernelError) -> Bool {
         let directory = parent(of: path)
         try makeDirectory(directory, hook)
         // Two programs, or two threads of one, do not write to the same temporary file.
         let temporary = "\(path).\(getpid()).\(UInt32.random(in: .min ... .max)).new"
+        var isPut = true
         do throws(KernelError) {
             try write(bytes, to: temporary, hook)
-            try call("rename", path, hook) { _ in Glibc.rename(temporary, path) }
+            if let isThere {
+                isPut = try rename(temporary, to: path, when: isThere, hook)
+            } else {
+                try call("rename", path, hook) { _ in Glibc.rename(temporary, path) }
+            }
         } catch {
             _ = try? call("unlink", temporary, hook) { _ in unlink(temporary) }
             throw error
         }
+        // What was exchanged for the file has the temporary name, and what was not put still has it.
+        if isThere == true || !isPut { try? remove(temporary) }
         let file = FileDescriptor(
             try call("open", directory, hook) { _ in Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
         try call("fsync", directory, hook) { _ in fsync(file.number) }
+        return isPut
+    }
+
+    /// Gives a file another name, where a file has that name or where none has; whether it came to that.
+    private static func rename(
+        _ path: String, to other: String, when isThere: Bool, _ hook: FileCallHook?
+    ) throws(KernelError) -> Bool {
+        let flags = isThere ? kernel_rename_exchange : kernel_rename_noreplace
+        do throws(KernelError) {
+            try call("renameat2", other, hook) { _ in renameat2(AT_FDCWD, path, AT_FDCWD, other, flags) }
+            return true
+        } catch {
+            switch error.number.rawValue {
+            case ENOENT where isThere, EEXIST where !isThere: return false
+            // Some file systems, such as NFS, can do neither. What another program does in between is lost there.
+            case EINVAL, ENOSYS, ENOTSUP:
+                guard exists(other) == isThere else { return false }
+                try call("rename", other, hook) { _ in Glibc.rename(path, other) }
+                return true
+            default: throw error
+            }
+        }
     }
 
     private static func write(_ bytes: [UInt8], to path: String, _ hook: FileCallHook?) throws(KernelError) {

@@ -20,6 +20,11 @@ public struct SimulatedController: Hashable, Sendable {
     public var signalStrength: Int8
     /// How strongly it sends, in dBm, where anybody asks.
     public var transmitPower: Int8 = 0
+    /// Whether it tells of links that its own host has ended that this host did it (0x16), as most chips do. Others, such as
+    /// emulators, tell the reason that the host gave.
+    public var tellsOwnDisconnects = false
+    /// Where it is plugged in, by which it is recognised when it has no public address; nil is by its index.
+    public var place: String?
     /// How many advertising sets it has; 1 for legacy commands.
     public var advertisingSetCount: UInt8
     /// Whether it can scan on LE Coded; only with extended commands.

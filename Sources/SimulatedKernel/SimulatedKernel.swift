@@ -36,6 +36,11 @@ public final class SimulatedKernel: BluetoothKernel {
         }
     }
 
+    /// Where the controller says that it is plugged in; its name where it does not.
+    public func place(ofAdapter index: UInt16) -> String {
+        withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
+    }
+
     /// The machine's circumstances, as they were set.
     public func environment() -> HostEnvironment {
         withHost { host in

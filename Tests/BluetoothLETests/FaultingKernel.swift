@@ -45,6 +45,7 @@ final class FaultingKernel: BluetoothKernel {
 
     var loop: EventLoop { base.loop }
     func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
     func environment() -> HostEnvironment { base.environment() }
     func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
         base.watchRadioSwitches(handler)

@@ -139,6 +139,25 @@ struct HCIUser: Sendable {
         } != nil
     }
 
+    /// The address that something with these data was advertised with last; nil if nothing is heard.
+    func advertiser(of part: [UInt8]) async -> BluetoothAddress? {
+        let entries = await events.journal.wait(on: kernel.loop) { !Self.advertisers(in: $0, of: part).isEmpty }
+        return Self.advertisers(in: entries ?? [], of: part).last
+    }
+
+    private static func advertisers(in entries: [SocketRecorder.Entry], of part: [UInt8]) -> [BluetoothAddress] {
+        var found: [BluetoothAddress] = []
+        for case .packet(let packet) in entries {
+            guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
+            guard case .leMeta(.advertisingReports(var reports)) = event else { continue }
+            while let report = try? reports.next() {
+                let data = report.data.withUnsafeBytes { Array($0) }
+                if data.contains(part), let address = report.address { found.append(address) }
+            }
+        }
+        return found
+    }
+
     /// The first report from `address` whose data contains `part`; nil if none comes.
     func report(from address: BluetoothAddress, containing part: [UInt8]) async -> HeardReport? {
         let entries = await events.journal.wait(on: kernel.loop) {

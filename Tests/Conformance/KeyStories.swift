@@ -188,29 +188,6 @@ extension Conformance {
             }
         }
 
-        @Test func anIdentityIsFoundBehindTheAddressesMadeFromItsKey() async throws {
-            try await Rig.run { rig in
-                let key = [UInt8](1...16)
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [0])
-                _ = try await rig.management.succeed(.setPrivacy, on: rig.peripheral, [1] + key)
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [1])
-                let identity = rig.peripheral.address.managementBytes
-                _ = try await rig.management.succeed(
-                    .loadIdentityResolvingKeys, on: rig.central, [1, 0] + identity + key)
-                try await rig.advertise()
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
-                try #require(await central.told { $0 == [.writable] } != nil)
-                #expect(await listening.first() != nil)
-                let peer = await rig.kernel.onLoop { central.socket.peer }
-                #expect(peer == rig.peripheral.address)
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [0])
-                _ = try await rig.management.succeed(.setPrivacy, on: rig.peripheral, [0] + key)
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [1])
-                _ = try await rig.management.succeed(.loadIdentityResolvingKeys, on: rig.central, [0, 0])
-            }
-        }
-
         @Test func privacyIsForAnAdapterThatIsOff() async throws {
             try await Rig.run { rig in
                 let key = [UInt8](repeating: 7, count: 16)

@@ -17,12 +17,14 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
         type: CBUUID(string: "FFF2"), properties: [.indicateEncryptionRequired], value: nil, permissions: [])
     let open = CBMutableCharacteristic(
         type: CBUUID(string: "FFF4"), properties: [.read], value: Data([1]), permissions: .readable)
+    let fixed = CBMutableCharacteristic(
+        type: CBUUID(string: "FFF5"), properties: [.read], value: Data([5]), permissions: .readEncryptionRequired)
     private var manager: CBPeripheralManager?
 
     init(_ world: World) {
         self.world = world
         super.init()
-        service.characteristics = [dynamic, indicated, open]
+        service.characteristics = [dynamic, indicated, open, fixed]
         manager = CBPeripheralManager(delegate: self, queue: world.queue)
     }
 
@@ -112,19 +114,21 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
         }
     }
 
-    @Test(arguments: ["read", "write", "FFF1", "FFF2"]) func eachOfThemPairs(_ access: String) async throws {
+    @Test(arguments: ["read", "fixed", "write", "FFF1", "FFF2"]) func eachOfThemPairs(_ access: String) async throws {
         try await Self.run(agent: JustWorksPairingAgent()) { world, vault, client in
             await client.perform(with: { peripheral in
                 guard let dynamic = peripheral.characteristic("FFF1", in: "FFF0") else { return }
                 switch access {
                 case "read": peripheral.readValue(for: dynamic)
+                case "fixed":
+                    if let fixed = peripheral.characteristic("FFF5", in: "FFF0") { peripheral.readValue(for: fixed) }
                 case "write": peripheral.writeValue(Data([1]), for: dynamic, type: .withResponse)
                 default:
                     guard let subject = peripheral.characteristic(access, in: "FFF0") else { return }
                     peripheral.setNotifyValue(true, for: subject)
                 }
             })
-            let answers = ["read": "value FFF1 = 7", "write": "wrote FFF1"]
+            let answers = ["read": "value FFF1 = 7", "fixed": "value FFF5 = 5", "write": "wrote FFF1"]
             await client.wait(for: answers[access] ?? "notifying \(access) true")
             #expect(client.take().count == 1)
         }

@@ -144,4 +144,76 @@ private final class StarvingHold: SimulationHold {
             #expect(told > 0 && told < 5000, "\(told)")
         }
     }
+
+    /// A device that changes all the time: the program is told, and of no more than it can be told of.
+    @Test func aDeviceThatChangesAllTheTime() async throws {
+        try await Self.run { world, device, program, hold in
+            await program.perform(with: { _ in
+                world.queue.suspend()
+                hold.setStarving(true)
+            })
+            var added: AttributeHandleRange?
+            for _ in 0..<2000 {
+                let service = GATTService(
+                    "1815", characteristics: [GATTCharacteristic("2A56", properties: .read, value: .stored([1]))])
+                added = try device.server.change(removing: added, adding: [service])
+                try await world.radio.sleep(for: .milliseconds(200))
+            }
+            hold.setStarving(false)
+            world.queue.resume()
+            try await world.radio.sleep(for: .seconds(30))
+            let told = program.take()
+            #expect(told.count >= 64 && told.count < 700, "\(told.count)")
+            #expect(told.allSatisfy { $0.hasPrefix("modified") })
+            // In the end the program finds what there is.
+            await program.perform(with: { $0.discoverServices(nil) })
+            await program.wait(for: "services", count: 2)
+            #expect(program.peripherals.first?.services?.contains { $0.uuid == CBUUID(string: "1815") } == true)
+        }
+    }
+
+    /// A central that subscribes and unsubscribes all the time: the program knows in the end whether it has.
+    @Test func aCentralThatChangesItsMind() async throws {
+        try await World.run { world in
+            let hold = StarvingHold(world.radio)
+            let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let address = try #require(world.kernel.adapters().first?.address)
+            let far = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+            for isSubscribedInTheEnd in [true, false] {
+                let link = try await far.connect(to: address)
+                let stream = try #require(
+                    try await link.discover().characteristic(
+                        Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
+                let configuration = try #require(stream.descriptor(.clientCharacteristicConfiguration))
+                await world.onQueue {
+                    world.queue.suspend()
+                    hold.setStarving(true)
+                }
+                for _ in 0..<1000 {
+                    try await link.write([1, 0], to: configuration)
+                    try await link.write([0, 0], to: configuration)
+                }
+                if isSubscribedInTheEnd { try await link.write([1, 0], to: configuration) }
+                let before = server.journal.entries.count
+                hold.setStarving(false)
+                world.queue.resume()
+                try await world.radio.sleep(for: .seconds(30))
+                await world.onQueue {}
+                let told = server.journal.entries.dropFirst(before)
+                #expect(told.count < 1000, "\(told.count)")
+                #expect(server.stream.subscribedCentrals?.count == (isSubscribedInTheEnd ? 1 : 0))
+                await link.disconnect()
+                await world.settle {
+                    (server.stream.subscribedCentrals ?? []).isEmpty && world.kernel.links(adapter: 0).isEmpty
+                }
+            }
+            await far.close()
+        }
+    }
+}
+
+extension CBUUID {
+    /// As the library beneath has it.
+    fileprivate var bluetoothUUID: BluetoothUUID { BluetoothUUID(uuidString) ?? 0 }
 }

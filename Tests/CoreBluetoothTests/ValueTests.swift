@@ -82,11 +82,11 @@ import Testing
                 // No answer, and nothing is sent: it takes no commands.
                 peripheral.writeValue(Data([9]), for: note, type: .withoutResponse)
             })
-            await program.wait(for: "wrote \(Device.uuid(1)) CBError 1")
+            await program.wait(for: "wrote \(Device.uuid(1)) CBATTError 13")
             #expect(
                 program.take() == [
                     "wrote 2A39 CBATTError 13", "wrote \(refusing) CBATTError 3", "wrote \(commands) CBATTError 128",
-                    "wrote 2A38 CBATTError 3", "wrote \(Device.uuid(1)) CBError 1",
+                    "wrote 2A38 CBATTError 3", "wrote \(Device.uuid(1)) CBATTError 13",
                 ])
             #expect(device.server.value(of: device.handle(Device.uuid(1), in: Device.own)) == Array("note".utf8))
         }

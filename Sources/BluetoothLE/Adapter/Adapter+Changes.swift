@@ -3,14 +3,19 @@ import Logging
 
 extension Adapter {
     /// All adapters of this machine, lowest index first. Needs no privilege.
-    /// - Parameter kernel: whose adapters; nil for the machine's own kernel.
+    /// - Parameters:
+    ///   - bonds: where the static addresses of adapters without a public one are looked up.
+    ///   - kernel: whose adapters; nil for the machine's own kernel.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func all(
-        on kernel: (any BluetoothKernel)? = nil
+        bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let kernel = try chosenKernel(kernel, .init("list adapters"))
         let management = ManagementClient(on: kernel, log: Logger(label: "bluetooth.adapter"))
-        return try await AdapterDirectory(kernel: kernel, management: management).all()
+        let keeper = BondKeeper(
+            bonds, management: management, on: kernel, log: Logger(label: "bluetooth.adapter"))
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
+        return await directory.knowingStaticAddresses(try await directory.all())
     }
 
     /// The adapters of this machine as they come, go and change: those that are there come first, as

@@ -5,6 +5,10 @@ import BluetoothPrimitives
 struct AdapterLife {
     /// Whether the program may switch it on.
     let power: PowerPolicy
+    /// Whether it is to hide its address; nil is as it is.
+    let privacy: PrivacyMode?
+    /// Whether the kernel has to be told so again, having lost the adapter.
+    var isPrivacyDue = false
     /// Whether it is to be on, as far as this program knows: it was when it was last seen, and nobody has powered it off.
     var isMeantOn = true
     /// Whether this program has powered it off.
@@ -21,8 +25,8 @@ struct AdapterLife {
     var linkEnds: [UInt64: LinkEnd] = [:]
     var nextLinkEnd: UInt64 = 0
 
-    init(power: PowerPolicy) {
-        self.power = power
+    init(power: PowerPolicy, privacy: PrivacyMode? = nil) {
+        (self.power, self.privacy) = (power, privacy)
     }
 
     /// A link whose end is to be explained.
@@ -40,16 +44,22 @@ struct AdapterLife {
         case .poweredOff, .lowEnergyOff:
             // Somebody has done that, unless the adapter was away, or blocked.
             if before == .poweredOn { isMeantOn = power == .keepOn && !isSwitchedOffHere }
-        case .absent, .blocked, .unsupported: restorationFailure = nil
+        case .absent:
+            restorationFailure = nil
+            isPrivacyDue = true
+        case .blocked, .unsupported: restorationFailure = nil
         }
     }
 
     /// Whether this program has to do something for the adapter to be ready.
-    func hasToRestore(_ state: AdapterState) -> Bool {
+    func hasToRestore(_ state: AdapterState, hidesAddress: Bool) -> Bool {
         switch state {
         case .poweredOff: isMeantOn && power != .leave
         case .lowEnergyOff: isMeantOn
-        case .poweredOn, .blocked, .absent, .unsupported: false
+        // One that another program has switched on when it was plugged in again knows nothing of what is wanted here.
+        case .poweredOn:
+            isPrivacyDue && power != .leave && privacy.map { ($0 != .off) != hidesAddress } ?? false
+        case .blocked, .absent, .unsupported: false
         }
     }
 }
@@ -98,7 +108,8 @@ extension Adapter {
         let state = standing.value
         let operation = operation("power \(isOn ? "on" : "off")")
         if state == .absent, let error = BluetoothError.unavailable(state, operation) { throw error }
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: bondKeeper)
+        let directory = AdapterDirectory(
+            kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
         if isOn {
             remember(try await directory.prepare(information, power: .powerOn))
         } else {
@@ -214,7 +225,7 @@ extension Adapter {
 
     /// Has the adapter switched on again where that is this program's business.
     private func restoreIfNeeded() {
-        guard life.hasToRestore(standing.value) else { return }
+        guard life.hasToRestore(standing.value, hidesAddress: information.usesPrivateAddresses) else { return }
         guard life.restoration == nil else {
             life.isRestorationDue = true
             return
@@ -225,7 +236,9 @@ extension Adapter {
     private func restore() async {
         repeat {
             life.isRestorationDue = false
-            let directory = AdapterDirectory(kernel: kernel, management: management, bonds: bondKeeper)
+            defer { life.isPrivacyDue = false }
+            let directory = AdapterDirectory(
+                kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
             do throws(BluetoothError) {
                 remember(
                     try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))
@@ -233,7 +246,8 @@ extension Adapter {
                 log.debug("not brought back: \(error)")
                 life.restorationFailure = error
             }
-        } while life.isRestorationDue && end == nil && life.hasToRestore(standing.value)
+        } while life.isRestorationDue && end == nil
+            && life.hasToRestore(standing.value, hidesAddress: information.usesPrivateAddresses)
         life.restoration = nil
     }
 }

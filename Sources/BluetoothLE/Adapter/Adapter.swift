@@ -43,12 +43,12 @@ public actor Adapter: LoopActor {
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     private init(
-        _ information: AdapterInformation, power: PowerPolicy, monitor: AdapterMonitor, bonds: BondKeeper,
-        on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
+        _ information: AdapterInformation, power: PowerPolicy, privacy: PrivacyMode?, monitor: AdapterMonitor,
+        bonds: BondKeeper, on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
         bondKeeper = bonds
         facts = Mutex(information)
-        life = AdapterLife(power: power)
+        life = AdapterLife(power: power, privacy: privacy)
         management = monitor.management
         self.monitor = monitor
         self.kernel = kernel
@@ -59,7 +59,7 @@ public actor Adapter: LoopActor {
         standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
         controller = Controller(
-            information.index, ownAddressType: information.ownAddressType, management: management, on: kernel, log: log,
+            information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
             trace: trace?.synthesis)
     }
 
@@ -74,6 +74,10 @@ public actor Adapter: LoopActor {
     ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
     ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
     ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
+    ///   - privacy: whether the adapter shows others addresses that change, behind which only bonded devices know it
+    ///     (management `Set Privacy`), with a key that is kept with the bonds; nil leaves that as it is. The kernel changes
+    ///     it while the adapter is off only, so one that is on is switched off and on for it, which ends what other
+    ///     programs do on it, unless `power` is ``PowerPolicy/leave``.
     ///   - kernel: whose adapter; nil for the machine's own kernel.
     ///   - log: takes what happens: PDUs and packets as `trace`, oddities as `debug`.
     ///   - trace: records what goes over the air and between program and kernel; of the same kernel.
@@ -81,7 +85,7 @@ public actor Adapter: LoopActor {
     ///   with the fix. Where several were tried, the message says what is wrong with each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil,
+        bonds: BondKeeping = .standard, privacy: PrivacyMode? = nil, on kernel: (any BluetoothKernel)? = nil,
         log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
@@ -89,10 +93,11 @@ public actor Adapter: LoopActor {
         let monitor = AdapterMonitor(on: kernel, management: management, log: log)
         try await monitor.start()
         let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
         let adapter = Adapter(
-            information, power: power, monitor: monitor, bonds: keeper, on: kernel, log: log, trace: trace)
+            information, power: power, privacy: privacy, monitor: monitor, bonds: keeper, on: kernel, log: log,
+            trace: trace)
         await adapter.begin()
         return adapter
     }
@@ -135,7 +140,20 @@ public actor Adapter: LoopActor {
     }
 }
 
+/// What an adapter shows of itself where the program, and not the kernel, tells the controller what to show.
+enum OwnAddress: Hashable, Sendable {
+    /// The public address.
+    case `public`
+    /// The static random address, which the kernel has told the controller.
+    case `static`
+    /// Another one each time, of which nobody can tell whose it is.
+    case `private`
+
+    /// How HCI commands name it.
+    var type: LEOwnAddressType { self == .public ? .public : .random }
+}
+
 extension AdapterInformation {
-    /// Which address HCI commands have to name as the adapter's own.
-    var ownAddressType: LEOwnAddressType { publicAddress.isZero ? .random : .public }
+    /// What the adapter shows of itself.
+    var ownAddress: OwnAddress { usesPrivateAddresses ? .private : publicAddress.isZero ? .static : .public }
 }

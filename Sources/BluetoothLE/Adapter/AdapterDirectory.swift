@@ -9,6 +9,8 @@ struct AdapterDirectory {
     let management: ManagementClient
     /// Has the kernel know the keys of bonded devices before an adapter is used.
     var bonds: BondKeeper?
+    /// Whether adapters are to hide their addresses; nil is as they are.
+    var privacy: PrivacyMode?
 
     /// All adapters, lowest index first. Needs no privilege.
     func all() async throws(BluetoothError) -> [AdapterInformation] {
@@ -62,14 +64,7 @@ struct AdapterDirectory {
         if !information.isLowEnergyEnabled {
             try await management.send(.setLowEnergy(true), to: information.index)
         }
-        if !information.isPowered {
-            if information.publicAddress.isZero, !information.currentSettings.contains(.staticAddress) {
-                var generator = SystemRandomNumberGenerator()
-                let address = information.staticAddress ?? .randomStatic(using: &generator)
-                try await management.send(.setStaticAddress(address), to: information.index)
-                information.staticAddress = address
-            }
-        }
+        try await prepareIdentity(&information, power, operation)
         await bonds?.prepare(information)
         if !information.isPowered {
             do {
@@ -83,6 +78,55 @@ struct AdapterDirectory {
         guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
         information.currentSettings = now.currentSettings
         return information
+    }
+
+    /// Sets what the adapter is to others: its static address where it has no public one, and whether it hides either. The
+    /// kernel takes both while the adapter is off only.
+    private func prepareIdentity(
+        _ information: inout AdapterInformation, _ power: PowerPolicy, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let isBare = information.publicAddress.isZero
+        guard isBare || privacy != nil else { return }
+        if let privacy, information.isPowered, (privacy != .off) != information.usesPrivateAddresses {
+            guard power != .leave else {
+                throw BluetoothError(
+                    .busy, operation,
+                    "\(information.name) is on, and whether it hides its address is changed only while it is off.",
+                    remedy: "Let the program power the adapter, or: sudo btmgmt power off")
+            }
+            try await setPowered(false, information.index)
+            information.currentSettings.remove(.powered)
+        }
+        // One that is on has its address from whoever switched it on, which the kernel does not tell: this program's own,
+        // as far as anything is kept. One whose address somebody else has set keeps it.
+        let isFree = !information.isPowered && !information.currentSettings.contains(.staticAddress)
+        let hides = privacy != nil && privacy != .off && !information.isPowered
+        let identity = await localIdentity(of: information, orMake: isBare && isFree || hides)
+        if isBare, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
+        guard !information.isPowered else { return }
+        if isBare, let address = information.staticAddress {
+            try await management.send(.setStaticAddress(address), to: information.index)
+        }
+        if let privacy, let key = privacy == .off ? .zero : identity?.identityResolvingKey {
+            try await management.send(.setPrivacy(privacy, key), to: information.index)
+        }
+    }
+
+    /// The adapters with the static addresses that are kept for those that have no public one.
+    func knowingStaticAddresses(_ adapters: [AdapterInformation]) async -> [AdapterInformation] {
+        var known: [AdapterInformation] = []
+        for var information in adapters {
+            if information.publicAddress.isZero, information.staticAddress == nil {
+                information.staticAddress = await localIdentity(of: information, orMake: false)?.staticAddress
+            }
+            known.append(information)
+        }
+        return known
+    }
+
+    private func localIdentity(of information: AdapterInformation, orMake makes: Bool) async -> LocalIdentity? {
+        guard let bonds else { return makes ? .random() : nil }
+        return await bonds.localIdentity(of: information, orMake: makes)
     }
 
     /// Powers an adapter on or off.

@@ -52,8 +52,11 @@ public struct AdapterInformation: Hashable, Sendable {
 
     /// The kernel's name for it: `hci0`.
     public var name: String { "hci\(index)" }
-    /// The address it uses on the air: the public one unless it has none.
+    /// The address that is its identity, and the one it uses on the air unless it ``usesPrivateAddresses``: the public one
+    /// unless it has none.
     public var address: BluetoothAddress { publicAddress.isZero ? staticAddress ?? publicAddress : publicAddress }
+    /// Whether it hides that address from others behind ones that change.
+    public var usesPrivateAddresses: Bool { currentSettings.contains(.privacy) }
     /// Whether it is powered on.
     public var isPowered: Bool { currentSettings.contains(.powered) }
     /// Whether LE is switched on; without it the kernel refuses LE connections.

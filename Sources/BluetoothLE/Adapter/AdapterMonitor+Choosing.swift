@@ -35,7 +35,7 @@ extension AdapterMonitor {
         _ selector: AdapterSelector, _ power: PowerPolicy, _ directory: AdapterDirectory,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterInformation {
-        let matching = adapters.filter(selector.matches)
+        let matching = await directory.knowingStaticAddresses(adapters).filter(selector.matches)
         var errors: [BluetoothError] = []
         for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
             do throws(BluetoothError) {

@@ -9,7 +9,7 @@ extension Controller {
 
     /// Takes note that the adapter can be used again, as it is now.
     func comeBack(as information: AdapterInformation) {
-        guard reopen(information.index, ownAddressType: information.ownAddressType) else { return }
+        guard reopen(information.index, ownAddress: information.ownAddress) else { return }
         scanning.forgetController()
         if !audience.isEmpty { takeScanSteps() }
         if links.connecting > 0 { followLinks() }

@@ -14,7 +14,7 @@ actor Controller: LoopActor {
     let kernel: any BluetoothKernel
     let management: ManagementClient
     let log: Logger
-    private(set) var ownAddressType: LEOwnAddressType
+    private(set) var ownAddress: OwnAddress
     private let trace: PacketSynthesis?
 
     private var socket: (any HCISocket)?
@@ -36,11 +36,15 @@ actor Controller: LoopActor {
     var audience = ScanAudience()
     /// Ends the wait for others that use the scanner.
     var holdTimer: LoopTimer?
+    /// Has a scan shown another address.
+    var privateAddressTimer: LoopTimer?
     /// What another sent and was not yet answered. The kernel sends the controller one command at a time.
     private var othersCommand: HCICommand?
 
     /// Who is behind the addresses that are heard.
     var resolution = AddressResolution()
+    /// What they call themselves.
+    var heardNames = HeardNames()
 
     /// The links of the controller; see Controller+Links.
     var links = LinkTable()
@@ -57,12 +61,12 @@ actor Controller: LoopActor {
     }
 
     init(
-        _ index: UInt16, ownAddressType: LEOwnAddressType, management: ManagementClient,
+        _ index: UInt16, ownAddress: OwnAddress, management: ManagementClient,
         on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil
     ) {
         self.index = index
         self.management = management
-        self.ownAddressType = ownAddressType
+        self.ownAddress = ownAddress
         self.kernel = kernel
         self.log = log
         self.trace = trace
@@ -244,7 +248,7 @@ actor Controller: LoopActor {
         // Of an adapter that is off or gone the kernel tells them itself.
         if isForGood { for connection in connects.connections { connection.assumeIsolated { $0.giveUp(reason) } } }
         connectTimer = nil
-        (discoveryTimer, holdTimer) = (nil, nil)
+        (discoveryTimer, holdTimer, privateAddressTimer) = (nil, nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
         let isSwitchedOff = lastScanCommand.map { transmit($0) == .sent } ?? false
         if isSwitchedOff || (isForGood && scanning.leavesDiscovery) {
@@ -265,10 +269,10 @@ actor Controller: LoopActor {
     var hasSocket: Bool { socket != nil }
 
     /// Begins anew with an adapter that is back; false when there is no need to, or no use.
-    func reopen(_ index: UInt16, ownAddressType: LEOwnAddressType) -> Bool {
+    func reopen(_ index: UInt16, ownAddress: OwnAddress) -> Bool {
         guard end != nil, !isClosed else { return false }
         end = nil
-        (self.index, self.ownAddressType) = (index, ownAddressType)
+        (self.index, self.ownAddress) = (index, ownAddress)
         return true
     }
 

@@ -65,7 +65,7 @@ extension Bond {
             }
         }
         if let client { try writer.write(client) }
-        return writer.bytes + checksum(writer.bytes)
+        return writer.bytes + keptChecksum(writer.bytes)
     }
 
     /// Reads what ``encoded(for:)`` wrote.
@@ -80,7 +80,7 @@ extension Bond {
             // Whatever else a later version changes, its number stands where ours does.
             let found = try reader.readUInt16()
             guard found <= version else { throw BondCodingError.unknownVersion(found) }
-            guard found == version, Array(bytes.suffix(checksumLength)) == checksum(checked) else {
+            guard found == version, Array(bytes.suffix(checksumLength)) == keptChecksum(checked) else {
                 throw BondCodingError.damaged
             }
             let theirs = try reader.readAddressWithKind()
@@ -138,7 +138,8 @@ extension Bond {
     }
 }
 
-private func checksum(_ bytes: [UInt8]) -> [UInt8] {
+/// What finds damage in what is kept.
+func keptChecksum(_ bytes: [UInt8]) -> [UInt8] {
     let code = AESCMAC.code(of: bytes)
     return (0..<checksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
 }
@@ -160,7 +161,7 @@ extension ByteWriter {
 
 extension ByteReader {
     @_lifetime(self: copy self)
-    fileprivate mutating func readKey() throws(TruncatedBytes) -> SecurityKey {
+    mutating func readKey() throws(TruncatedBytes) -> SecurityKey {
         let bytes = [UInt8](try read(SecurityKey.byteCount))
         guard let key = SecurityKey(bytes) else {
             throw TruncatedBytes(offset: 0, needed: SecurityKey.byteCount, available: bytes.count)

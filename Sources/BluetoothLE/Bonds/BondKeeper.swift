@@ -28,6 +28,9 @@ actor BondKeeper: LoopActor {
     /// Whether the kernel has the keys.
     private(set) var standing = BondStanding.notKept
 
+    /// What adapters call themselves, by their places.
+    private var localIdentities: [String: LocalIdentity] = [:]
+
     private var writes: [BluetoothAddress: Write] = [:]
     private var writer: Task<Void, Never>?
 
@@ -73,6 +76,25 @@ actor BondKeeper: LoopActor {
                 store = MemoryBondStore()
             }
         }
+    }
+
+    // MARK: The adapter's own identity
+
+    /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
+    /// wished for, and otherwise nil.
+    func localIdentity(of information: AdapterInformation, orMake makes: Bool) async -> LocalIdentity? {
+        let place =
+            information.publicAddress.isZero
+            ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
+        if let known = localIdentities[place] { return known }
+        var identity = makes ? LocalIdentity.random() : nil
+        do throws(BluetoothError) {
+            if let store { identity = try await store.localIdentity(ofAdapterAt: place, orKeep: identity) }
+        } catch {
+            log.warning("the adapter's identity is not kept, and paired devices will not know it again: \(error)")
+        }
+        localIdentities[place] = identity
+        return identity
     }
 
     // MARK: Loading
@@ -226,6 +248,13 @@ actor BondKeeper: LoopActor {
     func setClient(_ client: GATTClientRecord, of identity: BluetoothAddress) {
         guard known[identity] != nil, known[identity]?.client != client else { return }
         known[identity]?.client = client
+        write(identity, isUpdate: true)
+    }
+
+    /// Takes note of what a device is called; nothing when there is no bond with it.
+    func setName(_ name: String, of identity: BluetoothAddress) {
+        guard known[identity] != nil, known[identity]?.name != name else { return }
+        known[identity]?.name = name
         write(identity, isUpdate: true)
     }
 

@@ -15,11 +15,18 @@ public protocol BondStore: Sendable {
     func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool
     /// Forgets the bond with a device; none is no error.
     func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) async throws(BluetoothError)
+    /// What an adapter calls itself where it has no public address, or hides it. Where nothing is kept, the proposal is
+    /// kept from now on and returned; nil without one.
+    /// - Parameter place: by which the adapter is recognised: where it is plugged in, or its public address.
+    func localIdentity(
+        ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+    ) async throws(BluetoothError) -> LocalIdentity?
 }
 
 /// Keeps bonds as long as the program runs: for tests, and where nothing may be written.
 public final class MemoryBondStore: BondStore {
     private let state = Mutex<[BluetoothAddress: [BluetoothAddress: Bond]]>([:])
+    private let identities = Mutex<[String: LocalIdentity]>([:])
 
     /// A store with bonds.
     public init(_ bonds: [Bond] = [], of adapter: BluetoothAddress = .zero) {
@@ -51,6 +58,14 @@ public final class MemoryBondStore: BondStore {
     /// Forgets the bond with a device.
     public func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) {
         state.withLock { _ = $0[adapter]?.removeValue(forKey: identity) }
+    }
+
+    /// What an adapter calls itself; the proposal where there is nothing yet.
+    public func localIdentity(ofAdapterAt place: String, orKeep proposal: LocalIdentity?) -> LocalIdentity? {
+        identities.withLock { identities in
+            if identities[place] == nil { identities[place] = proposal }
+            return identities[place]
+        }
     }
 }
 

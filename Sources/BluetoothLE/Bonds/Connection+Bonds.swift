@@ -21,6 +21,7 @@ extension Connection {
     /// A pairing on this link has made a bond.
     func bonded(isAgain: Bool) {
         keepClient()
+        nameBond()
         if let configuration = knownDatabase?.followedConfiguration {
             // What was asked for before does not count for a bond that was not there.
             subscribeToChanges(configuration)
@@ -28,6 +29,28 @@ extension Connection {
             // The peer has forgotten that it has to tell of changes.
             remember(nil)
         }
+    }
+
+    // MARK: What it is called
+
+    /// Has a new bond know what the device was heard to call itself, under the address that it was connected to with.
+    private func nameBond() {
+        guard let bonds, let bond, bond.name == nil, let adapter else { return }
+        let name = adapter.controller.assumeIsolated { [peer, identity = bond.identity] in
+            $0.heardNames.name(of: peer) ?? $0.heardNames.name(of: identity)
+        }
+        if let name { bonds.assumeIsolated { [identity = bond.identity] in $0.setName(name, of: identity) } }
+    }
+
+    /// The peer's GAP Device Name was read (Core Vol 3 Part C §12.1): that is what its bond is called from now on.
+    func take(deviceName: [UInt8]) {
+        let name = String(decoding: deviceName.prefix { $0 != 0 }, as: UTF8.self)
+        guard !name.isEmpty, isPeerBonded, let bonds, let bond else {
+            let peer = peer
+            if !name.isEmpty { adapter?.controller.assumeIsolated { $0.heardNames.note(name, of: peer) } }
+            return
+        }
+        bonds.assumeIsolated { [identity = bond.identity] in $0.setName(name, of: identity) }
     }
 
     // MARK: The peer as a client
@@ -67,6 +90,8 @@ extension Connection {
     /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
     func linkEncrypted() {
         wasEncrypted = true
+        // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
+        adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         bearer.isToldEncrypted = true
         bearer.payServiceChanged(isEncrypted: true)

@@ -11,6 +11,9 @@ import Logging
 /// the others are used. Programs that share a directory do not mix files: the last to write one counts, and one that is
 /// removed is gone for all when they read the next time.
 ///
+/// Beside the folders is a file for each adapter that has no public address of its own, or hides it: `….identity`, with
+/// its ``LocalIdentity``.
+///
 /// Files are read and written on Swift's thread pool and not on the event loop.
 public final class FileBondStore: BondStore {
     /// Where the files are.
@@ -138,32 +141,85 @@ public final class FileBondStore: BondStore {
         }
     }
 
+    // MARK: The adapter's own
+
+    /// The file with the identity of an adapter that is known by its place.
+    func path(ofAdapterAt place: String) -> String {
+        // A place is a path, and longer than a file's name may be.
+        let name = keptChecksum(Array(place.utf8)).map { hexadecimal($0, digits: 2) }.joined()
+        return "\(directory)/\(name).identity"
+    }
+
+    /// What an adapter calls itself; the proposal is kept where there is nothing yet.
+    /// - Throws: `.storageFailed` when the file is there and cannot be read, or cannot be written.
+    public func localIdentity(
+        ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+    ) async throws(BluetoothError) -> LocalIdentity? {
+        try await offLoop { () throws(BluetoothError) in try self.localIdentity(place, proposal) }
+    }
+
+    private func localIdentity(
+        _ place: String, _ proposal: LocalIdentity?
+    ) throws(BluetoothError) -> LocalIdentity? {
+        let path = path(ofAdapterAt: place)
+        do throws(KernelError) {
+            if let kept = try keptIdentity(path, place) { return kept }
+            guard let proposal else { return nil }
+            if try SystemFiles.make(path, with: proposal.encoded(forAdapterAt: place), hook: hook) { return proposal }
+            // Another program was faster.
+            return try keptIdentity(path, place) ?? proposal
+        } catch {
+            throw .storageFailed(.init("keep the adapter's identity"), path, error)
+        }
+    }
+
+    private func keptIdentity(_ path: String, _ place: String) throws(KernelError) -> LocalIdentity? {
+        guard let bytes = try SystemFiles.read(path, limit: LocalIdentity.maximumLength) else { return nil }
+        do throws(BondCodingError) {
+            return try LocalIdentity(decoding: bytes, place: place)
+        } catch {
+            setAside(path, as: "damaged", "is damaged; paired devices will not know this adapter")
+            return nil
+        }
+    }
+
     // MARK: Writing
 
     /// Keeps a bond.
     /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
     public func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) {
-        try await offLoop { () throws(BluetoothError) in try self.write(bond, adapter) }
+        try await offLoop { () throws(BluetoothError) in
+            _ = try self.write(bond, adapter, isUpdate: false)
+        }
     }
 
     /// Keeps a bond in place of the one with the same device; false when its file has been removed.
     /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
     public func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool {
         try await offLoop { () throws(BluetoothError) in
-            guard SystemFiles.exists(self.path(of: bond.identity, adapter: adapter)) else { return false }
-            try self.write(bond, adapter)
-            return true
+            try self.write(bond, adapter, isUpdate: true)
         }
     }
 
-    private func write(_ bond: Bond, _ adapter: BluetoothAddress) throws(BluetoothError) {
+    /// Whether there was a file to be replaced, for an update.
+    private func write(
+        _ bond: Bond, _ adapter: BluetoothAddress, isUpdate: Bool
+    ) throws(BluetoothError) -> Bool {
         let operation = BluetoothError.Operation("keep the bond", peer: bond.identity)
         guard let bytes = try? bond.encoded(for: adapter) else {
             throw .invalidArgument(operation, "The bond has more than a file of it can hold.")
         }
         let path = path(of: bond.identity, adapter: adapter)
         do throws(KernelError) {
-            try SystemFiles.replace(path, with: bytes, hook: hook)
+            if isUpdate { return try SystemFiles.replaceExisting(path, with: bytes, hook: hook) }
+            do throws(KernelError) {
+                try SystemFiles.replace(path, with: bytes, hook: hook)
+            } catch {
+                // A program that removes the bond at the same time takes the temporary file along.
+                guard error.number == .noSuchFile else { throw error }
+                try SystemFiles.replace(path, with: bytes, hook: hook)
+            }
+            return true
         } catch {
             throw .storageFailed(operation, path, error)
         }

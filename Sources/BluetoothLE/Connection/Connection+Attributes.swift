@@ -96,7 +96,9 @@ extension Connection {
         _ attribute: some RemoteAttribute, timeout: Duration? = nil, arrival: (@Sendable ([UInt8]) -> Void)?
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
-        return try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, arrival: arrival)
+        let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, arrival: arrival)
+        if attribute.attributeType == .deviceName { take(deviceName: value) }
+        return value
     }
 
     /// Writes a value and waits until the peer has taken it.

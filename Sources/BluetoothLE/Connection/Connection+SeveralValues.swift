@@ -27,7 +27,9 @@ extension Connection {
     public func readValues(
         of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteValue] {
-        try await perform(ValueReadByUUID(uuid, in: range), "read all \(uuid)", timeout: timeout)
+        let values = try await perform(ValueReadByUUID(uuid, in: range), "read all \(uuid)", timeout: timeout)
+        if uuid == .deviceName, let name = values.first?.value { take(deviceName: name) }
+        return values
     }
 
     /// Reads several values in as few requests as the ATT_MTU allows (Core Vol 3 Part G §4.8.5).

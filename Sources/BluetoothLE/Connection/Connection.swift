@@ -254,7 +254,7 @@ public actor Connection: LoopActor {
         let reason = explainingSecurity(reason)
         end = reason
         endSecurityRaise(reason)
-        adapter?.assumeIsolated { $0.pairingLinkEnded(self) }
+        adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
         adapter = nil
         opening?.fail(reason)
         opening = nil

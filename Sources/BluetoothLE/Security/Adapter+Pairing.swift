@@ -289,8 +289,8 @@ extension Adapter {
         pairing.keyHolders.remove(peer)
     }
 
-    /// A link has ended, and what was asked about it with it.
-    func pairingLinkEnded(_ connection: Connection) {
+    /// A link has ended or is encrypted, and what was asked about it is settled.
+    func pairingIsOver(on connection: Connection) {
         endDialog(connection.peer)
         endDialog(connection.assumeIsolated { $0.socketPeer })
     }

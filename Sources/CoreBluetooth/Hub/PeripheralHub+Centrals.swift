@@ -34,14 +34,7 @@ extension PeripheralHub {
         await withDiscardingTaskGroup { group in
             group.addTask { [self] in await send(own.updates, over: connection) }
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
-            do throws(BluetoothError) {
-                for try await change in await connection.peerSubscriptions() {
-                    central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
-                    take(change, of: connection)
-                }
-            } catch {
-                coreBluetoothLog.debug("\(error)")
-            }
+            await followSubscriptions(of: connection, central)
             latencies.finish()
             own.updates.finish()
         }
@@ -52,15 +45,38 @@ extension PeripheralHub {
         if let link { ended(link) }
     }
 
+    private nonisolated func followSubscriptions(of connection: Connection, _ central: Handed<CBCentral>) async {
+        let told = BoundedCallbacks(on: callbacks)
+        while true {
+            do throws(BluetoothError) {
+                for try await change in await connection.peerSubscriptions() {
+                    central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
+                    await take(change, of: connection, told)
+                }
+                return
+            } catch {
+                guard error.code == .overflow else { return coreBluetoothLog.debug("\(error)") }
+            }
+            // A central that changes its mind faster than the program listens. What it wants now is told from the beginning.
+            coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program takes it.")
+            let handles = shared { $0.links[connection.peer].map { Array($0.subscriptions.keys) } ?? [] }
+            for handle in handles where await connection.peerConfiguration(of: handle).isEmpty {
+                await take(PeerSubscription(characteristic: handle, configuration: []), of: connection, told)
+            }
+        }
+    }
+
     private nonisolated func ended(_ link: Link) {
         link.latencies.finish()
         link.updates.finish()
         for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
-            tellSubscription(false, subscription, link.central)
+            callbacks.post { [self] in tellSubscription(false, subscription, link.central) }
         }
     }
 
-    private nonisolated func take(_ change: PeerSubscription, of connection: Connection) {
+    private nonisolated func take(
+        _ change: PeerSubscription, of connection: Connection, _ told: BoundedCallbacks
+    ) async {
         let (subscription, isOn, central) = shared { shared -> (Subscription?, Bool, Handed<CBCentral>?) in
             let before = shared.links[connection.peer]?.subscriptions[change.characteristic]
             let central = shared.links[connection.peer]?.central
@@ -74,22 +90,23 @@ extension PeripheralHub {
             shared.links[connection.peer]?.subscriptions[change.characteristic] = now
             return (before == nil ? now : nil, true, central)
         }
-        if let subscription, let central { tellSubscription(isOn, subscription, central) }
+        guard let subscription, let central else { return }
+        await told.post { [self] in tellSubscription(isOn, subscription, central) }
     }
 
+    /// Tells the program, on its queue.
     private nonisolated func tellSubscription(
         _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
     ) {
-        let subject = subscription.characteristic
-        post { [self] manager, delegate in
-            // One that has been removed meanwhile has no subscribers.
-            let isOffered = shared { $0.characteristics.values.contains { $0.object === subject.object } }
-            guard isOffered || !isSubscribed, subject.object.setSubscribed(isSubscribed, central.object) else { return }
-            if isSubscribed {
-                delegate?.peripheralManager(manager, central: central.object, didSubscribeTo: subject.object)
-            } else {
-                delegate?.peripheralManager(manager, central: central.object, didUnsubscribeFrom: subject.object)
-            }
+        guard let manager else { return }
+        let subject = subscription.characteristic.object
+        // One that has been removed meanwhile has no subscribers.
+        let isOffered = shared { $0.characteristics.values.contains { $0.object === subject } }
+        guard isOffered || !isSubscribed, subject.setSubscribed(isSubscribed, central.object) else { return }
+        if isSubscribed {
+            manager.delegate?.peripheralManager(manager, central: central.object, didSubscribeTo: subject)
+        } else {
+            manager.delegate?.peripheralManager(manager, central: central.object, didUnsubscribeFrom: subject)
         }
     }
 

@@ -202,15 +202,24 @@ extension PeripheralLink {
 
     /// Tells of the peripheral's changes of its services.
     func followServices(of connection: Connection, _ attempt: Int) async {
-        do throws(BluetoothError) {
-            for try await range in await connection.serviceChanges() {
-                tell(attempt) { peripheral, delegate in
+        let told = BoundedCallbacks(on: hub.callbacks)
+        let tellChange: @Sendable (AttributeHandleRange) async -> Void = { [self] range in
+            await told.post { [self] in
+                deliver(attempt) { peripheral, delegate in
                     let gone = peripheral.link.remove(range)
                     delegate?.peripheral(peripheral, didModifyServices: gone)
                 }
             }
-        } catch {
-            coreBluetoothLog.debug("\(error)")
+        }
+        while true {
+            do throws(BluetoothError) {
+                for try await range in await connection.serviceChanges() { await tellChange(range) }
+                return
+            } catch {
+                guard error.code == .overflow else { return coreBluetoothLog.debug("\(error)") }
+            }
+            // Which changes there were besides is not known any more.
+            await tellChange(.all)
         }
     }
 

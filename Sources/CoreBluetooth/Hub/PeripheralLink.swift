@@ -194,6 +194,8 @@ actor PeripheralLink: LoopActor {
             let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
             ended(attempt, reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
+            // A device that comes and goes is told of at the program's pace.
+            await isTold()
         } while true
     }
 
@@ -259,17 +261,28 @@ actor PeripheralLink: LoopActor {
         }
     }
 
+    /// Waits until the program has been told everything so far.
+    private nonisolated func isTold() async {
+        let isTold = OneShot<Void>()
+        hub.callbacks.post { isTold.resolve(()) }
+        await isTold.value(ifCancelled: ())
+    }
+
     /// Calls the delegate back, if the connection it is about is still up as far as the program knows.
     nonisolated func tell(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        post { link, peripheral, _ in
-            let isUp = link.shared { shared in
-                shared.attempt == attempt && (shared.state == .connected || shared.state == .disconnecting)
-                    && shared.requests != nil
-            }
-            if isUp { body(peripheral, peripheral.delegate) }
+        hub.callbacks.post { [self] in deliver(attempt, body) }
+    }
+
+    /// The same, on the callback queue.
+    nonisolated func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
+        guard hub.manager != nil, let peripheral = hub.peripheral(of: self) else { return }
+        let isUp = shared { shared in
+            shared.attempt == attempt && (shared.state == .connected || shared.state == .disconnecting)
+                && shared.requests != nil
         }
+        if isUp { body(peripheral, peripheral.delegate) }
     }
 
     /// Calls the delegate back with the answer to a request.

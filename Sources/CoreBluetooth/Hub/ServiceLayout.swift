@@ -37,7 +37,9 @@ extension CBMutableCharacteristic {
     fileprivate var layout: GATTCharacteristic {
         get throws {
             // A value that the system answers with can only be read.
-            if value != nil, properties != .read || permissions != .readable {
+            if value != nil,
+                properties != .read || !permissions.isSubset(of: [.readable, .readEncryptionRequired])
+            {
                 throw CBError(
                     .invalidParameters,
                     userInfo: [NSLocalizedDescriptionKey: "Characteristics with cached values must be read-only."])

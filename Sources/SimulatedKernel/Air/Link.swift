@@ -235,10 +235,11 @@ final class Link {
         scheduleConnectionEvent()
     }
 
-    /// The one who ended it learns so as well. Chips report 0x16 there, emulators the reason they were given; both
-    /// happen below the kernel, and the kernel's own tests were made with the latter.
+    /// The one who ended it learns so as well.
     private func complete(_ end: LinkEnd, reason: HCIStatus) {
-        self.end(centralReason: reason, peripheralReason: reason)
+        let own = (end.side.node as? Controller)?.configuration.tellsOwnDisconnects == true
+        let told = own ? .connectionTerminatedByLocalHost : reason
+        self.end(centralReason: end.isCentral ? told : reason, peripheralReason: end.isCentral ? reason : told)
     }
 
     /// Ends the link at once.

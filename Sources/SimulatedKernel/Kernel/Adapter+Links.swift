@@ -51,6 +51,7 @@ extension Adapter: ControllerHost {
         }
         // While Set Advertising is on, the kernel advertises to the peer instead of connecting to it.
         guard !advertising.isSettingOn else { return }
+        updateRandomAddress()
         let parameters = keys.parameters(for: connection.peer)
         let peer = LEPeerAddress(connection.airAddress)
         if controller.configuration.commands.connectFamily == .extended {

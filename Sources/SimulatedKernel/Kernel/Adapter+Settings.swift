@@ -33,10 +33,14 @@ extension Adapter {
             guard !isRunning else { return request.fail(.rejected) }
             guard address.isZero || address.randomKind == .static else { return request.fail(.invalidParameters) }
             change(request) { $0.staticAddress = address.isZero ? nil : address }
-        case .setPrivacy(let mode, _):
+        case .setPrivacy(let mode, let key):
             guard controller.configuration.hasLE else { return request.fail(.notSupported) }
+            guard mode.rawValue <= PrivacyMode.limited.rawValue else { return request.fail(.invalidParameters) }
             guard !isRunning else { return request.fail(.rejected) }
-            change(request) { $0.isPrivacyEnabled = mode != .off }
+            change(request) { adapter in
+                adapter.privacy = AdapterPrivacy(mode: mode, key: key)
+                adapter.keys.exchangesIdentities = true
+            }
         case .setIOCapability(let capability):
             guard capability.rawValue <= IOCapability.keyboardDisplay.rawValue else {
                 return request.fail(.invalidParameters)

@@ -26,7 +26,7 @@ final class Adapter {
     var isSSPEnabled = false
     var isSecureConnectionsEnabled = false
     var isSecureConnectionsOnly = false
-    var isPrivacyEnabled = false
+    var privacy = AdapterPrivacy()
     var isPowerChanging = false
     var ioCapability = IOCapability.noInputNoOutput
     var staticAddress: BluetoothAddress?
@@ -70,7 +70,9 @@ final class Adapter {
         return controller.publicAddress
     }
 
-    var ownAddressType: LEOwnAddressType { identityAddress.kind == .random ? .random : .public }
+    var ownAddressType: LEOwnAddressType {
+        privacy.mode != .off || identityAddress.kind == .random ? .random : .public
+    }
 
     // MARK: Power
 
@@ -88,10 +90,12 @@ final class Adapter {
             settlesAt = world.now
             controller.isRunning = true
             if let staticAddress { controller.randomAddress = staticAddress }
+            beginPrivacy()
         } else {
             endAllLinks(with: linkError)
             stopDiscovery()
             if !isLeaving { advertisingPowersOff() }
+            endPrivacy()
             isUp = false
             controller.isRunning = false
             kernel.monitor(.closedIndex, adapter: index)
@@ -188,6 +192,7 @@ final class Adapter {
     ) {
         let timing = LEScanTiming(type: type, interval: interval, window: window)
         let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
+        updateRandomAddress()
         if scansExtended {
             perform(
                 .leSetExtendedScanParameters(

@@ -262,10 +262,13 @@ extension Adapter {
             .leSetExtendedAdvertisingParameters(
                 LEExtendedAdvertisingParameters(
                     advertisingHandle: number, properties: properties, intervalMinimum: interval,
-                    intervalMaximum: instance.intervals?.maximum ?? interval, ownAddressType: ownAddressType,
+                    intervalMaximum: instance.intervals?.maximum ?? interval,
+                    ownAddressType: ownAddressType(instance.flags),
                     transmitPower: instance.transmitPower,
                     secondaryPHY: instance.flags.contains(.secondaryLE2M) ? .le2M : .le1M)))
-        if ownAddressType == .random {
+        if usesPrivateAddress(instance.flags) {
+            perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, privateAddress(ofInstance: number)))
+        } else if identityAddress.kind == .random {
             perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, identityAddress))
         }
         perform(
@@ -279,6 +282,7 @@ extension Adapter {
 
     private func advertiseLegacy(_ instance: AdvertisingInstances.Instance) {
         if controller.legacyAdvertiser?.isEnabled == true { perform(.leSetAdvertisingEnable(false)) }
+        updateRandomAddress()
         let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
         let isConnectable = instance.flags.contains(.connectable) || isConnectable
         perform(
@@ -288,7 +292,7 @@ extension Adapter {
                     type: isConnectable
                         ? .connectableUndirected
                         : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,
-                    ownAddressType: ownAddressType)))
+                    ownAddressType: ownAddressType(instance.flags))))
         perform(.leSetAdvertisingData(data(of: instance)))
         perform(.leSetScanResponseData(scanResponse(of: instance)))
         perform(.leSetAdvertisingEnable(true))
@@ -296,6 +300,19 @@ extension Adapter {
         guard advertising.numbers.count > 1 else { return }
         let duration = instance.duration == 0 ? Self.defaultDuration : .seconds(Int(instance.duration))
         advertising.rotation = world.schedule(after: duration) { [weak self] in self?.rotate() }
+    }
+
+    /// Shows other addresses in what is advertised.
+    func renewAdvertisingAddresses() {
+        guard isExtended else {
+            guard controller.legacyAdvertiser?.isEnabled == true else { return }
+            perform(.leSetAdvertisingEnable(false))
+            return resumeAdvertising()
+        }
+        for number in advertising.numbers where controller.advertisingSets[number]?.advertiser.isEnabled == true {
+            start(number)
+        }
+        applySetAdvertising()
     }
 
     /// Gives the next instance its turn on a controller that can advertise only one.

@@ -127,7 +127,6 @@ final class HostConnection {
         initiationTimer?.cancel()
         adapter.world.statistics.packetsLostWithLink += unsent.count
         unsent = []
-        let error = hasFailedAuthentication ? .accessDenied : error
         pairing?.linkEnded()
         pairing = nil
         paired(.disconnected)

@@ -177,7 +177,7 @@ extension Adapter {
         if isLEEnabled { settings.insert(.lowEnergy) }
         if advertising.isSettingOn { settings.insert(.advertising) }
         if isSecureConnectionsEnabled { settings.insert(.secureConnections) }
-        if isPrivacyEnabled { settings.insert(.privacy) }
+        if privacy.mode != .off { settings.insert(.privacy) }
         if let staticAddress, identityAddress == staticAddress { settings.insert(.staticAddress) }
         return settings
     }

@@ -37,8 +37,11 @@ extension HostConnection {
             })
     }
 
+    /// The peer does not know the key: the kernel ends the link, and no event of its own tells of it.
     private func encryptionFailed() {
-        adapter.send(.authenticationFailed(ManagementAddress(peer), .authenticationFailed))
+        guard let end else { return }
+        adapter.controller.emit(
+            .encryptionChange(HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false)))
         failAuthentication()
     }
 
@@ -121,6 +124,19 @@ extension Adapter: PairingParty {
                     isStored: made.isBonded))
         }
         let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
+        if (end.other.side.node as? PeripheralNode)?.security.signs == true, made.isBonded {
+            let isAuthenticated = made.kind == .authenticated || made.kind == .authenticatedLegacy
+            let kinds: [SignatureResolvingKey.Kind] =
+                isAuthenticated
+                ? [.authenticatedRemote, .authenticatedLocal] : [.unauthenticatedRemote, .unauthenticatedLocal]
+            for kind in kinds {
+                send(
+                    .newSignatureResolvingKey(
+                        SignatureResolvingKey(
+                            address: connection.peer, kind: kind, value: .random(using: &world.generator)),
+                        isStored: isStored))
+            }
+        }
         keys.longTermKeys.removeAll { $0.address == connection.peer }
         // Secure Connections make one key for both sides out of what they know. In legacy pairing each hands one out for
         // either role, and none to keep nothing.

@@ -42,6 +42,8 @@ public struct SimulatedSecurity: Hashable, Sendable {
     public var keepsKeys: Bool
     /// What it shows, where it shows a passkey.
     public var passkey: UInt32
+    /// Whether pairing exchanges keys of signed writes.
+    public var signs = false
     /// Who it really is, told in pairing to those who exchange identities; nil tells nobody.
     public var identity: BluetoothAddress?
 
@@ -95,12 +97,12 @@ extension PeripheralNode: PairingParty {
 
     func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
         guard case .paired(let keys) = outcome, keys.isBonded else { return }
-        bonds[end.peerAddress] = LongTermKey(
-            address: end.peerAddress, kind: keys.kind, isCentral: false,
+        bonds[end.peerIdentity] = LongTermKey(
+            address: end.peerIdentity, kind: keys.kind, isCentral: false,
             encryptedDiversifier: keys.encryptedDiversifier, randomNumber: keys.randomNumber, value: keys.value)
     }
 
-    func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerAddress] }
+    func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerIdentity] }
 
     func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {}
 }
@@ -129,10 +131,7 @@ extension SimulatedPeripheral {
     public func makePrivateAddress() -> BluetoothAddress? {
         radio.withWorld { [identifier] world -> BluetoothAddress? in
             guard let key = world.peripherals[identifier]?.identityResolvingKey else { return nil }
-            let cipher = AES128(key: key.value.bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) })
-            let random = UInt64.random(in: 1..<0x3F_FFFF, using: &world.generator) | 1 << 22
-            return BluetoothAddress(
-                random << 24 | UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(random)) & 0xFF_FFFF), kind: .random)
+            return key.value.makePrivateAddress(using: &world.generator)
         }
     }
 
@@ -148,5 +147,23 @@ extension SimulatedPeripheral {
                 end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
             }
         }
+    }
+}
+
+extension SecurityKey {
+    /// A resolvable private address made with the key (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
+    func makePrivateAddress(using generator: inout some RandomNumberGenerator) -> BluetoothAddress {
+        let cipher = AES128(key: bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) })
+        let random = UInt64.random(in: 1..<0x3F_FFFF, using: &generator) | 1 << 22
+        return BluetoothAddress(
+            random << 24 | UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(random)) & 0xFF_FFFF), kind: .random)
+    }
+}
+
+extension LinkEnd {
+    /// Who is at the other end, for whom it has told so: its identity where it hides behind a private address.
+    var peerIdentity: BluetoothAddress {
+        guard peerAddress.randomKind == .resolvablePrivate else { return peerAddress }
+        return other.side.node.identityResolvingKey?.address ?? peerAddress
     }
 }

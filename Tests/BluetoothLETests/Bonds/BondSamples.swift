@@ -48,6 +48,7 @@ enum BondSamples {
         let result: Result<Void, any Error>
         do { result = .success(try await body(directory)) } catch { result = .failure(error) }
         for folder in try SystemFiles.names(in: directory) {
+            unlink("\(directory)/\(folder)")
             for name in try SystemFiles.names(in: "\(directory)/\(folder)") {
                 try SystemFiles.remove("\(directory)/\(folder)/\(name)")
             }

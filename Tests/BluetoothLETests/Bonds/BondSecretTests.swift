@@ -25,6 +25,9 @@ import Testing
         return keys.allSatisfy { key in texts(of: key).allSatisfy { !text.contains($0) } }
     }
 
+    /// Whether a key stands in a text.
+    static func shows(_ text: String, _ key: SecurityKey) -> Bool { !isSecretKept(text, [key]) }
+
     private static let bond = BondSamples.bond(first: 1)
     private static var keys: [SecurityKey] { (1...5).map(BondSamples.key) }
 
@@ -44,7 +47,11 @@ import Testing
         dump(bond.longTermKeys, to: &dumped)
         dump(bond.signatureKeys, to: &dumped)
         dump(BondChange.kept(bond), to: &dumped)
+        let own = LocalIdentity(
+            staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(1))
+        dump(own, to: &dumped)
         for text in [
+            "\(own)", String(reflecting: own), "\(ManagementCommand.setPrivacy(.on, own.identityResolvingKey))",
             "\(bond)", String(reflecting: bond), "\([bond])", "\(Optional(bond) as Any)", "\(bond.longTermKeys)",
             "\(bond.signatureKeys)", "\(BondChange.kept(bond))", String(reflecting: bond.signatureKeys), dumped,
             "\(BondStanding.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
@@ -66,16 +73,35 @@ import Testing
             // In virtual time nobody waits for a disk.
             let store = MemoryBondStore(
                 try await files.bonds(of: BondStory.centralAddress), of: BondStory.centralAddress)
-            try await BondStory.run(centralStore: store) { story in
+            // The clock goes on to the next private address while the trace is written.
+            try await BondStory.run(centralStore: store, limit: .seconds(3000)) { story in
                 let recording = try await PacketTrace.open(trace, on: story.central.kernel, log: log.log)
                 let central = try await Adapter.open(
-                    power: .powerOn, bonds: .store(store), on: story.central.kernel, log: log.log, trace: recording)
+                    power: .powerOn, bonds: .store(store), privacy: .on, on: story.central.kernel, log: log.log,
+                    trace: recording)
                 try await central.management.send(.setBondable(true), to: 0)
                 let peripheral = try await story.peripheral.open(log: log)
                 let served = try await peripheral.serve(story.story)
                 try await story.connect(central).disconnect()
                 try await story.story.settle { await central.bonds().count == 2 }
-                let new = await central.bonds().flatMap(\.longTermKeys).map(\.value)
+                var security = SimulatedSecurity(
+                    ioCapability: .displayOnly, passkey: 194_357,
+                    identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
+                security.signs = true
+                let device = SimulatedPeripheral(
+                    on: story.story.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                device.setSecurity(security)
+                try await central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(194_357))))
+                let entered = try await central.connect(to: device.address)
+                try await entered.pair(to: .high)
+                try await story.story.settle { await central.bonds().count == 3 }
+                let bonds = await central.bonds()
+                #expect(bonds.contains { $0.signatureKeys.count == 2 && $0.identityResolvingKey != nil })
+                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondStory.centralAddress)", orKeep: nil))
+                let new =
+                    bonds.flatMap { $0.longTermKeys.map(\.value) + $0.signatureKeys.map(\.value) }
+                    + bonds.compactMap(\.identityResolvingKey) + [own.identityResolvingKey]
+                await entered.disconnect()
                 made.withLock { $0 = new }
                 let invalid = await failure {
                     var bond = Self.bond
@@ -94,10 +120,16 @@ import Testing
             // They were on their way: their commands and events are there, without what stands in them.
             #expect(log.lines.contains { $0.contains("Load Long Term Keys") })
             #expect(log.lines.contains { $0.contains("New Long Term Key") })
-            for line in log.lines + errors.withLock({ $0 }) { #expect(Self.isSecretKept(line, keys), "\(line)") }
+            #expect(log.lines.contains { $0.contains("User Passkey Reply") })
+            for line in log.lines + errors.withLock({ $0 }) {
+                #expect(Self.isSecretKept(line, keys), "\(line)")
+                #expect(!line.contains("194357") && !line.uppercased().contains("35F70200"), "\(line)")
+            }
             let recorded = try #require(try SystemFiles.read(trace, limit: 1 << 24))
             try SystemFiles.remove(trace)
             #expect(recorded.count > 1000)
+            // The passkey, least significant byte first.
+            #expect(!recorded.indices.dropLast(3).contains { recorded[$0..<$0 + 4] == [0x35, 0xF7, 0x02, 0x00] })
             for key in keys {
                 for bytes in [key.bytes, key.bytes.reversed()] {
                     #expect(!recorded.contains(bytes), "a key is in the trace")

@@ -47,9 +47,10 @@ final class BondStory: Sendable {
 
     static func run(
         centralStore: any BondStore = MemoryBondStore(), peripheralStore: any BondStore = MemoryBondStore(),
+        limit: Duration = .seconds(600),
         _ body: @escaping @Sendable (BondStory) async throws -> Void
     ) async throws {
-        try await Story.run([SimulatedController(address: centralAddress)]) { story in
+        try await Story.run([SimulatedController(address: centralAddress)], limit: limit) { story in
             let other = story.radio.makeKernel(adapters: [SimulatedController(address: peripheralAddress)])
             let central = Machine(
                 kernel: story.kernel, user: try await PairingUser(story.kernel), store: centralStore,

@@ -242,6 +242,13 @@ import Testing
             try check()
             memory.removeBond(with: identity, of: adapter)
         }
+
+        func localIdentity(
+            ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+        ) async throws(BluetoothError) -> LocalIdentity? {
+            try check()
+            return memory.localIdentity(ofAdapterAt: place, orKeep: proposal)
+        }
     }
 
     @Test func aBondThatCannotBeKeptLastsAsLongAsTheProgram() async throws {

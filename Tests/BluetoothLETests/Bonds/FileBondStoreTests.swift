@@ -127,6 +127,61 @@ import Testing
         }
     }
 
+    @Test func whatOthersHavePutInPlaceOfFilesIsNotFollowedOutOfTheDirectory() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let other = BluetoothAddress(1, kind: .public)
+            let path = store.path(of: other, adapter: adapter)
+            // A link to a file that is none of ours, to a device that never ends, to itself, and to nothing.
+            let outside = "\(directory)-outside"
+            try SystemFiles.replace(outside, with: Array("precious".utf8))
+            for target in [outside, "/dev/zero", path, "\(directory)/nothing"] {
+                try #require(symlink(target, path) == 0)
+                #expect(try await store.bonds(of: adapter) == [bond], "\(target)")
+                // Saving and removing are about the link, not about what it leads to.
+                let own = BondSamples.bond(other, first: 6)
+                try await store.save(own, of: adapter)
+                #expect(try await store.bonds(of: adapter).count == 2)
+                try await store.removeBond(with: other, of: adapter)
+                #expect(try SystemFiles.read(outside, limit: 100) == Array("precious".utf8))
+            }
+            try SystemFiles.remove(outside)
+            #expect(!log.lines.isEmpty)
+        }
+    }
+
+    @Test func aFileThatIsTooLargeOrMayNotBeReadIsLeftOut() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let path = store.path(of: BluetoothAddress(1, kind: .public), adapter: adapter)
+            try SystemFiles.replace(path, with: [UInt8](repeating: 0, count: Bond.maximumLength + 1))
+            #expect(try await store.bonds(of: adapter) == [bond])
+            #expect(log.lines.contains { $0.contains(path) && $0.contains("cannot be read") })
+            try #require(chmod(path, 0) == 0)
+            #expect(try await store.bonds(of: adapter) == [bond])
+        }
+    }
+
+    @Test func manyFilesAreReadAndOnlyThoseThatAreBonds() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            try await store.save(bond, of: adapter)
+            let folder = "\(directory)/001122334455"
+            for number in 0..<3000 {
+                let name = number % 2 == 0 ? "\(number).bond" : "\(number).txt"
+                let file = open("\(folder)/\(name)", O_CREAT | O_WRONLY, 0o600 as mode_t)
+                try #require(file >= 0)
+                close(file)
+            }
+            #expect(try await store.bonds(of: adapter) == [bond])
+            #expect(log.lines.count == 1500)
+            #expect(try await store.bonds(of: adapter) == [bond])
+            #expect(log.lines.count == 1500)
+        }
+    }
+
     // MARK: Failures
 
     /// How a call can go wrong.
@@ -256,6 +311,43 @@ import Testing
             #expect(!isKeptNow)
             let found = try await other.bonds(of: adapter)
             #expect(found.isEmpty)
+        }
+    }
+
+    @Test func whatAnotherProgramRemovesInTheMidstOfAnUpdateIsNotBroughtBack() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (plain, _) = try Self.store(directory)
+            for call in ["mkdir", "open", "write", "fsync", "renameat2"] {
+                try await plain.save(bond, of: adapter)
+                let path = plain.path(of: bond.identity, adapter: adapter)
+                let isDone = Mutex(false)
+                let (store, _) = try Self.store(directory) { made throws(KernelError) in
+                    let isNow = isDone.withLock { isDone in
+                        defer { isDone = isDone || made.name == call }
+                        return !isDone && made.name == call
+                    }
+                    if isNow { try SystemFiles.remove(path) }
+                }
+                let isKept = try await store.update(bond, of: adapter)
+                #expect(!isKept, "removed at \(call)")
+                #expect(try SystemFiles.names(in: "\(directory)/001122334455") == [], "removed at \(call)")
+            }
+        }
+    }
+
+    @Test func aFileSystemThatCannotExchangeIsUpdatedAllTheSame() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, _) = try Self.store(directory) { call throws(KernelError) in
+                if call.name == "renameat2" { throw KernelError(call.name, .invalidArgument) }
+            }
+            #expect(try await !store.update(bond, of: adapter))
+            try await store.save(bond, of: adapter)
+            let changed = BondSamples.bond(first: 6)
+            #expect(try await store.update(changed, of: adapter))
+            #expect(try await store.bonds(of: adapter) == [changed])
+            let identity = LocalIdentity.random()
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: identity) == identity)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) == identity)
         }
     }
 

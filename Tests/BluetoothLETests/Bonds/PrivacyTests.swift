@@ -8,7 +8,7 @@ import Testing
 /// Bonded devices that hide behind addresses which change.
 @Suite struct PrivacyTests {
     /// Resolves as the specification says, with the cipher of the checksums, and counts.
-    private final class CountingResolver: AddressResolver {
+    final class CountingResolver: AddressResolver {
         let tries = Mutex(0)
 
         func matches(_ address: BluetoothAddress, _ key: SecurityKey) -> Bool {

@@ -159,8 +159,11 @@ import Testing
         }
     }
 
-    @Test func aPeerThatHasLostItsBondIsToldApart() async throws {
-        try await SecurityStory.run { scene in
+    @Test("whatever the controller says of its own disconnecting", arguments: [false, true])
+    func aPeerThatHasLostItsBondIsToldApart(_ tellsOwnDisconnects: Bool) async throws {
+        var controller = SimulatedController()
+        controller.tellsOwnDisconnects = tellsOwnDisconnects
+        try await SecurityStory.run(on: controller) { scene in
             let connection = try await scene.connect()
             try await connection.pair()
             try await scene.end(connection)

@@ -93,9 +93,10 @@ struct SecurityStory: Sendable {
 
     static func run(
         _ security: SimulatedSecurity = SimulatedSecurity(),
+        on controller: SimulatedController = SimulatedController(),
         _ body: @escaping @Sendable (SecurityStory) async throws -> Void
     ) async throws {
-        try await Story.run { story in
+        try await Story.run([controller]) { story in
             let server = try SimulatedGATTServer([
                 GATTService(
                     service,

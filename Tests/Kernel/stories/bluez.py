@@ -8,7 +8,7 @@ import threading
 import time
 
 import kernel
-from harness import FOLDER, Program, Radio, check, tell, the_end, until
+from harness import FOLDER, Program, Radio, check, run, tell, the_end, until
 
 OURS, THEIRS = '00:AA:01:00:00:01', '00:AA:01:00:00:02'
 BLUETOOTHD = '/usr/libexec/bluetooth/bluetoothd'
@@ -135,6 +135,14 @@ def bluetoothctl_uses_it(radio):
     until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
 
 
+def pairing_is_the_daemons(radio):
+    with Daemon():
+        power(0)
+        program = run('ble', 'pair', '-i', 'hci0', radio.address['secure'], '--address-type', 'random', exits=69)
+        program.says("BlueZ's daemon owns pairing").says('systemctl stop bluetooth')
+        check(radio.ask('count secure') == '0', 'the device was left alone')
+
+
 def use_values(program, ctl, round):
     first, second = (f'0000fff{number}-0000-1000-8000-00805f9b34fb' for number in (1, 2))
     ctl.do(f'select-attribute {first}', 'char')
@@ -165,6 +173,7 @@ def subscriptions(program, uuid):
     return sum(each.get('uuid') == uuid for each in events(program, 'subscribed'))
 
 
-with Radio('central', n=2) as radio:
+with Radio('central', 'secure:name=secure', n=2) as radio:
     tell('bluetoothctl uses what is served', bluetoothctl_uses_it, radio)
+    tell('pairing is the daemon\'s', pairing_is_the_daemons, radio)
 the_end()

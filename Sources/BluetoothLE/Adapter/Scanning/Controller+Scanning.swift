@@ -93,6 +93,7 @@ extension Controller {
         }
         if let step {
             if let command = command(for: step) {
+                if case .setParameters(let settings) = step, settings.isDiscovery { hideScanner() }
                 send(command) { [self] answer in finish(step, answer) }
             } else if case .endDiscovery(let types) = step {
                 endDiscovery(types)
@@ -114,6 +115,7 @@ extension Controller {
         case .success:
             scanning.succeed()
             if step == .disable { audience.scanStopped() }
+            if step == .enable { updatePrivateAddressTimer() }
         case .failure(let error):
             if case .controller(let status) = error.cause {
                 if scanning.refuse(status) { failScans(error) }
@@ -123,6 +125,38 @@ extension Controller {
             }
         }
         takeScanSteps()
+    }
+
+    // MARK: Privacy
+
+    /// How long a scan asks with the same private address (Core Vol 3 Part C §10.7.1.1 and Appendix A: the recommended
+    /// time of private addresses).
+    private static let privateAddressTime = Duration.seconds(900)
+
+    /// Gives the controller an address to ask scannable devices with, where the adapter hides its own: one of which nobody
+    /// at all can tell whose it is, as the key for others is the kernel's.
+    ///
+    /// It is refused while the controller uses the one it has, which is a private one of the kernel's then.
+    private func hideScanner() {
+        guard ownAddress == .private else { return }
+        var generator = SystemRandomNumberGenerator()
+        send(.leSetRandomAddress(.randomNonResolvablePrivate(using: &generator))) { _ in }
+    }
+
+    /// Has a scan that asks begin anew with another address when it is time.
+    private func updatePrivateAddressTimer() {
+        guard ownAddress == .private, scanning.request?.isDiscovery == true else {
+            privateAddressTimer = nil
+            return
+        }
+        let timer = loop.makeTimer { [weak self] in
+            self?.assumeIsolated {
+                $0.scanning.beginAnew()
+                if !$0.audience.isEmpty { $0.takeScanSteps() }
+            }
+        }
+        timer.set(after: Self.privateAddressTime)
+        privateAddressTimer = timer
     }
 
     private func failScans(_ error: BluetoothError) {
@@ -141,7 +175,7 @@ extension Controller {
         scanning.request = audience.request
         for waiter in scanning.waiters { waiter.fail(reason) }
         scanning.waiters = []
-        holdTimer = nil
+        (holdTimer, privateAddressTimer) = (nil, nil)
     }
 
     // MARK: Discoveries
@@ -247,12 +281,12 @@ extension Controller {
             guard !isExtended else {
                 return .leSetExtendedScanParameters(
                     LEExtendedScanParameters(
-                        ownAddressType: ownAddressType, filterPolicy: settings.filterPolicy, le1M: settings.le1M,
+                        ownAddressType: ownAddress.type, filterPolicy: settings.filterPolicy, le1M: settings.le1M,
                         leCoded: settings.leCoded))
             }
             let timing = settings.le1M ?? LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
             return .leSetScanParameters(
-                LEScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: settings.filterPolicy))
+                LEScanParameters(timing: timing, ownAddressType: ownAddress.type, filterPolicy: settings.filterPolicy))
         }
     }
 
@@ -262,7 +296,9 @@ extension Controller {
         var reports = reports
         let now = loop.now
         do {
-            while let report = try reports.next() { audience.receive(report, at: now, resolving: &resolution) }
+            while let report = try reports.next() {
+                audience.receive(report, at: now, resolving: &resolution, naming: &heardNames)
+            }
         } catch {
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }

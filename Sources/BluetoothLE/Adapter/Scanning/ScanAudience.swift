@@ -46,7 +46,8 @@ struct ScanAudience {
     }
 
     mutating func receive(
-        _ report: borrowing AdvertisingReport, at time: KernelInstant, resolving resolution: inout AddressResolution
+        _ report: borrowing AdvertisingReport, at time: KernelInstant, resolving resolution: inout AddressResolution,
+        naming names: inout HeardNames
     ) {
         let identity = report.address.flatMap { resolution.identity(of: $0) }
         let received = ReceivedReport(
@@ -62,6 +63,7 @@ struct ScanAudience {
             hasScanResponse: joined.hasScanResponse)
         var advertisement = Advertisement(joined, report, at: time)
         if identity != nil { advertisement.privateAddress = report.address }
+        if !joined.news.isEmpty, let address = report.address { names.note(advertisement.data.localName, of: address) }
         for index in sessions.indices { sessions[index].receive(heard, advertisement, report) }
     }
 }

@@ -338,6 +338,11 @@ struct Scanning {
         (othersRequest, isListening, isProbing) = (nil, false, false)
     }
 
+    /// Has a scan of ours that is on ended and begun anew.
+    mutating func beginAnew() {
+        if scanner == .on(ours: true) { (settings, areSettingsOurs) = (nil, false) }
+    }
+
     /// Takes note that a connection was made, or not.
     mutating func connectionAttemptEnded() {
         if hold != .leaving { hold = .settling }

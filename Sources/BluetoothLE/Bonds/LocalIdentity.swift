@@ -1,0 +1,71 @@
+import BluetoothPrimitives
+import Management
+
+/// What an adapter is to others where its public address does not say it: the address of one that has none, and the key by
+/// which bonded devices know it behind addresses that change (Core Vol 3 Part C §10.7, §10.8).
+///
+/// It belongs to the bonds: devices know the adapter they were paired with by it.
+public struct LocalIdentity: Hashable, Sendable {
+    /// The static random address of an adapter that has no public one.
+    public var staticAddress: BluetoothAddress
+    /// What private addresses are made with, and told to devices in pairing.
+    public var identityResolvingKey: SecurityKey
+
+    /// An identity from its parts.
+    public init(staticAddress: BluetoothAddress, identityResolvingKey: SecurityKey) {
+        self.staticAddress = staticAddress
+        self.identityResolvingKey = identityResolvingKey
+    }
+
+    /// One that nobody has yet.
+    static func random() -> LocalIdentity {
+        var generator = SystemRandomNumberGenerator()
+        return LocalIdentity(
+            staticAddress: .randomStatic(using: &generator), identityResolvingKey: .random(using: &generator))
+    }
+}
+
+// The format: the magic, a version, the place it is for, address and key; a checksum over everything at the end, as in
+// the files of bonds.
+
+private let magic: [UInt8] = Array("BLE-SELF".utf8)
+private let version: UInt16 = 1
+
+extension LocalIdentity {
+    /// The most bytes that an identity is read from.
+    static let maximumLength = 1 << 14
+
+    /// The bytes to keep for the adapter in a place.
+    func encoded(forAdapterAt place: String) -> [UInt8] {
+        // Nothing here is longer than the limit: a path has at most 4096 bytes.
+        let address = (0..<6).map { UInt8(truncatingIfNeeded: staticAddress.value >> (8 * UInt64($0))) }
+        let name = Array(place.utf8.prefix(4096))
+        let bytes =
+            magic + [UInt8(version), 0, UInt8(truncatingIfNeeded: name.count), UInt8(name.count >> 8)] + name + address
+            + identityResolvingKey.bytes
+        return bytes + keptChecksum(bytes)
+    }
+
+    /// Reads what ``encoded(forAdapterAt:)`` wrote.
+    init(decoding bytes: [UInt8], place: String) throws(BondCodingError) {
+        let checked = Array(bytes.dropLast(16))
+        guard bytes.count > 16, checked.starts(with: magic), Array(bytes.suffix(16)) == keptChecksum(checked) else {
+            throw .damaged
+        }
+        let body = Array(checked.dropFirst(magic.count))
+        var reader = ByteReader(body.span.bytes)
+        do {
+            let found = try reader.readUInt16()
+            guard found == version else { throw BondCodingError.unknownVersion(found) }
+            let name = [UInt8](try reader.read(Int(try reader.readUInt16())))
+            guard name == Array(place.utf8.prefix(4096)) else { throw BondCodingError.otherDevice }
+            let address = try reader.readAddress(.random)
+            self.init(staticAddress: address, identityResolvingKey: try reader.readKey())
+            guard address.randomKind == .static, reader.isAtEnd else { throw BondCodingError.damaged }
+        } catch let error as BondCodingError {
+            throw error
+        } catch {
+            throw .damaged
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Glibc
+import LinuxKernel
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Adapters without a public address keep the one that was made up for them, and so their bonds.
+@Suite struct LocalIdentityTests {
+    private static let bare: SimulatedController = {
+        var controller = SimulatedController(address: .zero, isDualMode: false, isPowered: false)
+        controller.place = "usb1/1-3"
+        return controller
+    }()
+
+    /// A machine with an adapter without an address, and a device that pairs with everybody.
+    private static func run(
+        _ body: @escaping @Sendable (Story, SimulatedPeripheral) async throws -> Void
+    ) async throws {
+        // Files are read and written in real time.
+        try await Story.run([bare], stallGrace: .seconds(30)) { story in
+            let device = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+            device.setSecurity(SimulatedSecurity())
+            try await body(story, device)
+        }
+    }
+
+    /// Opens the only adapter, raises a link with the device and ends it; tells whether the device paired for it.
+    private static func connect(
+        _ story: Story, _ device: SimulatedPeripheral, _ store: any BondStore
+    ) async throws -> (address: BluetoothAddress, bonds: [BluetoothAddress], hasPaired: Bool) {
+        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store), on: story.kernel)
+        let before = await adapter.bonds()
+        let connection = try await adapter.connect(to: device.address)
+        let outcome = try await connection.pair(to: .medium)
+        await connection.disconnect()
+        try await story.settle { device.links.isEmpty }
+        try await story.settle { await adapter.bonds().count == 1 }
+        let bonds = await adapter.bonds()
+        let address = adapter.information.address
+        #expect(outcome.security.level == .medium)
+        await adapter.close()
+        return (address, bonds.map(\.identity), bonds != before)
+    }
+
+    /// Unplugs the adapter and plugs one in, as a machine that was off finds it.
+    private static func restart(_ story: Story, place: String? = "usb1/1-3") throws {
+        for adapter in try story.kernel.adapters() { story.kernel.unplug(adapter.index) }
+        var controller = bare
+        controller.place = place
+        story.kernel.plug(controller)
+    }
+
+    @Test func bondsOutliveARestart() async throws {
+        try await Self.run { story, device in
+            let store = MemoryBondStore()
+            let first = try await Self.connect(story, device, store)
+            #expect(first.address.randomKind == .static && first.hasPaired)
+            try Self.restart(story)
+            let second = try await Self.connect(story, device, store)
+            #expect(second.address == first.address)
+            #expect(second.bonds == first.bonds && !second.hasPaired)
+        }
+    }
+
+    @Test func bondsInFilesOutliveARestart() async throws {
+        try await BondSamples.withDirectory { directory in
+            try await Self.run { story, device in
+                let first = try await Self.connect(story, device, try FileBondStore(directory: directory))
+                try Self.restart(story)
+                let second = try await Self.connect(story, device, try FileBondStore(directory: directory))
+                #expect(second.address == first.address && !second.hasPaired)
+            }
+        }
+    }
+
+    @Test func anotherProgramKnowsTheAddressOfAnAdapterThatIsOn() async throws {
+        try await Self.run { story, device in
+            let store = MemoryBondStore()
+            let first = try await Self.connect(story, device, store)
+            let second = try await Self.connect(story, device, store)
+            #expect(second.address == first.address && !second.hasPaired)
+            let chosen = try await Adapter.open(.address(first.address), bonds: .store(store), on: story.kernel)
+            #expect(chosen.information.address == first.address)
+            // Whoever keeps its bonds elsewhere cannot know it.
+            let stranger = try await Adapter.open(bonds: .store(MemoryBondStore()), on: story.kernel)
+            #expect(stranger.information.address.isZero)
+        }
+    }
+
+    @Test func anAdapterThatWasSwitchedOffByOthersGetsItsAddressAgain() async throws {
+        try await Self.run { story, device in
+            let store = MemoryBondStore()
+            let first = try await Self.connect(story, device, store)
+            story.kernel.setPowered(false, adapter: 0)
+            let second = try await Self.connect(story, device, store)
+            #expect(second.address == first.address && !second.hasPaired)
+        }
+    }
+
+    @Test func adaptersInOtherPlacesHaveOtherAddresses() async throws {
+        try await Self.run { story, device in
+            let store = MemoryBondStore()
+            let first = try await Self.connect(story, device, store)
+            try Self.restart(story, place: "usb1/1-4")
+            let other = try await Self.connect(story, device, store)
+            #expect(other.address != first.address && other.hasPaired)
+            try Self.restart(story)
+            let again = try await Self.connect(story, device, store)
+            #expect(again.address == first.address && !again.hasPaired)
+        }
+    }
+
+    @Test func anIdentityThatCannotBeKeptLastsAsLongAsTheAdapterIsOpen() async throws {
+        try await Self.run { story, _ in
+            let log = LogRecorder()
+            let store = try FileBondStore(directory: "/proc/nowhere")
+            let adapter = try await Adapter.open(
+                power: .powerOn, bonds: .store(store), on: story.kernel, log: log.log)
+            let address = adapter.information.address
+            #expect(address.randomKind == .static)
+            #expect(log.lines.contains { $0.contains("will not know it again") })
+            try Self.restart(story)
+            try await story.settle { adapter.state != .absent }
+            try await adapter.setPowered(true)
+            #expect(adapter.information.address == address)
+        }
+    }
+
+    // MARK: Files
+
+    private static let sample = LocalIdentity(
+        staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(7))
+
+    @Test func theFirstOfManyProgramsIsHeardByAll() async throws {
+        try await BondSamples.withDirectory { directory in
+            let found = try await withThrowingTaskGroup(of: LocalIdentity?.self) { group in
+                for _ in 0..<16 {
+                    let store = try FileBondStore(directory: directory)
+                    group.addTask { try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) }
+                }
+                return try await group.reduce(into: Set<LocalIdentity?>()) { $0.insert($1) }
+            }
+            #expect(found.count == 1 && found.first != nil)
+            let store = try FileBondStore(directory: directory)
+            let path = store.path(ofAdapterAt: "here")
+            var status = stat()
+            #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+            #expect(try SystemFiles.names(in: directory).count == 1)
+        }
+    }
+
+    @Test func aDamagedFileIsSetAsideAndAnotherIdentityIsMade() async throws {
+        try await BondSamples.withDirectory { directory in
+            let log = LogRecorder()
+            let store = try FileBondStore(directory: directory, log: log.log)
+            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
+            let path = store.path(ofAdapterAt: "here")
+            let bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            let elsewhere = Self.sample.encoded(forAdapterAt: "there")
+            let damaged: [[UInt8]] = [
+                [], Array(bytes.dropLast()), bytes + [0], [UInt8](repeating: 0xFF, count: bytes.count), elsewhere,
+            ]
+            for bytes in damaged {
+                try SystemFiles.replace(path, with: bytes)
+                let other = LocalIdentity.random()
+                #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: nil) == nil)
+                #expect(try SystemFiles.read(path + ".damaged", limit: 4096) == bytes)
+                #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: other) == other)
+            }
+            #expect(log.lines.count == damaged.count)
+            #expect(!log.lines.joined().contains("secret"))
+        }
+    }
+
+    @Test func anIdentityThatAnotherProgramMakesMeanwhileStays() async throws {
+        try await BondSamples.withDirectory { directory in
+            let other = try FileBondStore(directory: directory)
+            let path = other.path(ofAdapterAt: "here")
+            let store = try FileBondStore(directory: directory, log: LogRecorder().log) { call throws(KernelError) in
+                guard call.name == "renameat2" else { return }
+                try SystemFiles.replace(path, with: Self.sample.encoded(forAdapterAt: "here"))
+            }
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) == Self.sample)
+            #expect(try SystemFiles.names(in: directory).count == 1)
+        }
+    }
+}
