@@ -22,14 +22,32 @@ struct PairCommand: AsyncParsableCommand {
         try await common.run("ble pair") { console in
             let chosen = try common.naming(device)
             try chosen.validateDevice()
+            if chosen.security == .low {
+                throw ProgramError(
+                    .usage, "Pairing protects the link: --security is encrypted, authenticated or secure-connections.")
+            }
             try await chosen.withConnection(console, isPairing: true) { connection in
                 let level = (chosen.security ?? .encrypted).level
-                let outcome = try await connection.pair(to: level, timeout: chosen.timeout(or: .seconds(60)))
+                let outcome = try await pair(connection, to: level, chosen, console)
                 // What it is called is kept with the bond.
                 if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
                 console.show(outcome, with: connection.peer)
             }
         }
+    }
+}
+
+/// Pairs; where numbers are wanted and there is nobody to enter or compare them, the error says how there would be.
+private func pair(
+    _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions, _ console: Console
+) async throws -> PairingOutcome {
+    do throws(BluetoothError) {
+        return try await connection.pair(to: level, timeout: options.timeout(or: .seconds(60)))
+    } catch {
+        guard error.pairingFailure == .insufficientLevel, options.pairingAgent(console) == nil else { throw error }
+        var error = error
+        error.remedy = "Run it in a terminal, or give the number that the device shows with --passkey."
+        throw error
     }
 }
 
@@ -54,7 +72,8 @@ extension Console {
             return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
         }
         result([
-            ("t", .string(timestamp())), ("event", .string("paired")), ("address", .string("\(peer)")),
+            ("t", .string(timestamp())), ("event", .string("paired")), ("addr", .string("\(peer)")),
+            ("addrType", .string("\(peer.kind)")),
             ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
             ("bonded", .bool(outcome.isBonded)),
         ])

@@ -11,12 +11,11 @@ struct Story: Sendable {
     /// Runs `body` on a machine with these adapters. A wait that would never end fails the test.
     static func run(
         _ adapters: [SimulatedController] = [SimulatedController()], seed: UInt64 = 1, limit: Duration = .seconds(600),
-        stallGrace: Duration = .seconds(2),
         _ body: @escaping @Sendable (Story) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
         let kernel = radio.makeKernel(adapters: adapters)
-        try await radio.run(limit: limit, stallGrace: stallGrace) {
+        try await radio.run(limit: limit, stallGrace: .seconds(2)) {
             try await body(Story(radio: radio, kernel: kernel))
         }
         radio.tearDown()

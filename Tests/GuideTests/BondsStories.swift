@@ -53,6 +53,13 @@ import Testing
         }
     }
 
+    @Test func hidingOurOwnAddress() async throws {
+        try await World.run { world in
+            try await BondsPage.hidingOurOwnAddress()
+            #expect(world.lines.count == 1 && world.lines[0].hasPrefix("true "))
+        }
+    }
+
     @Test func devicesThatHideTheirAddress() async throws {
         try await World.withAdapter { world, adapter in
             let (device, _) = try await Self.bonded(world, adapter)

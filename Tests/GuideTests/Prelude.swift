@@ -13,10 +13,11 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
 extension Adapter {
     static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, trace: PacketTrace? = nil
+        bonds: BondKeeping = .standard, privacy: PrivacyMode? = nil, trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         try await open(
-            selector, power: power, waitingFor: limit, bonds: bonds, on: World.current?.kernel,
+            selector, power: power, waitingFor: limit, bonds: bonds, privacy: privacy,
+            on: World.current?.kernel,
             log: Logger(label: "guide"), trace: trace)
     }
 

@@ -80,6 +80,12 @@ enum BondsPage {
         let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
         print(found.address == address, found.privateAddress != nil)
     }
+
+    /// Hiding our own address
+    static func hidingOurOwnAddress() async throws {
+        let adapter = try await Adapter.open(power: .powerOn, privacy: .on)
+        print(adapter.information.usesPrivateAddresses, adapter.information.address)
+    }
 }
 
 /// Docs/Guide/Capture.md

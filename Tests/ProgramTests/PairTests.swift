@@ -15,6 +15,7 @@ import Testing
             "ble", ["pair", "--simulate", "--json", "--passkey", "123456", "--security", "secure-connections"])
         #expect(ended.status == 0)
         #expect(ended.output.contains(#""security":"secure-connections","keySize":16,"bonded":true"#))
+        #expect(ended.output.contains(#""addr":"C0:98:E5:12:34:58","addrType":"random""#))
     }
 
     @Test func aWrongPasskeyIsSaidSo() async throws {
@@ -36,6 +37,8 @@ import Testing
             (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),
             (["pair", "--simulate", "nonsense"], 64, "no address"),
             (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
+            (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
+            (["pair", "--simulate", "--security", "authenticated"], 76, "--passkey"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "as well as was asked"),
         ] as [([String], Int32, String)])
     func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {

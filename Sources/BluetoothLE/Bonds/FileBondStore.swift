@@ -257,7 +257,7 @@ extension BluetoothError {
         let remedy =
             switch error.number {
             case .accessDenied, .notPermitted, .readOnlyFileSystem:
-                "Let this user write there, or name another directory for the bond store."
+                "Give this user access to it, or name another directory for the bond store."
             case .noSpace: "Make room on the disk."
             default: nil as String?
             }

@@ -75,12 +75,13 @@ extension Connection {
     ///   - level: what to reach at the least.
     ///   - timeout: the most time for all of it.
     /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
-    ///   runs, and `.notPermitted`.
+    ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothKernel/SecurityLevel/low``, which needs no pairing.
     @discardableResult
     public func pair(
         to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
+        guard level > .low else { throw .invalidArgument(operation, "A link that is not protected is not paired for.") }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         _ = try bearer(for: operation)
         guard let adapter else { throw .noRoute(operation) }

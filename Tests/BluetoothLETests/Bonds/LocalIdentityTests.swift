@@ -19,8 +19,7 @@ import Testing
     private static func run(
         _ body: @escaping @Sendable (Story, SimulatedPeripheral) async throws -> Void
     ) async throws {
-        // Files are read and written in real time.
-        try await Story.run([bare], stallGrace: .seconds(30)) { story in
+        try await Story.run([bare]) { story in
             let device = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity())
             try await body(story, device)
@@ -65,17 +64,6 @@ import Testing
         }
     }
 
-    @Test func bondsInFilesOutliveARestart() async throws {
-        try await BondSamples.withDirectory { directory in
-            try await Self.run { story, device in
-                let first = try await Self.connect(story, device, try FileBondStore(directory: directory))
-                try Self.restart(story)
-                let second = try await Self.connect(story, device, try FileBondStore(directory: directory))
-                #expect(second.address == first.address && !second.hasPaired)
-            }
-        }
-    }
-
     @Test func anotherProgramKnowsTheAddressOfAnAdapterThatIsOn() async throws {
         try await Self.run { story, device in
             let store = MemoryBondStore()
@@ -113,10 +101,26 @@ import Testing
         }
     }
 
+    /// A store that keeps nothing, as one on a disk that may not be written.
+    private struct FailingStore: BondStore {
+        private func fail() -> BluetoothError {
+            .storageFailed(.init("keep"), "/x", KernelError("open", .accessDenied))
+        }
+        func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] { [] }
+        func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) { throw fail() }
+        func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool { throw fail() }
+        func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) async throws(BluetoothError) {
+            throw fail()
+        }
+        func localIdentity(
+            ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+        ) async throws(BluetoothError) -> LocalIdentity? { throw fail() }
+    }
+
     @Test func anIdentityThatCannotBeKeptLastsAsLongAsTheAdapterIsOpen() async throws {
         try await Self.run { story, _ in
             let log = LogRecorder()
-            let store = try FileBondStore(directory: "/proc/nowhere")
+            let store = FailingStore()
             let adapter = try await Adapter.open(
                 power: .powerOn, bonds: .store(store), on: story.kernel, log: log.log)
             let address = adapter.information.address
@@ -133,6 +137,24 @@ import Testing
 
     private static let sample = LocalIdentity(
         staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(7))
+
+    @Test func anIdentityInAFileOutlivesTheProgram() async throws {
+        try await BondSamples.withDirectory { directory in
+            let store = try FileBondStore(directory: directory)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: nil) == nil)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample) == Self.sample)
+            let next = try FileBondStore(directory: directory)
+            #expect(try await next.localIdentity(ofAdapterAt: "here", orKeep: .random()) == Self.sample)
+            #expect(try await next.localIdentity(ofAdapterAt: "there", orKeep: nil) == nil)
+            // The directory of an adapter's bonds is another matter.
+            #expect(try await next.bonds(of: Self.sample.staticAddress).isEmpty)
+            let nowhere = try FileBondStore(directory: "/proc/nowhere")
+            let error = await failure {
+                _ = try await nowhere.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
+            }
+            #expect(error?.code == .storageFailed)
+        }
+    }
 
     @Test func theFirstOfManyProgramsIsHeardByAll() async throws {
         try await BondSamples.withDirectory { directory in

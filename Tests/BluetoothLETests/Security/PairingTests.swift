@@ -153,6 +153,7 @@ import Testing
         try await SecurityStory.run { scene in
             let connection = try await scene.connect()
             #expect(await failure { try await connection.pair(to: .high) }?.pairingFailure == .insufficientLevel)
+            #expect(await failure { try await connection.pair(to: .low) }?.code == .invalidArgument)
             #expect(await connection.isConnected)
             #expect(try await connection.pair().isBonded)
             try await scene.end(connection)
