@@ -187,7 +187,9 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         try await Served.run(centrals: 2) { served in
             let vanishing = try await served.open(0)
             let staying = try await served.open(1)
-            let sending = Task { while true { try await vanishing.send(pattern(1000)) } }
+            let sending = Task(executorPreference: served.radio.loop) {
+                while true { try await vanishing.send(pattern(1000)) }
+            }
             try await served.radio.sleep(for: .seconds(1))
             served.centralKernels[0].setHidden(true, adapter: 0)
             let bytes = pattern(50_000)
