@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func keepingBonds() async throws {
-        try await World.run(stallGrace: .seconds(60)) { world in
+        try await World.run(stallGrace: .seconds(300)) { world in
             try await BondsPage.keepingBonds()
             #expect(world.lines == ["loaded"])
         }
