@@ -48,35 +48,55 @@ public final class OutputFile: Sendable {
 public final class StandardInput: Sendable {
     private typealias Waiter = CheckedContinuation<[UInt8]?, Never>
 
-    private let waiter = Mutex<Waiter?>(nil)
+    private struct State {
+        var count: UInt64 = 0
+        var waiter: Waiter?
+        /// Which call waits.
+        var waiting: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let descriptor: Int32
     private let queue = DispatchQueue(label: "standard input")
 
     /// Standard input.
-    public init() {}
+    public convenience init() { self.init(reading: STDIN_FILENO) }
 
-    /// The next bytes; nil at the end and when the task is cancelled.
+    /// What is read from a descriptor, which stays open as long as this is used.
+    public init(reading descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// The next bytes; nil at the end, when the task is cancelled, and at once while another call waits.
     public func next() async -> [UInt8]? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isCancelled = waiter.withLock { waiter in
-                    if !Task.isCancelled { waiter = continuation }
-                    return Task.isCancelled
+        let number = state.withLock { state -> UInt64 in
+            state.count += 1
+            return state.count
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: Waiter) in
+                let waits = state.withLock { state -> Bool in
+                    guard state.waiter == nil, !Task.isCancelled else { return false }
+                    (state.waiter, state.waiting) = (continuation, number)
+                    return true
                 }
-                guard !isCancelled else { return continuation.resume(returning: nil) }
+                guard waits else { return continuation.resume(returning: nil) }
                 queue.async { [self] in
                     // What one that was cancelled had begun to read has been the answer.
-                    if waiter.withLock({ $0 != nil }) { finish(readBlock()) }
+                    if state.withLock({ $0.waiter != nil }) { finish(readBlock()) }
                 }
             }
         } onCancel: {
-            finish(nil)
+            finish(nil, only: number)
         }
     }
 
-    private func finish(_ bytes: [UInt8]?) {
-        let waiting = waiter.withLock { waiter -> Waiter? in
-            defer { waiter = nil }
-            return waiter
+    /// Answers the call that waits, if it is the one with this number.
+    private func finish(_ bytes: [UInt8]?, only number: UInt64? = nil) {
+        let waiting = state.withLock { state -> Waiter? in
+            guard number == nil || number == state.waiting else { return nil }
+            defer { state.waiter = nil }
+            return state.waiter
         }
         waiting?.resume(returning: bytes)
     }
@@ -84,7 +104,7 @@ public final class StandardInput: Sendable {
     private func readBlock() -> [UInt8]? {
         var block = [UInt8](repeating: 0, count: 4096)
         while true {
-            let count = read(STDIN_FILENO, &block, block.count)
+            let count = read(descriptor, &block, block.count)
             if count < 0, errno == EINTR { continue }
             return count > 0 ? Array(block[..<count]) : nil
         }

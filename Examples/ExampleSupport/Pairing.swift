@@ -29,17 +29,23 @@ public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Compara
 
 extension CommonOptions {
     /// Who answers what pairing asks: the passkey from the command line, the user at the terminal, or nobody.
-    public func pairingAgent(_ console: Console) -> (any PairingAgent)? {
+    /// - Parameter acceptsJustWorks: whether the passkey lets in devices that can neither show nor enter it.
+    public func pairingAgent(_ console: Console, acceptsJustWorks: Bool = true) -> (any PairingAgent)? {
         if let passkey, let passkey = Passkey(digits: passkey) {
-            return FixedPasskeyAgent(passkey, acceptsJustWorks: true)
+            return FixedPasskeyAgent(passkey, acceptsJustWorks: acceptsJustWorks)
         }
-        guard isatty(STDIN_FILENO) == 1 else { return nil }
+        guard Self.hasTerminal else { return nil }
         let input = StandardInput()
         return TextPairingAgent(show: console.message) { question in
+            // What was typed before is no answer to it. What comes through a pipe is.
+            if Self.hasTerminal { tcflush(STDIN_FILENO, TCIFLUSH) }
             console.message(question)
             return await input.next().map { String(decoding: $0, as: UTF8.self) }
         }
     }
+
+    /// Whether there is a user to be asked.
+    public static var hasTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
     /// Sets the adapter's agent where the command line asks for protection.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {

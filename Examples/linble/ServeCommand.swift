@@ -25,7 +25,9 @@ struct ServeCommand: AsyncParsableCommand {
             until the first device has left. With --pty the bytes are those of a pseudo terminal, which programs open like a \
             serial port: linble serve --pty /tmp/linble, then picocom /tmp/linble. A program that writes to it waits while no \
             device is there. A device cannot be made to wait: what it sends is kept, and when 262144 bytes are waiting its \
-            link is ended. With --simulate another machine connects, sends something, shows what comes back, and leaves.
+            link is ended. --security encrypted, authenticated or secure-connections serves only links that are protected so; \
+            the latter two take --passkey, or a terminal where numbers are compared or entered. With --simulate \
+            another machine connects, sends something, shows what comes back, and leaves.
             """)
 
     @OptionGroup var common: CommonOptions
@@ -34,7 +36,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(exclusivity: .exclusive)
     var wiring = Wiring.loopback
 
-    @Flag(help: "Serve only links that are encrypted; devices have to pair.")
+    @Flag(help: "Serve only links that are encrypted; devices have to pair. The same as --security encrypted.")
     var encrypted = false
 
     @Flag(help: "End when the first device that was served has left.")
@@ -46,23 +48,31 @@ struct ServeCommand: AsyncParsableCommand {
     func validate() throws {
         guard link == nil || wiring == .pty else { throw ValidationError("A link is for --pty only.") }
         guard uart.profile != "auto" else { throw ValidationError("--profile takes one profile to be served.") }
+        guard protection < .high || common.passkey != nil || CommonOptions.hasTerminal else {
+            throw ValidationError(
+                "--security \((common.security ?? .low).rawValue) needs --passkey, or a terminal to compare numbers.")
+        }
     }
 
+    /// How well links have to be protected to be served.
+    private var protection: SecurityLevel { max(encrypted ? .medium : .low, (common.security ?? .low).level) }
+
     func run() async throws {
-        let (common, once, wiring, link, encrypted) = (common, once, wiring, link, encrypted)
+        let (common, once, wiring, link, protection) = (common, once, wiring, link, protection)
         var options = uart.serverOptions
-        options.requiresEncryption = encrypted
+        options.security = protection
         options.isExclusive = wiring == .pty
         if let name = common.name { options.name = name }
         let served = options
         try await common.run("linble serve") { console in
             let terminal = wiring == .pty ? try PseudoTerminal(link: link) : nil
             let server = ServedUART(served, wiring, terminal, console)
-            try await common.withAdapter(console, visitedBy: { try await visit($0, served, wiring, console) }) {
+            try await common.withAdapter(console, visitedBy: { try await visit($0, served, wiring, common, console) }) {
                 adapter in
-                if encrypted {
-                    let isAuthenticated = common.passkey != nil || (common.security ?? .low) >= .authenticated
-                    let agent = isAuthenticated ? common.pairingAgent(console) : nil
+                if protection >= .high {
+                    try await adapter.setPairingAgent(common.pairingAgent(console, acceptsJustWorks: false))
+                } else if protection >= .medium {
+                    let agent = common.passkey == nil ? nil : common.pairingAgent(console)
                     try await adapter.setPairingAgent(agent ?? JustWorksPairingAgent())
                 }
                 let limit = common.timeout.map { Duration.seconds($0) }
@@ -117,6 +127,10 @@ private final class ServedUART: Sendable {
     }
 
     private func serve(_ central: UARTCentral) async throws {
+        if options.security == .fips, try await central.connection.security().level < .fips {
+            // Attributes ask for no more than an authenticated link.
+            throw ProgramError(.protocolError, "The link was not paired for with LE Secure Connections.")
+        }
         switch wiring {
         case .loopback: for try await bytes in central.received { try await central.send(bytes) }
         case .sample:
@@ -191,8 +205,10 @@ extension Console {
 /// What the other machine does with --simulate: it connects, sends something, shows what comes back, and leaves. With a
 /// pseudo terminal it sends back what comes, and stays.
 private func visit(
-    _ visitor: Adapter, _ options: UARTServerOptions, _ wiring: Wiring, _ console: Console
+    _ visitor: Adapter, _ options: UARTServerOptions, _ wiring: Wiring, _ common: CommonOptions, _ console: Console
 ) async throws {
+    // Both machines are told the number.
+    if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
     // The simulated LINBLE may have the same name; its address is a random one.
     let found = try await visitor.first(timeout: nil) {
         $0.data.localName == options.name && $0.address?.kind == .public

@@ -169,7 +169,20 @@ extension UARTProfile {
     /// where ``writeType`` says so, and one that notifies.
     /// - Parameter requiresEncryption: whether only an encrypted link may use it.
     public func offeredService(requiresEncryption: Bool = false) -> GATTService {
-        let protection: AttributePermissions = requiresEncryption ? [.readEncrypted, .writeEncrypted] : []
+        offeredService(security: requiresEncryption ? .medium : .low)
+    }
+
+    /// As ``offeredService(requiresEncryption:)``, for links that are protected as well as `security` says: `.medium` asks
+    /// for one that is encrypted, `.high` and above for one that is authenticated.
+    public func offeredService(security: SecurityLevel) -> GATTService {
+        let protection: AttributePermissions =
+            if security >= .high {
+                [.readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated]
+            } else if security >= .medium {
+                [.readEncrypted, .writeEncrypted]
+            } else {
+                []
+            }
         func characteristic(_ uuid: BluetoothUUID, _ properties: CharacteristicProperties) -> GATTCharacteristic {
             GATTCharacteristic(
                 uuid, properties: properties, permissions: AttributePermissions(properties).union(protection),

@@ -32,7 +32,7 @@ public enum UARTServer {
         serve: @escaping @Sendable (UARTCentral) async throws -> Void
     ) async throws(BluetoothError) {
         let online = OnlineCentrals(options)
-        let service = options.profile.offeredService(requiresEncryption: options.requiresEncryption)
+        let service = options.profile.offeredService(security: options.security)
         let published = try await adapter.publish([service], handlers: online.handlers)
         do throws(BluetoothError) {
             let incoming = try await adapter.incomingConnections(

@@ -6,9 +6,15 @@ public struct UARTServerOptions: Sendable {
     public var name: String
     /// What the UART is to those that come.
     public var profile: UARTProfile
-    /// Whether only a link that is encrypted may use the UART, as when pairing is on in a LINBLE (`BTLA`). The adapter needs
-    /// an agent that lets devices pair, such as `JustWorksPairingAgent`.
-    public var requiresEncryption: Bool
+    /// How well a link has to be protected to use the UART: `.medium` is encrypted, as when pairing is on in a LINBLE
+    /// (`BTLA`); `.high` and above is authenticated, after numbers were compared or entered. The adapter needs an agent
+    /// that lets devices pair so: for `.medium` such as `JustWorksPairingAgent`.
+    public var security: SecurityLevel
+    /// Whether only a link that is encrypted may use the UART: whether ``security`` is `.medium` or more.
+    public var requiresEncryption: Bool {
+        get { security >= .medium }
+        set { security = newValue ? max(security, .medium) : .low }
+    }
     /// The ATT_MTU to agree to, 23 to 517.
     public var maximumTransmissionUnit: UInt16
     /// The most bytes in one notification; nil leaves it to the ATT_MTU.
@@ -28,11 +34,12 @@ public struct UARTServerOptions: Sendable {
         name: String = "LINBLE-Z1", profile: UARTProfile = .linble, requiresEncryption: Bool = false,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
         receiveCapacity: Int = 262_144, isExclusive: Bool = false,
-        advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume)
+        advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
+        security: SecurityLevel = .low
     ) {
         self.name = name
         self.profile = profile
-        self.requiresEncryption = requiresEncryption
+        self.security = requiresEncryption ? max(security, .medium) : security
         self.maximumTransmissionUnit = maximumTransmissionUnit
         self.maximumChunkLength = maximumChunkLength
         self.pacing = pacing

@@ -111,6 +111,8 @@ public struct LongTermKey: Hashable, Sendable {
     public var value: SecurityKey
 
     static let byteCount = 36
+    /// How many bytes of a key may count (Core Vol 3 Part H §2.3.4).
+    public static let encryptionSizes: ClosedRange<UInt8> = 7...16
 
     /// A key as the kernel reported it.
     public init(

@@ -138,6 +138,27 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
+    @Test func whatWasWithdrawnStaysSoWhenItsHandlesAreTakenAgain() async throws {
+        try await Self.run { scene in
+            let first = try await scene.adapter.publish([Self.service])
+            await first.withdraw()
+            var service = Self.service
+            service.handle = first.handles.start
+            let second = try await scene.adapter.publish([service])
+            #expect(second.handles == first.handles)
+            #expect(first.value(of: 0x12) == nil)
+            #expect(first.handle(of: 0xFFF1) == nil)
+            #expect(throws: BluetoothError.self) { try first.setValue([1], of: 0x12) }
+            let error = await failure { _ = try await first.notify([1], of: 0x12) }
+            #expect(error?.code == .invalidArgument)
+            await first.withdraw()
+            #expect(second.value(of: 0x12) == [7])
+            #expect(await scene.client.ask("0A1200") == "0B07")
+            try second.setValue([8], of: 0x12)
+            #expect(await scene.client.ask("0A1200") == "0B08")
+        }
+    }
+
     @Test func whatIsPublishedBeforeIsThereForEverybody() async throws {
         try await Story.run { story in
             let adapter = try await Adapter.open(on: story.kernel)
@@ -264,6 +285,33 @@ final class PeerClient: SimulatedLinkHandler {
             await connection.disconnect()
             #expect(await failure { _ = try await iterator.next() }?.code == .disconnected)
             #expect(await failure { try await connection.notify([1], of: 0x12) }?.code == .disconnected)
+        }
+    }
+
+    @Test func allChangesAreToldForWhichThereWasNoRoom() async throws {
+        try await Self.run { scene in
+            let (client, connection) = (scene.client, scene.connection)
+            #expect(await client.ask("1209000200") == "13")
+            try await scene.adapter.publish([Self.service])
+            #expect(await client.next() == "1D080010001500")
+            client.send("1E")
+            #expect(await client.ask("1213000200") == "13")
+            let sending = (0..<1026).map { _ in
+                scene.story.begin { try await connection.indicate([1], of: 0x12) }
+            }
+            #expect(await client.next() == "1D120001")
+            try await scene.story.radio.sleep(for: .milliseconds(200))
+            // Two changes find no room, one behind the other.
+            try await scene.adapter.publish([Self.service])
+            try await scene.adapter.publish([Self.service])
+            var told = ""
+            for _ in 0..<1100 where !told.hasPrefix("1D0800") {
+                client.send("1E")
+                told = await client.next()
+            }
+            #expect(told == "1D080016002100")
+            client.send("1E")
+            for call in sending { _ = try? await call.value }
         }
     }
 

@@ -211,6 +211,48 @@ private final class StarvingHold: SimulationHold {
             await far.close()
         }
     }
+
+    /// What a central wanted on a link that has ended is not what it wants on its next.
+    @Test func aCentralThatConnectsAnew() async throws {
+        try await World.run { world in
+            let hold = StarvingHold(world.radio)
+            let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
+            await world.wait(for: "advertising true 0", in: server.journal)
+            let address = try #require(world.kernel.adapters().first?.address)
+            let far = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+            let link = try await far.connect(to: address)
+            let stream = try #require(
+                try await link.discover().characteristic(
+                    Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
+            let configuration = try #require(stream.descriptor(.clientCharacteristicConfiguration))
+            await world.onQueue {
+                world.queue.suspend()
+                hold.setStarving(true)
+            }
+            // More than the program is told of at once, and no more than wait.
+            for _ in 0..<100 {
+                try await link.write([1, 0], to: configuration)
+                try await link.write([0, 0], to: configuration)
+            }
+            try await link.write([1, 0], to: configuration)
+            await link.disconnect()
+            await world.settle { world.kernel.links(adapter: 0).isEmpty }
+            let next = try await far.connect(to: address)
+            try await world.radio.sleep(for: .seconds(1))
+            hold.setStarving(false)
+            world.queue.resume()
+            try await world.radio.sleep(for: .seconds(30))
+            await world.onQueue {}
+            #expect(server.stream.subscribedCentrals ?? [] == [])
+            let entries = server.journal.entries
+            #expect(
+                entries.count { $0.hasPrefix("subscribed") } == entries.count { $0.hasPrefix("unsubscribed") },
+                "\(entries)")
+            #expect(entries.contains { $0.hasPrefix("subscribed") })
+            await next.disconnect()
+            await far.close()
+        }
+    }
 }
 
 extension CBUUID {

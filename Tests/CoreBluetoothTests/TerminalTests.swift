@@ -21,9 +21,17 @@ import Testing
         #expect(try await fixed.enterPasskey(Self.request) == Passkey(4711))
         #expect(try await fixed.confirmPairing(Self.request))
         let wrong = CBLinux.Configuration(environment: ["BLUETOOTH_PAIRING": "12345678"])
-        #expect(wrong.problem?.code == .invalidArgument)
-        #expect(wrong.problem.map { "\($0)".contains("1234") } == false)
+        #expect(wrong.pairingProblem?.code == .invalidArgument)
+        #expect(wrong.pairingProblem.map { "\($0)".contains("1234") } == false)
         #expect(throws: BluetoothError.self) { try wrong.makeKernel() }
+        // It counts where the environment has the last word about who answers, and only there.
+        let chosen = CBLinux.Configuration()
+        let withBase = CBLinux.Configuration(base: chosen, agent: nil, environment: wrong)
+        #expect(withBase.pairingProblem?.code == .invalidArgument)
+        #expect(throws: BluetoothError.self) { try withBase.makeKernel() }
+        let withAgent = CBLinux.Configuration(base: nil, agent: JustWorksPairingAgent(), environment: wrong)
+        #expect(withAgent.problem == nil && withAgent.pairingProblem == nil)
+        #expect(withAgent.agent is JustWorksPairingAgent)
     }
 
     /// A terminal whose user writes into a pipe.
@@ -55,6 +63,32 @@ import Testing
             let atTheEnd = try await agent.confirmPairing(Self.request)
             #expect(!atTheEnd)
         }
+    }
+
+    /// At a terminal, and unlike in a pipe, what was typed before there was a question is no answer to it.
+    @Test func whatWasTypedBeforeIsNoAnswer() async throws {
+        var (keyboard, input): (Int32, Int32) = (-1, -1)
+        try #require(openpty(&keyboard, &input, nil, nil, nil) == 0)
+        let ends = (keyboard: keyboard, input: input)
+        defer {
+            close(ends.keyboard)
+            close(ends.input)
+        }
+        let screen = Pipe()
+        let (shown, output) = (screen.fileHandleForReading.fileDescriptor, screen.fileHandleForWriting.fileDescriptor)
+        let written = write(ends.keyboard, "y\n", 2)
+        #expect(written == 2)
+        var typed = pollfd(fd: ends.input, events: Int16(POLLIN), revents: 0)
+        let isThere = poll(&typed, 1, 10_000)
+        #expect(isThere == 1)
+        // The user answers when the question is there.
+        Thread.detachNewThread {
+            var block = [UInt8](repeating: 0, count: 64)
+            if read(shown, &block, block.count) > 0 { _ = write(ends.keyboard, "n\n", 2) }
+        }
+        let answer = await Terminal(input: ends.input, output: output).ask("Really?")
+        #expect(answer == "n")
+        withExtendedLifetime(screen) {}
     }
 
     @Test func aQuestionThatIsWithdrawnTakesNoAnswer() async throws {

@@ -1,5 +1,6 @@
 import BluetoothLE
 import ExampleSupport
+import Glibc
 import Testing
 
 @Suite struct ExampleSupportTests {
@@ -24,6 +25,38 @@ import Testing
         ] as [(JSONValue, String)])
     func jsonIsWrittenAsTheStandardHasIt(value: JSONValue, text: String) {
         #expect(value.description == text)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func nobodyIsAskedTwiceAtTheSameTime() async throws {
+        var ends: [Int32] = [-1, -1]
+        let status = pipe(&ends)
+        try #require(status == 0)
+        let (reading, writing) = (ends[0], ends[1])
+        let input = StandardInput(reading: reading)
+        let answers = await withTaskGroup(of: [UInt8]?.self) { group in
+            for _ in 0..<2 { group.addTask { await input.next() } }
+            var answers: [[UInt8]?] = []
+            // One has none at once, as nothing has been written yet.
+            for await answer in group {
+                if answers.isEmpty { _ = write(writing, "a", 1) }
+                answers.append(answer)
+            }
+            return answers
+        }
+        #expect(answers == [nil, [0x61]])
+        // One that is cancelled ends for itself.
+        let cancelled = Task { await input.next() }
+        cancelled.cancel()
+        let nothing = await cancelled.value
+        #expect(nothing == nil)
+        let next = Task { await input.next() }
+        _ = write(writing, "b", 1)
+        let bytes = await next.value
+        #expect(bytes == [0x62])
+        close(writing)
+        let end = await input.next()
+        #expect(end == nil)
+        close(reading)
     }
 
     @Test func whatADeviceSendsCannotCommandTheTerminal() {

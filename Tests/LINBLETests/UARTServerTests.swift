@@ -362,6 +362,37 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         }
     }
 
+    @Test func anAuthenticatedLinkIsNotHadWithoutNumbers() async throws {
+        try await Served.run(UARTServerOptions(security: .high)) { served in
+            try await served.adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            do {
+                _ = try await UARTConnection.attach(to: connection)
+                Issue.record("no error")
+            } catch is BluetoothError {
+                // Which one depends on who finds out first that no number can be compared.
+            }
+            #expect(served.events.count("online") == 0)
+            await connection.disconnect()
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.low, false, []), (.low, true, [.readEncrypted, .writeEncrypted]),
+            (.medium, false, [.readEncrypted, .writeEncrypted]),
+            (.high, true, [.readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated]),
+            (.fips, false, [.readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated]),
+        ] as [(SecurityLevel, Bool, AttributePermissions)])
+    func theServiceAsksForTheProtectionThatIsWanted(
+        _ level: SecurityLevel, _ requiresEncryption: Bool, _ protection: AttributePermissions
+    ) {
+        let options = UARTServerOptions(requiresEncryption: requiresEncryption, security: level)
+        let service = UARTProfile.linble.offeredService(security: options.security)
+        let all: AttributePermissions = [.readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated]
+        #expect(service.characteristics.allSatisfy { $0.permissions.intersection(all) == protection })
+    }
+
     @Test func whoMayPairIsServedEncrypted() async throws {
         try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
             try await served.adapter.setPairingAgent(JustWorksPairingAgent())

@@ -1,5 +1,4 @@
 import BluetoothLE
-import Glibc
 import Testing
 
 extension Peers.Pairing {
@@ -9,15 +8,7 @@ extension Peers.Pairing {
             0xFFF0,
             characteristics: [GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored([7, 8]))])
 
-        /// Switches the kernel's enhanced credit based mode on or off.
-        private static func setEnhancedMode(_ isOn: Bool) throws {
-            let file = try #require(fopen("/sys/module/bluetooth/parameters/enable_ecred", "w"))
-            fputs(isOn ? "Y" : "N", file)
-            #expect(fclose(file) == 0)
-        }
-
         @Test func requestsGoByAllOfThemAtOnce() async throws {
-            try Self.setEnhancedMode(true)
             try await Band.run { band in
                 try await band.adapter.removeForeignAdvertising()
                 let published = try await band.adapter.publish([Self.service])
@@ -53,7 +44,6 @@ extension Peers.Pairing {
                 incoming.close()
                 await connection.disconnect()
             }
-            try Self.setEnhancedMode(false)
         }
     }
 }

@@ -22,6 +22,13 @@ import Testing
         #expect(ended.messages.contains(answer), "\(ended.messages)")
     }
 
+    @Test(arguments: [["--encrypted"], ["--security", "encrypted"]])
+    func anEncryptedLinkIsServed(_ options: [String]) async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "-t", "60"] + options)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages.contains("\"hello\""), "\(ended.messages)")
+    }
+
     @Test func itIsToldInJSON() async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--json", "-n", "own", "-t", "60"])
         #expect(ended.status == 0, "\(ended.messages)")
@@ -42,6 +49,8 @@ import Testing
         arguments: [
             (["--pty", "--sample"], 64, "--sample"), (["/tmp/link"], 64, "--pty"),
             (["--profile", "auto"], 64, "profile"),
+            (["--security", "authenticated"], 64, "--passkey"),
+            (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),
             (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
         ] as [([String], Int32, String)])
     func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {

@@ -8,11 +8,14 @@ import GATT
 public final class PublishedServices: Sendable {
     /// Where they are.
     public let handles: AttributeHandleRange
+    /// What tells them from services that are published at the same handles later.
+    fileprivate let number: UInt64
     private let server: LocalServer
     let adapter: Adapter
 
-    init(_ handles: AttributeHandleRange, _ server: LocalServer, _ adapter: Adapter) {
+    init(_ handles: AttributeHandleRange, _ number: UInt64, _ server: LocalServer, _ adapter: Adapter) {
         self.handles = handles
+        self.number = number
         self.server = server
         self.adapter = adapter
     }
@@ -20,40 +23,37 @@ public final class PublishedServices: Sendable {
     /// The handle of the value of the first characteristic with this UUID; nil when there is none.
     /// - Parameter service: in which service; nil looks in all of these.
     public func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> AttributeHandle? {
-        server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
+        guard !isWithdrawn else { return nil }
+        return server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
     }
 
     /// Whether they are there no more.
-    var isWithdrawn: Bool { !server.isPublished(handles) }
+    var isWithdrawn: Bool { !server.isPublished(number, at: handles.start) }
 
     /// What devices can ask to be sent of a characteristic.
     func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
         server.withDatabase { $0.supportedConfiguration(of: characteristic) } ?? []
     }
 
-    /// A value that is stored and not dynamic.
-    public func value(of handle: AttributeHandle) -> [UInt8]? {
-        guard handles.contains(handle) else { return nil }
-        return server.withDatabase { $0.attribute(at: handle)?.storedValue }
-    }
+    /// A value that is stored and not dynamic; nil once the services are withdrawn.
+    public func value(of handle: AttributeHandle) -> [UInt8]? { server.value(of: handle, in: number) }
 
     /// Changes a stored value. Devices that have subscribed are not told by that; see
     /// ``notify(_:of:timeout:)``.
-    /// - Throws: `.invalidArgument` when no value is stored there, or the value has a length that it cannot have.
+    /// - Throws: `.invalidArgument` when no value is stored there, the value has a length that it cannot have, or the services
+    ///   have been withdrawn.
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
         let operation = BluetoothError.Operation("set a value", attribute: handle)
         guard handles.contains(handle) else {
             throw .invalidArgument(operation, "\(handle) is not among these services, which have \(handles).")
         }
-        let failure = server.withDatabase { database -> AttributeDatabaseError? in
-            do throws(AttributeDatabaseError) {
-                try database.setValue(value, of: handle)
-                return nil
-            } catch {
-                return error
-            }
+        let isThere: Bool
+        do throws(AttributeDatabaseError) {
+            isThere = try server.setValue(value, of: handle, in: number)
+        } catch {
+            throw .invalidArgument(operation, "\(error)")
         }
-        if let failure { throw .invalidArgument(operation, "\(failure)") }
+        guard isThere else { throw .invalidArgument(operation, "These services have been withdrawn.") }
     }
 
     /// Takes the services away; connected devices that follow changes are told. Once is enough.
@@ -83,10 +83,10 @@ extension Adapter {
         try checkPublishable(services)
         let failure: AttributeDatabaseError
         do throws(AttributeDatabaseError) {
-            let (range, listeners) = try localServer.append(services, handlers)
+            let (range, number, listeners) = try localServer.append(services, handlers)
             guard let range else { throw AttributeDatabaseError.outOfHandles }
             tell(listeners, of: range)
-            return PublishedServices(range, localServer, self)
+            return PublishedServices(range, number, localServer, self)
         } catch {
             failure = error
         }
@@ -123,7 +123,7 @@ extension Adapter {
 
     /// Takes published services away.
     package func withdraw(_ services: PublishedServices) {
-        tell(localServer.remove(services.handles), of: services.handles)
+        tell(localServer.remove(services.number), of: services.handles)
     }
 
     private func tell(_ listeners: [Connection], of range: AttributeHandleRange) {

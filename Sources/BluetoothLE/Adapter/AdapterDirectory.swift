@@ -64,20 +64,39 @@ struct AdapterDirectory {
         if !information.isLowEnergyEnabled {
             try await management.send(.setLowEnergy(true), to: information.index)
         }
-        try await prepareIdentity(&information, power, operation)
-        await bonds?.prepare(information)
-        if !information.isPowered {
-            do {
-                try await setPowered(true, information.index)
-            } catch {
-                // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
-                try checkRadioSwitch(information, operation)
-                throw error
-            }
+        let wasPowered = information.isPowered
+        do throws(BluetoothError) {
+            try await prepareIdentity(&information, power, operation)
+            await bonds?.prepare(information)
+            if !information.isPowered { try await powerOn(information, operation) }
+        } catch {
+            if wasPowered, power != .leave { await powerOnAgain(information.index) }
+            throw error
         }
         guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
         information.currentSettings = now.currentSettings
         return information
+    }
+
+    private func powerOn(
+        _ information: AdapterInformation, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        do throws(BluetoothError) {
+            try await setPowered(true, information.index)
+        } catch {
+            // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
+            try checkRadioSwitch(information, operation)
+            throw error
+        }
+    }
+
+    /// Has an adapter on that was on before, even for a task that is cancelled. It stands behind a power-off that the
+    /// kernel has not answered yet; why it fails is not said, as what went wrong before is.
+    private func powerOnAgain(_ index: UInt16) async {
+        let management = management
+        await Task(executorPreference: kernel.loop) {
+            _ = try? await management.sendWhenIdle(.setPowered(true), to: index)
+        }.value
     }
 
     /// Sets what the adapter is to others: its static address where it has no public one, and whether it hides either. The
@@ -97,12 +116,13 @@ struct AdapterDirectory {
             try await setPowered(false, information.index)
             information.currentSettings.remove(.powered)
         }
-        // One that is on has its address from whoever switched it on, which the kernel does not tell: this program's own,
-        // as far as anything is kept. One whose address somebody else has set keeps it.
         let isFree = !information.isPowered && !information.currentSettings.contains(.staticAddress)
         let hides = privacy != nil && privacy != .off && !information.isPowered
-        let identity = await localIdentity(of: information, orMake: isBare && isFree || hides)
-        if isBare, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
+        var identity = await localIdentity(of: information, orMake: false)
+        // An identity that is only made now is not why an address is set already.
+        let isOwn = identity == nil ? isFree : mayHaveKeptAddress(information)
+        if identity == nil, isBare && isFree || hides { identity = await localIdentity(of: information, orMake: true) }
+        if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
         guard !information.isPowered else { return }
         if isBare, let address = information.staticAddress {
             try await management.send(.setStaticAddress(address), to: information.index)
@@ -116,12 +136,21 @@ struct AdapterDirectory {
     func knowingStaticAddresses(_ adapters: [AdapterInformation]) async -> [AdapterInformation] {
         var known: [AdapterInformation] = []
         for var information in adapters {
-            if information.publicAddress.isZero, information.staticAddress == nil {
+            if information.publicAddress.isZero, information.staticAddress == nil, mayHaveKeptAddress(information) {
                 information.staticAddress = await localIdentity(of: information, orMake: false)?.staticAddress
             }
             known.append(information)
         }
         return known
+    }
+
+    /// Whether an adapter without a public address has the one that is kept for it, or is to be given it.
+    ///
+    /// The kernel tells that an address is set and not which: it is taken for the one that is kept, unless BlueZ's daemon
+    /// runs, which sets one of its own. Where none is set, one that is on has none.
+    private func mayHaveKeptAddress(_ information: AdapterInformation) -> Bool {
+        guard information.currentSettings.contains(.staticAddress) else { return !information.isPowered }
+        return !kernel.environment().isBluetoothDaemonRunning
     }
 
     private func localIdentity(of information: AdapterInformation, orMake makes: Bool) async -> LocalIdentity? {

@@ -54,11 +54,16 @@ extension Adapter {
     /// Keeps a bond in place of the one with the same device, such as one with another name or sign counter, or one that
     /// was made elsewhere; the kernel is told its keys where they are others.
     /// - Throws: `.storageFailed` when the store cannot write it, which lasts as long as the adapter is open then,
-    ///   `.invalidArgument` when its identity is an address that changes, `.cancelled`.
+    ///   `.invalidArgument` when its identity is an address that changes, or a key has not 7 to 16 bytes that count,
+    ///   `.cancelled`.
     public func setBond(_ bond: Bond) async throws(BluetoothError) {
         guard bond.identity.isIdentity else {
             throw .invalidArgument(
                 .init("keep the bond", peer: bond.identity), "\(bond.identity) is no public or static random address.")
+        }
+        guard bond.longTermKeys.allSatisfy({ LongTermKey.encryptionSizes.contains($0.encryptionSize) }) else {
+            throw .invalidArgument(
+                .init("keep the bond", peer: bond.identity), "A key has 7 to 16 bytes that count.")
         }
         try await bondKeeper.set(bond)
     }

@@ -60,9 +60,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// Whether the pairing was protected against an attacker in the middle.
-    public var isAuthenticated: Bool {
-        longTermKeys.contains { [.authenticated, .authenticatedLegacy].contains($0.kind) }
-    }
+    public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
 
     /// What a link reaches that is encrypted with these keys; ``BluetoothKernel/SecurityLevel/low`` without any.
     public var level: SecurityLevel {
@@ -115,4 +113,9 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
 
     /// Without the keys' bytes, so that `dump` does not show them.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+extension LongTermKey.Kind {
+    /// Whether the pairing was protected against an attacker in the middle.
+    var isAuthenticated: Bool { self == .authenticated || self == .authenticatedLegacy }
 }

@@ -111,6 +111,8 @@ extension Bond {
             let size = try field.readUInt8()
             let diversifier = try field.readUInt16()
             let number = try field.readUInt64()
+            // The kernel would take none of all keys.
+            guard LongTermKey.encryptionSizes.contains(size) else { throw BondCodingError.damaged }
             longTermKeys.append(
                 LongTermKey(
                     address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,

@@ -116,6 +116,8 @@ actor BondKeeper: LoopActor {
         } catch {
             log.warning("\(error)")
             standing = .failed(error)
+            // What the kernel knows from before is better than nothing.
+            if known.isEmpty { return }
         }
         keysChanged()
         await loaded(load())
@@ -220,6 +222,7 @@ actor BondKeeper: LoopActor {
     private func take(_ key: LongTermKey) {
         guard standing != .daemon, key.address.isIdentity else { return }
         let identity = key.address
+        if known[identity]?.isAuthenticated == true, !key.kind.isAuthenticated { return refuse(key) }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
         bond.take(key)
@@ -234,6 +237,20 @@ actor BondKeeper: LoopActor {
         write(identity, isUpdate: false)
         if resolvesOthers { keysChanged() }
         onBonded?(identity, isAgain)
+    }
+
+    /// A key that does not make sure of the device stands in for one that does: somebody may have taken its place. The
+    /// kernel gets its keys back, and the link ends.
+    private func refuse(_ key: LongTermKey) {
+        announced[key.address] = nil
+        log.notice("a key that is worse than the bond's is not kept", metadata: ["peer": "\(key.address)"])
+        _ = load()
+        guard standing == .loaded else { return }
+        management.assumeIsolated { [log, index] in
+            $0.post(.disconnect(ManagementAddress(key.address)), to: index) { answer in
+                if case .failure(let error) = answer { log.debug("\(error)") }
+            }
+        }
     }
 
     // MARK: Asking and changing
@@ -272,22 +289,43 @@ actor BondKeeper: LoopActor {
     }
 
     /// Forgets a device here, in the store and in the kernel, which ends the link with it.
+    ///
+    /// The kernel forgets it whatever becomes of the file and of the task.
     func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
         let call = PendingCall<Void>()
         drop(identity)
+        let unpaired = unpair(identity)
         write(identity, isUpdate: false, call)
         try await call.value(.init("remove the bond", peer: identity), timeout: nil, on: loop)
-        guard standing == .loaded else { return }
-        do throws(BluetoothError) {
-            try await management.send(.unpairDevice(ManagementAddress(identity), disconnect: true), to: index)
-        } catch {
-            switch (error.code, error.cause) {
-            case (_, .management(.notPaired)?), (.noAdapter, _): break
-            // It forgets nothing while it is off, but takes another list.
-            case (.adapterOff, _), (.adapterBlocked, _): await loaded(load())
-            default: throw error
+        guard let unpaired else { return }
+        await loaded(try await unpaired.value(.init("remove the bond", peer: identity), timeout: nil, on: loop))
+    }
+
+    /// Has the kernel forget a device, where it knows this program's keys or may know older ones; tells what is still to be
+    /// waited for.
+    private func unpair(_ identity: BluetoothAddress) -> PendingCall<[PendingCall<ManagementReply>]>? {
+        switch standing {
+        case .daemon, .notKept, .notPermitted: return nil
+        case .loaded, .failed: break
+        }
+        let call = PendingCall<[PendingCall<ManagementReply>]>()
+        let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
+        management.assumeIsolated { [index] management in
+            management.post(command, to: index) { [weak self] answer in
+                guard case .failure(let error) = answer else {
+                    call.succeed([])
+                    return
+                }
+                switch (error.code, error.cause) {
+                case (_, .management(.notPaired)?), (.noAdapter, _): call.succeed([])
+                // It forgets nothing while it is off, but takes another list.
+                case (.adapterOff, _), (.adapterBlocked, _):
+                    call.succeed(self?.assumeIsolated { $0.load() } ?? [])
+                default: call.fail(error)
+                }
             }
         }
+        return call
     }
 
     /// Another program has made the kernel forget a device.

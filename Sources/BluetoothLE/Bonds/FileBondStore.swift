@@ -178,7 +178,15 @@ public final class FileBondStore: BondStore {
         do throws(BondCodingError) {
             return try LocalIdentity(decoding: bytes, place: place)
         } catch {
-            setAside(path, as: "damaged", "is damaged; paired devices will not know this adapter")
+            switch error {
+            case .unknownVersion(let version):
+                setAside(
+                    path, as: "newer",
+                    "was written by a later version of this library (format \(version)); until this program is updated and "
+                        + "the file renamed back, paired devices will not know this adapter")
+            case .damaged, .otherDevice:
+                setAside(path, as: "damaged", "is damaged; paired devices will not know this adapter")
+            }
             return nil
         }
     }

@@ -48,15 +48,18 @@ extension LocalIdentity {
 
     /// Reads what ``encoded(forAdapterAt:)`` wrote.
     init(decoding bytes: [UInt8], place: String) throws(BondCodingError) {
-        let checked = Array(bytes.dropLast(16))
-        guard bytes.count > 16, checked.starts(with: magic), Array(bytes.suffix(16)) == keptChecksum(checked) else {
-            throw .damaged
-        }
+        let checksum = keptChecksum([])
+        let checked = Array(bytes.dropLast(checksum.count))
+        guard bytes.count > checksum.count, checked.starts(with: magic) else { throw .damaged }
         let body = Array(checked.dropFirst(magic.count))
         var reader = ByteReader(body.span.bytes)
         do {
             let found = try reader.readUInt16()
-            guard found == version else { throw BondCodingError.unknownVersion(found) }
+            // Whatever else a later version changes, its number stands where ours does.
+            guard found <= version else { throw BondCodingError.unknownVersion(found) }
+            guard found == version, Array(bytes.suffix(checksum.count)) == keptChecksum(checked) else {
+                throw BondCodingError.damaged
+            }
             let name = [UInt8](try reader.read(Int(try reader.readUInt16())))
             guard name == Array(place.utf8.prefix(4096)) else { throw BondCodingError.otherDevice }
             let address = try reader.readAddress(.random)

@@ -116,7 +116,8 @@ extension ATTBearer {
     ) {
         if waitingServiceChanged === indication { waitingServiceChanged = nil }
         // As soon as there is room among what waits for confirmation.
-        if case .tooManyWaiting = failure { untoldChange = range }
+        guard case .tooManyWaiting = failure else { return }
+        untoldChange = untoldChange.map { $0.joined(with: range) } ?? range
     }
 
     /// Indicates the change for which there was no room before.

@@ -214,6 +214,7 @@ public actor Connection: LoopActor {
         }
         establishedBearer?.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: nil) } }
         localServer.add(self)
+        adapter?.assumeIsolated { $0.pairingMayConcern(self) }
         restoreClient()
     }
 

@@ -16,6 +16,8 @@ final class LocalServer: Sendable {
     }
 
     private struct Handler {
+        /// How many publications there were before: what tells this one from others at the same handles.
+        var number: UInt64
         var range: AttributeHandleRange
         var handlers: AttributeHandlers
     }
@@ -26,6 +28,7 @@ final class LocalServer: Sendable {
         var isProtected: Bool
         /// By ascending handles, which nobody shares.
         var handlers: [Handler] = []
+        var nextPublication: UInt64 = 0
         var listeners: [ObjectIdentifier: Listener] = [:]
         var nextListener: UInt64 = 0
 
@@ -37,6 +40,13 @@ final class LocalServer: Sendable {
                 if handlers[middle].range.end < handle { low = middle + 1 } else { high = middle }
             }
             return low
+        }
+
+        /// Whether an attribute belongs to a publication that is there.
+        func isPublished(_ number: UInt64, at handle: AttributeHandle) -> Bool {
+            let index = position(of: handle)
+            return index < handlers.count && handlers[index].number == number
+                && handlers[index].range.contains(handle)
         }
     }
 
@@ -65,8 +75,34 @@ final class LocalServer: Sendable {
         }
     }
 
-    /// Whether services are there that were published.
-    func isPublished(_ range: AttributeHandleRange) -> Bool { publication(of: range.start)?.range == range }
+    /// Whether services are there that were published; `handle` is any of theirs.
+    func isPublished(_ publication: UInt64, at handle: AttributeHandle) -> Bool {
+        state.withLock { $0.isPublished(publication, at: handle) }
+    }
+
+    /// The stored value of an attribute of a publication; nil when either is not there.
+    func value(of handle: AttributeHandle, in publication: UInt64) -> [UInt8]? {
+        state.withLock { state in
+            guard state.isPublished(publication, at: handle) else { return nil }
+            return state.database.attribute(at: handle)?.storedValue
+        }
+    }
+
+    /// Changes the stored value of an attribute of a publication; false when the publication is not there.
+    func setValue(
+        _ value: [UInt8], of handle: AttributeHandle, in publication: UInt64
+    ) throws(AttributeDatabaseError) -> Bool {
+        let result = state.withLock { state -> Result<Bool, AttributeDatabaseError> in
+            guard state.isPublished(publication, at: handle) else { return .success(false) }
+            do throws(AttributeDatabaseError) {
+                try state.database.setValue(value, of: handle)
+                return .success(true)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
 
     // MARK: Changes
 
@@ -82,33 +118,36 @@ final class LocalServer: Sendable {
         state.withLock { _ = $0.listeners.removeValue(forKey: connection) }
     }
 
-    /// Adds services; returns their handles and the connections to be told.
+    /// Adds services; returns their handles, the number they are known by, and the connections to be told.
     func append(
         _ services: [GATTService], _ handlers: AttributeHandlers
-    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, listeners: [Connection]) {
-        let result = state.withLock { state -> Result<AttributeHandleRange?, AttributeDatabaseError> in
+    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, publication: UInt64, listeners: [Connection]) {
+        typealias Added = (range: AttributeHandleRange?, publication: UInt64)
+        let result = state.withLock { state -> Result<Added, AttributeDatabaseError> in
             do throws(AttributeDatabaseError) {
                 let range = try state.database.append(services)
+                let number = state.nextPublication
                 if let range {
+                    state.nextPublication += 1
                     state.handlers.insert(
-                        Handler(range: range, handlers: handlers), at: state.position(of: range.start))
+                        Handler(number: number, range: range, handlers: handlers), at: state.position(of: range.start))
                 }
                 state.isProtected = state.database.isProtected
-                return .success(range)
+                return .success((range, number))
             } catch {
                 return .failure(error)
             }
         }
-        let range = try result.get()
-        return (range, range == nil ? [] : connections)
+        let added = try result.get()
+        return (added.range, added.publication, added.range == nil ? [] : connections)
     }
 
     /// Removes services; returns the connections to be told, none when the services are gone already.
-    func remove(_ range: AttributeHandleRange) -> [Connection] {
+    func remove(_ publication: UInt64) -> [Connection] {
         let isRemoved = state.withLock { state -> Bool in
-            guard let index = state.handlers.firstIndex(where: { $0.range == range }) else { return false }
-            state.handlers.remove(at: index)
-            state.database.remove(range)
+            guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return false }
+            let removed = state.handlers.remove(at: index)
+            state.database.remove(removed.range)
             state.isProtected = state.database.isProtected
             return true
         }
@@ -146,6 +185,13 @@ extension AttributeDatabase {
     }
 }
 
+extension AttributeHandleRange {
+    /// The range that has both, and what is between them.
+    func joined(with other: AttributeHandleRange) -> AttributeHandleRange {
+        AttributeHandleRange(start: min(start, other.start), end: max(end, other.end))
+    }
+}
+
 extension BearerSecurity {
     /// What the kernel tells of a link. Its level says nothing of keys that are kept but not in use.
     init(_ security: LinkSecurity) {
@@ -172,7 +218,7 @@ final class ServiceChangedIndication: ServerTransaction {
 
     /// Tells of further attributes as well, while it has not been sent.
     func include(_ other: AttributeHandleRange) {
-        range = AttributeHandleRange(start: min(range.start, other.start), end: max(range.end, other.end))
+        range = range.joined(with: other)
     }
 
     var isAbandoned: Bool { false }

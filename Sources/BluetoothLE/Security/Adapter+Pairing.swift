@@ -69,6 +69,8 @@ extension Adapter {
     ) async throws(BluetoothError) {
         let settings = pairing.settings
         guard again || pairing.told != settings else { return }
+        // Cut short, it is neither the one nor the other.
+        pairing.told = nil
         for command in settings.commands(for: information) {
             do throws(BluetoothError) {
                 try await management.sendWhenIdle(command, to: information.index)
@@ -77,6 +79,7 @@ extension Adapter {
             }
         }
         pairing.told = settings
+        pairing.lost = nil
     }
 
     // MARK: What happens
@@ -100,23 +103,46 @@ extension Adapter {
         }
     }
 
-    /// The adapter works again; one that was away has been told nothing.
-    func pairingAdapterIsBack(wasAbsent: Bool) {
-        guard wasAbsent, pairing.told != nil else { return }
-        pairing.told = nil
-        let commands = pairing.settings.commands(for: information)
-        management.assumeIsolated { [log, index = information.index] management in
-            for command in commands {
-                management.post(command, to: index) { answer in
-                    if case .failure(let error) = answer { log.debug("\(error)") }
+    /// The adapter is gone, and with it what its kernel was told.
+    func pairingAdapterIsGone() {
+        guard let told = pairing.told else { return }
+        (pairing.told, pairing.lost) = (nil, told)
+    }
+
+    /// The adapter is here again, on or off, or has changed: until its kernel has taken all, it is told again each time.
+    func pairingAdapterIsBack() {
+        guard pairing.lost != nil else { return }
+        pairing.retelling &+= 1
+        let (settings, number) = (pairing.settings, pairing.retelling)
+        let commands = settings.commands(for: information)
+        management.assumeIsolated { [index = information.index] management in
+            for (position, command) in commands.enumerated() {
+                let isLast = position == commands.count - 1
+                management.post(command, to: index) { [weak self] answer in
+                    self?.assumeIsolated { $0.retold(answer, number, isLast ? settings : nil) }
                 }
             }
         }
     }
 
+    /// The kernel has answered; `settings` with the last of the commands.
+    private func retold(
+        _ answer: Result<ManagementReply, BluetoothError>, _ number: UInt64, _ settings: PairingSettings?
+    ) {
+        guard number == pairing.retelling else { return }
+        if case .failure(let error) = answer {
+            log.debug("\(error)")
+            pairing.retelling &+= 1
+            return
+        }
+        guard let settings, pairing.lost != nil, settings == pairing.settings else { return }
+        (pairing.told, pairing.lost) = (settings, nil)
+    }
+
     /// Nobody answers any more.
     func endPairing() {
         for peer in Array(pairing.dialogs.keys) { endDialog(peer) }
+        pairing.held = [:]
         pairing.agent = nil
     }
 
@@ -124,9 +150,11 @@ extension Adapter {
         switch notice {
         case .question(let question, let peer): take(question, peer)
         case .failed(let peer):
+            pairing.held[peer] = nil
             connection(of: peer)?.assumeIsolated { $0.pairingFailed() }
             endDialog(peer)
         case .keyMade(let peer, let key):
+            pairing.held[peer] = nil
             if key.isStored, pairing.keyHolders.count < 1024 { pairing.keyHolders.insert(peer) }
             endDialog(peer)
             guard let connection = connection(of: peer) else { return }
@@ -146,16 +174,29 @@ extension Adapter {
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         let connection = connection(of: peer)
         // The links of other programs are theirs to pair, and where the daemon runs, all are its.
+        guard !kernel.environment().isBluetoothDaemonRunning else { return }
         let isWished = pairing.wishes[peer] != nil || connection.map { pairing.wishes[$0.peer] != nil } ?? false
-        guard connection != nil || acceptance != nil || isWished, !kernel.environment().isBluetoothDaemonRunning else {
+        guard connection != nil || isWished else {
+            // A link that is accepted here may be told of after it.
+            guard acceptance != nil else { return }
+            if pairing.held.count >= PairingTable.dialogLimit, pairing.held[peer] == nil { pairing.held = [:] }
+            pairing.held[peer] = (question, loop.now)
             return
         }
         let isOwn = connection?.assumeIsolated { connection in
             connection.pairingAsked()
-            return connection.securityRaise != nil
+            return connection.securityRaise?.isWanted == true
         }
         let request = PairingRequest(peer: peer, adapter: information.name, isInitiatedHere: isWished || isOwn ?? false)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
+        // Whoever has taken the device's place could pair like that, too.
+        if case .confirm = question, hasAuthenticatedKey(of: peer) || hasAuthenticatedKey(of: connection?.peer ?? peer)
+        {
+            note(question, peer)
+            pairing.dialogs[peer]?.wouldWeaken = true
+            log.notice("a pairing that would replace a better key is refused", metadata: ["peer": "\(peer)"])
+            return reply(.no, to: question, peer)
+        }
         if case .confirm = question, request.isInitiatedHere {
             note(question, peer)
             return reply(.yes, to: question, peer)
@@ -176,6 +217,16 @@ extension Adapter {
                 log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(peer)"])
             }
             await self?.answered(number, answer, peer)
+        }
+    }
+
+    /// A link has become this program's: what was asked about it is asked now.
+    func pairingMayConcern(_ connection: Connection) {
+        for peer in [connection.peer, connection.assumeIsolated { $0.socketPeer }] {
+            guard let held = pairing.held.removeValue(forKey: peer),
+                held.since.duration(to: loop.now) < PairingTable.acceptLimit
+            else { continue }
+            take(held.question, peer)
         }
     }
 
@@ -242,12 +293,16 @@ extension Adapter {
     }
 
     /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
-    func askToPair(with peer: BluetoothAddress, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
+    /// - Parameter call: takes the answer; failing it ends the question.
+    func askToPair(
+        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
+        _ call: PendingCall<Bool>
+    ) async throws(BluetoothError) {
         guard let agent = pairing.agent, pairing.askingCount < PairingTable.dialogLimit else {
             throw .pairing(operation, .notConfirmed)
         }
         let request = PairingRequest(peer: peer, adapter: information.name, isInitiatedHere: true)
-        let call = PendingCall<Bool>()
+        let limit = loop.now.advanced(by: PairingTable.answerLimit)
         pairing.askingCount += 1
         let task = Task(executorPreference: loop) { [weak self] in
             call.succeed((try? await agent.confirmPairing(request)) ?? false)
@@ -256,9 +311,11 @@ extension Adapter {
         defer { task.cancel() }
         var isConfirmed = false
         do {
-            isConfirmed = try await call.value(operation, timeout: PairingTable.answerLimit, on: loop)
+            isConfirmed = try await call.value(
+                operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
         } catch {
-            guard error.code == .timedOut else { throw error }
+            // The agent's time is over, and not the caller's.
+            guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
         }
         if !isConfirmed { throw .pairing(operation, .notConfirmed) }
     }
@@ -271,6 +328,7 @@ extension Adapter {
     func pairingFailure(of connection: Connection, since: KernelInstant?) -> PairingFailure {
         let address = connection.assumeIsolated { $0.socketPeer }
         let dialog = pairing.dialogs[connection.peer] ?? pairing.dialogs[address]
+        if dialog?.wouldWeaken == true { return .keyMissing }
         if dialog?.isRefusedHere == true { return .notConfirmed }
         if let since = dialog?.lastProgress ?? since, since.duration(to: loop.now) >= .seconds(29) { return .timedOut }
         if dialog?.hasNumber == true { return .authenticationFailed }
@@ -282,6 +340,11 @@ extension Adapter {
     func hasKey(of peer: BluetoothAddress) -> Bool {
         let isBonded = bondKeeper.assumeIsolated { $0.standing == .loaded ? $0.bond(with: peer) != nil : nil }
         return isBonded ?? pairing.keyHolders.contains(peer)
+    }
+
+    /// Whether the key from an earlier pairing is one that made sure of the device.
+    private func hasAuthenticatedKey(of peer: BluetoothAddress) -> Bool {
+        bondKeeper.assumeIsolated { $0.standing == .loaded && $0.bond(with: peer)?.isAuthenticated == true }
     }
 
     /// A device's key is gone from this machine.

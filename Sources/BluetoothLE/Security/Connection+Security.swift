@@ -8,6 +8,10 @@ struct SecurityRaise {
     let level: SecurityLevel
     /// Everybody who waits for it.
     var waiters: [PendingCall<SecurityRaiseResult>] = []
+    /// Whether a pairing that begins now is this program's wish: not before its user was asked, where that is to be.
+    var isWanted: Bool
+    /// The question to the user whether to pair at all.
+    var asking: PendingCall<Bool>?
     /// Whether the kernel is at work on it.
     var isAsked = false
     /// Whether there has been a question, so that it is a pairing and not only encryption with a key there was.
@@ -134,7 +138,7 @@ extension Connection {
             if securityRaise == nil, now.level >= level { return SecurityRaiseResult(security: now, isPaired: false) }
             if Task.isCancelled { throw .cancelled(operation) }
             let isOwn = securityRaise == nil
-            if isOwn { try await begin(level, operation, asks: asks) }
+            if isOwn { try await begin(level, operation, asks: asks, until: deadline) }
             // Nothing may come between: the outcome is told to those who wait.
             guard let number = securityRaise?.number else { continue }
             let call = PendingCall<SecurityRaiseResult>()
@@ -153,16 +157,21 @@ extension Connection {
     }
 
     private func begin(
-        _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool
+        _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         let number = nextSecurityRaise
         nextSecurityRaise &+= 1
-        securityRaise = SecurityRaise(number: number, level: level, lastProgress: loop.now)
+        securityRaise = SecurityRaise(number: number, level: level, isWanted: !asks, lastProgress: loop.now)
         do throws(BluetoothError) {
             if let adapter, level >= .high, await !adapter.canReach(level, with: self) {
                 throw BluetoothError.pairing(operation, .insufficientLevel)
             }
-            if asks { try await adapter?.askToPair(with: socketPeer, operation) }
+            if asks {
+                let call = PendingCall<Bool>()
+                securityRaise?.asking = call
+                try await adapter?.askToPair(with: socketPeer, operation, until: deadline, call)
+                if securityRaise?.number == number { securityRaise?.isWanted = true }
+            }
             try await adapter?.preparePairing(operation)
         } catch {
             // Where it was only this caller's business, the others try it themselves.
@@ -295,6 +304,7 @@ extension Connection {
         if let failure = reason.pairingFailure, failure != .linkLost {
             error = .pairing(reason.operation, failure, end: reason)
         }
+        raise.asking?.fail(reason)
         for waiter in raise.waiters { waiter.fail(error) }
     }
 

@@ -95,6 +95,8 @@ struct PairingDialog {
     /// Ends the wait for the answer, and after that the dialog itself, where nothing tells its end.
     let timer: LoopTimer
     var isRefusedHere = false
+    /// Whether it was refused because the key there is from a pairing that made sure of the device, and this one would not.
+    var wouldWeaken = false
     var hasNumber = false
     var lastProgress: KernelInstant
 }
@@ -105,17 +107,24 @@ struct PairingTable {
     var settings = PairingSettings()
     /// What the kernel has been told.
     var told: PairingSettings?
+    /// What the kernel has to be told again, having lost the adapter, and how often that was tried.
+    var lost: PairingSettings?
+    var retelling: UInt64 = 0
     var dialogs: [BluetoothAddress: PairingDialog] = [:]
     var nextQuestion: UInt64 = 0
     /// How many tasks ask agents, those included whose question is settled but who have not returned.
     var askingCount = 0
     /// With whom this program does something that may need pairing, besides raising a link's protection, and how often.
     var wishes: [BluetoothAddress: Int] = [:]
+    /// What devices are asked about whose link may yet turn out to be this program's.
+    var held: [BluetoothAddress: (question: PairingQuestion, since: KernelInstant)] = [:]
     /// With whom there has been a pairing that made a key to be kept.
     var keyHolders: Set<BluetoothAddress> = []
 
     /// How many devices may be asked about at the same time.
     static let dialogLimit = 32
+    /// How long the link that a question is about may take to be accepted by this program.
+    static let acceptLimit = Duration.seconds(5)
     /// How long an agent has for an answer. The pairing itself ends after 30 s without one (Core Vol 3 Part H §3.4).
     static let answerLimit = Duration.seconds(25)
     /// How long a dialog of which nothing more is heard is kept.

@@ -24,8 +24,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let notConfirmed = PairingFailure(rawValue: "notConfirmed")
     /// Nothing came from the peer for 30 s (Core Vol 3 Part H §3.4).
     public static let timedOut = PairingFailure(rawValue: "timedOut")
-    /// This machine has a key, and the peer refused to encrypt with it: the peer has lost its bond, or somebody else has
-    /// taken its place.
+    /// This machine has a key, and the peer refused to encrypt with it, or wanted to replace one that made sure of it by one
+    /// that does not: the peer has lost its bond, or somebody else has taken its place.
     public static let keyMissing = PairingFailure(rawValue: "keyMissing")
     /// The link is encrypted, but not as well as was asked: what the two sides can show and enter is not enough.
     public static let insufficientLevel = PairingFailure(rawValue: "insufficientLevel")

@@ -39,17 +39,20 @@ extension PeripheralHub {
             own.updates.finish()
         }
         let link = shared { shared -> Link? in
+            shared.stalled.remove(ObjectIdentifier(connection))
             guard shared.links[connection.peer]?.connection === connection else { return nil }
             return shared.links.removeValue(forKey: connection.peer)
         }
         if let link { ended(link) }
+        takersChanged()
     }
 
     private nonisolated func followSubscriptions(of connection: Connection, _ central: Handed<CBCentral>) async {
         let told = BoundedCallbacks(on: callbacks)
+        var changes = await connection.peerSubscriptions()
         while true {
             do throws(BluetoothError) {
-                for try await change in await connection.peerSubscriptions() {
+                for try await change in changes {
                     central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
                     await take(change, of: connection, told)
                 }
@@ -59,7 +62,12 @@ extension PeripheralHub {
             }
             // A central that changes its mind faster than the program listens. What it wants now is told from the beginning.
             coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program takes it.")
-            let handles = shared { $0.links[connection.peer].map { Array($0.subscriptions.keys) } ?? [] }
+            // What it changes from here on comes with the new stream.
+            changes = await connection.peerSubscriptions()
+            let handles = shared { shared -> [AttributeHandle] in
+                guard let link = shared.links[connection.peer], link.connection === connection else { return [] }
+                return Array(link.subscriptions.keys)
+            }
             for handle in handles where await connection.peerConfiguration(of: handle).isEmpty {
                 await take(PeerSubscription(characteristic: handle, configuration: []), of: connection, told)
             }
@@ -78,8 +86,12 @@ extension PeripheralHub {
         _ change: PeerSubscription, of connection: Connection, _ told: BoundedCallbacks
     ) async {
         let (subscription, isOn, central) = shared { shared -> (Subscription?, Bool, Handed<CBCentral>?) in
-            let before = shared.links[connection.peer]?.subscriptions[change.characteristic]
-            let central = shared.links[connection.peer]?.central
+            // A central that has connected anew has another link, which this is none of.
+            guard let link = shared.links[connection.peer], link.connection === connection else {
+                return (nil, false, nil)
+            }
+            let before = link.subscriptions[change.characteristic]
+            let central = link.central
             guard !change.configuration.isEmpty else {
                 shared.links[connection.peer]?.subscriptions[change.characteristic] = nil
                 return (before, false, central)
@@ -91,6 +103,7 @@ extension PeripheralHub {
             return (before == nil ? now : nil, true, central)
         }
         guard let subscription, let central else { return }
+        takersChanged()
         await told.post { [self] in tellSubscription(isOn, subscription, central) }
     }
 

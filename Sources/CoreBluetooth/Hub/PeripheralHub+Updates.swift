@@ -5,7 +5,7 @@ import Logging
 
 // The values that a program sends to its subscribers. Each link has a queue and somebody who works it off, so that none
 // waits for another; the program waits when too many values are on their way to any of them. A link that takes nothing for
-// too long is not waited for while there are others: it misses what is sent meanwhile.
+// too long is not waited for while there are others that do: it misses what is sent meanwhile to others as well.
 extension PeripheralHub {
     /// How long a link may take nothing before the others are not held up by it any more.
     static let patience = Duration.seconds(2)
@@ -23,10 +23,15 @@ extension PeripheralHub {
                 shared.isWaiting = true
                 return (false, nil)
             }
-            let subscribers = shared.links.values.filter { !$0.subscriptions.isEmpty }
-            let targets = subscribers.filter { link in
+            let wanting = shared.links.values.filter { link in
                 link.subscriptions[handle] != nil && addresses?.contains(link.connection.peer) ?? true
-                    && (subscribers.count == 1 || !shared.passedOver.contains(ObjectIdentifier(link.connection)))
+            }
+            let targets = shared.hasTaker ? wanting.filter { !shared.isStalled($0.connection) } : wanting
+            guard wanting.isEmpty || !targets.isEmpty else {
+                // Nobody that wants it takes anything now.
+                shared.flow.cancel()
+                shared.isWaiting = true
+                return (false, nil)
             }
             shared.nextUpdate &+= 1
             let update = Update(number: shared.nextUpdate, value: value, handle: handle)
@@ -37,22 +42,36 @@ extension PeripheralHub {
             if isTaken { misuse("\(characteristic.uuid) is not offered; its value is not sent.") }
             return isTaken
         }
-        for link in order.targets where !link.updates.append(order.update) {
-            coreBluetoothLog.notice("\(link.connection.peer) misses a value: too many wait, or its link has ended.")
+        let missing = order.targets.filter { !$0.updates.append(order.update) }
+        let isRefused = !missing.isEmpty && missing.count == order.targets.count
+        let isAnyLeft = shared { shared -> Bool in
+            let left = missing.filter { shared.links[$0.connection.peer]?.connection === $0.connection }
+            // It has too much to take already, or is about to end; either way it is told of when that is over.
+            for link in left { shared.stalled.insert(ObjectIdentifier(link.connection)) }
+            if isRefused, !left.isEmpty { shared.isWaiting = true }
+            return !left.isEmpty
+        }
+        for link in missing {
+            if !isRefused {
+                coreBluetoothLog.notice("\(link.connection.peer) misses a value: too many wait, or its link has ended.")
+            }
             settle(order.update.number, of: link.connection)
         }
         if order.targets.isEmpty { settle(order.update.number, of: nil) }
-        return true
+        guard isRefused else { return true }
+        // Those that have ended are not among the links any more, and others may want it.
+        return isAnyLeft ? false : update(value, of: characteristic, for: centrals)
     }
 
     /// Sends a link its values, one after the other.
     nonisolated func send(_ updates: RequestQueue<Update>, over connection: Connection) async {
         let timer = loop.makeTimer { [weak self, weak connection] in
             guard let self, let connection else { return }
-            assumeIsolated { $0.passOver(connection) }
+            assumeIsolated { $0.stalled(connection) }
         }
         while let update = await updates.next() {
             let configuration = shared { $0.links[connection.peer]?.subscriptions[update.handle]?.configuration }
+            var isUp = true
             if let configuration {
                 timer.set(after: Self.patience)
                 do throws(BluetoothError) {
@@ -62,30 +81,52 @@ extension PeripheralHub {
                         try await connection.indicate(update.value, of: update.handle)
                     }
                 } catch {
-                    if error.code != .disconnected, error.code != .cancelled {
+                    isUp = error.code != .disconnected && error.code != .cancelled
+                    if isUp {
                         coreBluetoothLog.notice("a value was not sent: \(error)")
                     }
                 }
                 timer.cancel()
             }
-            shared { _ = $0.passedOver.remove(ObjectIdentifier(connection)) }
+            let takesAgain = shared { [isUp] shared -> Bool in
+                if isUp { return shared.stalled.remove(ObjectIdentifier(connection)) != nil }
+                // It takes nothing any more, and soon is not among the links.
+                shared.stalled.insert(ObjectIdentifier(connection))
+                return false
+            }
             settle(update.number, of: connection)
+            if takesAgain { takersChanged() }
         }
         // What was not sent to it holds up nobody.
         settle(nil, of: connection)
-        shared { _ = $0.passedOver.remove(ObjectIdentifier(connection)) }
     }
 
     /// A link has taken nothing for long.
-    private func passOver(_ connection: Connection) {
-        let hasOthers = shared { shared -> Bool in
-            let others = shared.links.values.contains { $0.connection !== connection && !$0.subscriptions.isEmpty }
-            if others { shared.passedOver.insert(ObjectIdentifier(connection)) }
-            return others
+    private func stalled(_ connection: Connection) {
+        let isPassedOver = shared { shared -> Bool in
+            guard shared.links[connection.peer]?.connection === connection else { return false }
+            shared.stalled.insert(ObjectIdentifier(connection))
+            return shared.hasTaker
         }
-        guard hasOthers else { return }
+        guard isPassedOver else { return }
         coreBluetoothLog.notice("\(connection.peer) takes no values, and is not waited for.")
-        settle(nil, of: connection)
+        takersChanged()
+    }
+
+    /// Who takes values is not who did before: what has stalled is not waited for while somebody does, and a program that
+    /// waits for somebody to take a value tries again.
+    nonisolated func takersChanged() {
+        let (passedOver, isDue) = shared { shared -> ([Connection], Bool) in
+            let connections = shared.hasTaker ? shared.links.values.map(\.connection) : []
+            let passedOver = connections.filter { shared.isStalled($0) }
+            // Where there is no room, it is told when there is some.
+            let isDue = shared.isWaiting && shared.flow.canSend
+            if isDue { shared.isWaiting = false }
+            return (passedOver, isDue)
+        }
+        for connection in passedOver { settle(nil, of: connection) }
+        guard isDue else { return }
+        post { $1?.peripheralManagerIsReady(toUpdateSubscribers: $0) }
     }
 
     /// A link has taken a value, nil for all there are, or is not waited for; tells the program when it may send more.
@@ -110,4 +151,12 @@ extension PeripheralHub {
             if isWaiting { delegate?.peripheralManagerIsReady(toUpdateSubscribers: manager) }
         }
     }
+}
+
+extension PeripheralHub.Shared {
+    /// Whether there is a subscriber that takes values.
+    var hasTaker: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
+
+    /// Whether a link has taken nothing for too long.
+    func isStalled(_ connection: Connection) -> Bool { stalled.contains(ObjectIdentifier(connection)) }
 }

@@ -51,8 +51,8 @@ actor PeripheralHub: LoopActor {
         var nextUpdate: UInt64 = 0
         /// The values that are on their way, and the links that have not taken them.
         var onTheWay: [UInt64: Set<ObjectIdentifier>] = [:]
-        /// The links that are not waited for, since they have taken nothing for too long.
-        var passedOver: Set<ObjectIdentifier> = []
+        /// The links that have taken nothing for too long; they are not waited for while others take something.
+        var stalled: Set<ObjectIdentifier> = []
         /// Whether the program was told that a value was not sent.
         var isWaiting = false
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]

@@ -302,9 +302,7 @@ extension PeripheralLink {
             answer(attempt) { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
         }
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
-        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
-            return tell(CBATTError(.invalidAttributeValueLength))
-        }
+        if let error = lengthError(of: value) { return tell(error) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote, departure: { hasBegun.resolve(()) }) { _ in tell(nil) }
         } tell: { error in
@@ -323,14 +321,17 @@ extension PeripheralLink {
             misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
             return tell(CBATTError(.writeNotPermitted))
         }
-        guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
-            return tell(CBATTError(.invalidAttributeValueLength))
-        }
+        if let error = lengthError(of: value) { return tell(error) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
             try await connection.write(value, to: remote) { _ in tell(nil) }
         } tell: { error in
             tell(error)
         }
+    }
+
+    /// What is wrong with the length of a value that is to be written; nil when nothing is.
+    private nonisolated func lengthError(of value: [UInt8]) -> CBATTError? {
+        value.count <= AttributeProtocol.maximumAttributeValueLength ? nil : CBATTError(.invalidAttributeValueLength)
     }
 
     private nonisolated func notOurs(_ attempt: Int) {

@@ -74,9 +74,7 @@ public enum CBLinux {
     static var configuration: Configuration {
         if let scoped { return scoped }
         let (base, agent) = chosen.withLock { $0 }
-        var configuration = base ?? environment
-        configuration.agent = agent ?? environment.agent
-        return configuration
+        return Configuration(base: base, agent: agent, environment: environment)
     }
 
     private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
@@ -91,6 +89,8 @@ extension CBLinux {
         var hold: (any SimulationHold)?
         /// Why what the environment asks for cannot be had.
         var problem: BluetoothError?
+        /// Why who the environment has answer what pairing asks cannot be had.
+        var pairingProblem: BluetoothError?
         var writeCredits = 64
         var sendBuffer: Int?
         /// Nil is the usual one, ``UnattendedPairingAgent``.
@@ -98,13 +98,20 @@ extension CBLinux {
         var bonds = BondKeeping.standard
 
         func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
-            if let problem { throw problem }
+            if let problem = problem ?? pairingProblem { throw problem }
             return try chosenKernel(kernel, .init("use Bluetooth"))
         }
     }
 }
 
 extension CBLinux.Configuration {
+    /// What the program has chosen, and what the environment says where it has not.
+    init(base: Self?, agent: (any PairingAgent)?, environment: Self) {
+        self = base ?? environment
+        self.agent = agent ?? environment.agent
+        pairingProblem = agent == nil ? environment.pairingProblem : nil
+    }
+
     /// What the environment says.
     init(environment: [String: String]) {
         self.init()
@@ -126,7 +133,7 @@ extension CBLinux.Configuration {
             default:
                 // Never said aloud, as it may be a secret with a slip in it.
                 guard let passkey = Passkey(digits: word) else {
-                    problem = .init(
+                    pairingProblem = .init(
                         .invalidArgument, operation, "BLUETOOTH_PAIRING makes no sense.",
                         remedy: "It is terminal, accept, refuse or a passkey of six digits.")
                     break

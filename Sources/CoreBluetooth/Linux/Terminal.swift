@@ -13,20 +13,26 @@ final class Terminal: Sendable {
     }
 
     private let input: Int32
+    private let output: Int32
     private let queue = DispatchQueue(label: "terminal")
     private let state = Locked(State())
 
-    /// - Parameter input: where lines are read from.
-    init(input: Int32 = STDIN_FILENO) {
+    /// - Parameters:
+    ///   - input: where lines are read from.
+    ///   - output: where lines are shown.
+    init(input: Int32 = STDIN_FILENO, output: Int32 = STDERR_FILENO) {
         self.input = input
+        self.output = output
     }
 
     func show(_ line: String) {
-        FileHandle.standardError.write(Data((line + "\n").utf8))
+        FileHandle(fileDescriptor: output).write(Data((line + "\n").utf8))
     }
 
     /// The user's answer; nil at the end of the input, and when the task is cancelled.
     func ask(_ question: String) async -> String? {
+        // What is typed while an earlier question waits is that one's answer.
+        if state({ $0.waiters.isEmpty }) { forgetWhatWasTyped() }
         show(question)
         let waiter = OneShot<String?>()
         state { state in
@@ -43,6 +49,14 @@ final class Terminal: Sendable {
             state.stopIfIdle()
         }
         return answer
+    }
+
+    /// Drops what the user has typed before there was a question; what comes from a pipe or a file was meant as an answer.
+    private func forgetWhatWasTyped() {
+        guard isatty(input) == 1 else { return }
+        // It would stop a program that is in the background of its terminal.
+        let foreground = tcgetpgrp(input)
+        if foreground < 0 || foreground == getpgrp() { tcflush(input, TCIFLUSH) }
     }
 
     private func readMore() {

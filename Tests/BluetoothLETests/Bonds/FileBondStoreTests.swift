@@ -84,6 +84,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 6, 17, 255] as [UInt8])
+    func aKeyOfASizeThatCannotBeIsDamage(_ size: UInt8) async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, _) = try Self.store(directory)
+            var impossible = bond
+            impossible.longTermKeys[0].encryptionSize = size
+            try await store.save(impossible, of: adapter)
+            let found = try await store.bonds(of: adapter)
+            #expect(found.isEmpty)
+            #expect(SystemFiles.exists(store.path(of: bond.identity, adapter: adapter) + ".damaged"))
+        }
+    }
+
     @Test func aLaterFormatIsSetAsideAsWhatItIs() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)

@@ -88,6 +88,38 @@ import Testing
         }
     }
 
+    @Test func anAddressThatTheDaemonHasSetIsNotTakenForTheKeptOne() async throws {
+        try await Self.run { story, device in
+            let store = MemoryBondStore()
+            let first = try await Self.connect(story, device, store)
+            #expect(!first.address.isZero)
+            // Set by others, who have kept another.
+            try Self.restart(story)
+            let other = try await Adapter.open(
+                power: .powerOn, bonds: .store(MemoryBondStore()), on: story.kernel)
+            #expect(other.information.address != first.address)
+            await other.close()
+            story.kernel.isBluetoothDaemonRunning = true
+            let adapter = try await Adapter.open(bonds: .store(store), on: story.kernel)
+            #expect(adapter.information.address.isZero)
+            await adapter.close()
+        }
+    }
+
+    @Test func hidingDoesNotReplaceAnAddressThatIsSet() async throws {
+        try await Self.run { story, _ in
+            let other = try await Adapter.open(
+                power: .powerOn, bonds: .store(MemoryBondStore()), on: story.kernel)
+            await other.close()
+            story.kernel.setPowered(false, adapter: 0)
+            let adapter = try await Adapter.open(
+                power: .powerOn, bonds: .store(MemoryBondStore()), privacy: .on, on: story.kernel)
+            #expect(adapter.information.usesPrivateAddresses)
+            #expect(adapter.information.address.isZero)
+            await adapter.close()
+        }
+    }
+
     @Test func adaptersInOtherPlacesHaveOtherAddresses() async throws {
         try await Self.run { story, device in
             let store = MemoryBondStore()
@@ -194,6 +226,22 @@ import Testing
             }
             #expect(log.lines.count == damaged.count)
             #expect(!log.lines.joined().contains("secret"))
+        }
+    }
+
+    @Test func anIdentityOfALaterFormatIsSetAsideAsWhatItIs() async throws {
+        try await BondSamples.withDirectory { directory in
+            let log = LogRecorder()
+            let store = try FileBondStore(directory: directory, log: log.log)
+            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
+            let path = store.path(ofAdapterAt: "here")
+            var bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            bytes[8] = 2
+            try SystemFiles.replace(path, with: bytes)
+            let found = try await store.localIdentity(ofAdapterAt: "here", orKeep: nil)
+            #expect(found == nil)
+            #expect(try SystemFiles.read(path + ".newer", limit: 4096) == bytes)
+            #expect(log.lines.contains { $0.contains("later version") && $0.contains("format 2") })
         }
     }
 

@@ -129,6 +129,29 @@ import Testing
         }
     }
 
+    @Test func anAdapterThatWasOnIsOnAgainWhenItCannotHide() async throws {
+        try await Story.run { story in
+            func isUp() throws -> Bool? { try story.kernel.adapters().first?.isUp }
+            story.kernel.setRefusal(.failed, of: .setPrivacy)
+            let refused = await failure {
+                _ = try await Adapter.open(power: .powerOn, privacy: .on, on: story.kernel)
+            }
+            #expect(refused != nil)
+            #expect(try isUp() == true)
+            story.kernel.setRefusal(nil, of: .setPrivacy)
+            story.kernel.setSilent(true, for: .setPrivacy)
+            let opening = story.begin {
+                try await Adapter.open(power: .powerOn, privacy: .on, on: story.kernel)
+            }
+            try await story.radio.sleep(for: .seconds(2))
+            #expect(try isUp() == false)
+            opening.cancel()
+            let cancelled = await failure { _ = try await opening.value }
+            #expect(cancelled?.code == .cancelled)
+            #expect(try isUp() == true)
+        }
+    }
+
     @Test func anAdapterThatIsPluggedInAgainHidesAgain() async throws {
         try await BondStory.run { story in
             let adapter = try await Self.open(story.central, .on)
