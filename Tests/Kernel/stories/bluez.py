@@ -78,13 +78,13 @@ class Ctl:
     def do(self, line, pattern, seconds=30):
         self.rest()
         before = len(self.text)
-        self.process.stdin.write((line + '\n').encode())
-        self.process.stdin.flush()
         try:
+            self.process.stdin.write((line + '\n').encode())
+            self.process.stdin.flush()
             return until(lambda: re.search(pattern, self.text[before:]), seconds, f'bluetoothctl, {line[:40]}: /{pattern}/')
         except Exception as error:
             tail = '\n'.join(self.text[before:].splitlines()[-12:])
-            check(False, f'{error}\n{tail}')
+            check(False, f'{error} (bluetoothctl: {self.process.poll()})\n{tail or self.text[-500:]}')
 
     def __enter__(self):
         return self

@@ -130,10 +130,12 @@ def bumbles_central_uses_it(radio):
 
 
 def who_pairs_is_served_encrypted():
-    with served('--encrypted') as program:
+    # Not those of the other stories, whose adapters have the same addresses.
+    bonds = ('--bonds', os.path.join(FOLDER, 'bonds'))
+    with served('--encrypted', *bonds) as program:
         # The first pairs, the second has the keys.
         for number in (1, 2):
-            ended = run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', '--security', 'encrypted', 'exchange', '0A0B')
+            ended = run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', '--security', 'encrypted', *bonds, 'exchange', '0A0B')
             ended.check('Rx | 0A0B' in ended.out, 'it comes back')
             program.until(lambda: len(events(program, 'offline')) == number, 10, 'the end is told')
         check([each['received'] for each in events(program, 'offline')] == [2, 2], 'what was received')
