@@ -96,15 +96,16 @@ extension ServedDevice {
     }
 
     private static func value(_ object: JSONValue, of uuid: BluetoothUUID) throws -> [UInt8] {
+        let longest = AttributeProtocol.maximumAttributeValueLength
         if let text = object["text"]?.text {
-            guard text.utf8.count <= 512 else {
-                throw ProgramError(.badData, "The \"text\" of \(uuid) has to be up to 512 bytes long.")
+            guard text.utf8.count <= longest else {
+                throw ProgramError(.badData, "The \"text\" of \(uuid) has to be up to \(longest) bytes long.")
             }
             return Array(text.utf8)
         }
         guard let hexadecimal = object["value"]?.text else { return [] }
-        guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= 512 else {
-            throw ProgramError(.badData, "The \"value\" of \(uuid) has to be up to 512 bytes in hexadecimal.")
+        guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= longest else {
+            throw ProgramError(.badData, "The \"value\" of \(uuid) has to be up to \(longest) bytes in hexadecimal.")
         }
         return bytes
     }

@@ -175,21 +175,10 @@ private final class StarvingHold: SimulationHold {
     /// A central that subscribes and unsubscribes all the time: the program knows in the end whether it has.
     @Test func aCentralThatChangesItsMind() async throws {
         try await World.run { world in
-            let hold = StarvingHold(world.radio)
-            let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let address = try #require(world.kernel.adapters().first?.address)
-            let far = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+            let (hold, server, far) = try await Self.serve(in: world)
             for isSubscribedInTheEnd in [true, false] {
-                let link = try await far.connect(to: address)
-                let stream = try #require(
-                    try await link.discover().characteristic(
-                        Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
-                let configuration = try #require(stream.descriptor(.clientCharacteristicConfiguration))
-                await world.onQueue {
-                    world.queue.suspend()
-                    hold.setStarving(true)
-                }
+                let (link, configuration) = try await Self.connect(far, in: world)
+                await Self.starve(hold, in: world)
                 for _ in 0..<1000 {
                     try await link.write([1, 0], to: configuration)
                     try await link.write([0, 0], to: configuration)
@@ -212,23 +201,44 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
+    /// A program that serves, the hold on its queue, and another machine.
+    private static func serve(
+        in world: World
+    ) async throws -> (hold: StarvingHold, server: Server, far: Adapter) {
+        let hold = StarvingHold(world.radio)
+        let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
+        await world.wait(for: "advertising true 0", in: server.journal)
+        return (hold, server, try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh])))
+    }
+
+    private static func address(of world: World) throws -> BluetoothAddress {
+        try #require(world.kernel.adapters().first?.address)
+    }
+
+    /// A link to the program, and where the other machine says what it wants to be sent.
+    private static func connect(
+        _ far: Adapter, in world: World
+    ) async throws -> (link: Connection, configuration: RemoteDescriptor) {
+        let link = try await far.connect(to: try address(of: world))
+        let stream = try #require(
+            try await link.discover().characteristic(Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
+        return (link, try #require(stream.descriptor(.clientCharacteristicConfiguration)))
+    }
+
+    /// The program's queue stands still from now on.
+    private static func starve(_ hold: StarvingHold, in world: World) async {
+        await world.onQueue {
+            world.queue.suspend()
+            hold.setStarving(true)
+        }
+    }
+
     /// What a central wanted on a link that has ended is not what it wants on its next.
     @Test func aCentralThatConnectsAnew() async throws {
         try await World.run { world in
-            let hold = StarvingHold(world.radio)
-            let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let address = try #require(world.kernel.adapters().first?.address)
-            let far = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
-            let link = try await far.connect(to: address)
-            let stream = try #require(
-                try await link.discover().characteristic(
-                    Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
-            let configuration = try #require(stream.descriptor(.clientCharacteristicConfiguration))
-            await world.onQueue {
-                world.queue.suspend()
-                hold.setStarving(true)
-            }
+            let (hold, server, far) = try await Self.serve(in: world)
+            let (link, configuration) = try await Self.connect(far, in: world)
+            await Self.starve(hold, in: world)
             // More than the program is told of at once, and no more than wait.
             for _ in 0..<100 {
                 try await link.write([1, 0], to: configuration)
@@ -237,7 +247,7 @@ private final class StarvingHold: SimulationHold {
             try await link.write([1, 0], to: configuration)
             await link.disconnect()
             await world.settle { world.kernel.links(adapter: 0).isEmpty }
-            let next = try await far.connect(to: address)
+            let next = try await far.connect(to: try Self.address(of: world))
             try await world.radio.sleep(for: .seconds(1))
             hold.setStarving(false)
             world.queue.resume()

@@ -181,7 +181,7 @@ extension Adapter {
         if before == .absent { bondKeeper.assumeIsolated { [index = information.index] in $0.reload(index) } }
         life.stateChanged(from: before, to: state)
         log.debug("\(information.name): \(state)")
-        if state == .absent { pairingAdapterIsGone() } else { pairingAdapterIsBack() }
+        if state == .absent { pairingAdapterIsGone() } else { retellPairingSettings() }
         if state.isReady {
             controller.assumeIsolated { [information] in $0.comeBack(as: information) }
         } else if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {

@@ -19,7 +19,8 @@ enum BondCodingError: Error, Hashable {
 
 private let magic: [UInt8] = Array("BLE-BOND".utf8)
 private let version: UInt16 = 1
-private let checksumLength = 16
+/// How many bytes ``keptChecksum(_:)`` has.
+let keptChecksumLength = 16
 
 private enum Field {
     static let longTermKey: UInt8 = 1
@@ -72,15 +73,15 @@ extension Bond {
     init(
         decoding bytes: [UInt8], adapter: BluetoothAddress, identity: BluetoothAddress?
     ) throws(BondCodingError) {
-        let checked = Array(bytes.dropLast(checksumLength))
-        guard bytes.count > checksumLength, checked.starts(with: magic) else { throw .damaged }
+        let checked = Array(bytes.dropLast(keptChecksumLength))
+        guard bytes.count > keptChecksumLength, checked.starts(with: magic) else { throw .damaged }
         let body = Array(checked.dropFirst(magic.count))
         var reader = ByteReader(body.span.bytes)
         do {
             // Whatever else a later version changes, its number stands where ours does.
             let found = try reader.readUInt16()
             guard found <= version else { throw BondCodingError.unknownVersion(found) }
-            guard found == version, Array(bytes.suffix(checksumLength)) == keptChecksum(checked) else {
+            guard found == version, Array(bytes.suffix(keptChecksumLength)) == keptChecksum(checked) else {
                 throw BondCodingError.damaged
             }
             let theirs = try reader.readAddressWithKind()
@@ -143,7 +144,7 @@ extension Bond {
 /// What finds damage in what is kept.
 func keptChecksum(_ bytes: [UInt8]) -> [UInt8] {
     let code = AESCMAC.code(of: bytes)
-    return (0..<checksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
+    return (0..<keptChecksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
 }
 
 extension ByteWriter {

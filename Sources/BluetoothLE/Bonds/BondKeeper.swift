@@ -244,7 +244,7 @@ actor BondKeeper: LoopActor {
     private func refuse(_ key: LongTermKey) {
         announced[key.address] = nil
         log.notice("a key that is worse than the bond's is not kept", metadata: ["peer": "\(key.address)"])
-        _ = load()
+        reload(index)
         guard standing == .loaded else { return }
         management.assumeIsolated { [log, index] in
             $0.post(.disconnect(ManagementAddress(key.address)), to: index) { answer in

@@ -48,16 +48,15 @@ extension LocalIdentity {
 
     /// Reads what ``encoded(forAdapterAt:)`` wrote.
     init(decoding bytes: [UInt8], place: String) throws(BondCodingError) {
-        let checksum = keptChecksum([])
-        let checked = Array(bytes.dropLast(checksum.count))
-        guard bytes.count > checksum.count, checked.starts(with: magic) else { throw .damaged }
+        let checked = Array(bytes.dropLast(keptChecksumLength))
+        guard bytes.count > keptChecksumLength, checked.starts(with: magic) else { throw .damaged }
         let body = Array(checked.dropFirst(magic.count))
         var reader = ByteReader(body.span.bytes)
         do {
             let found = try reader.readUInt16()
             // Whatever else a later version changes, its number stands where ours does.
             guard found <= version else { throw BondCodingError.unknownVersion(found) }
-            guard found == version, Array(bytes.suffix(checksum.count)) == keptChecksum(checked) else {
+            guard found == version, Array(bytes.suffix(keptChecksumLength)) == keptChecksum(checked) else {
                 throw BondCodingError.damaged
             }
             let name = [UInt8](try reader.read(Int(try reader.readUInt16())))

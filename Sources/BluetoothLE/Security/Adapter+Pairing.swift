@@ -34,6 +34,8 @@ extension Adapter {
             try await tellPairingSettings(operation, again: true)
         } catch {
             (pairing.agent, pairing.settings) = before
+            // What was said before holds, of which the kernel may have unlearnt a part.
+            retellPairingSettings()
             throw error
         }
     }
@@ -70,6 +72,7 @@ extension Adapter {
         let settings = pairing.settings
         guard again || pairing.told != settings else { return }
         // Cut short, it is neither the one nor the other.
+        if pairing.told != nil { pairing.isTellingDue = true }
         pairing.told = nil
         for command in settings.commands(for: information) {
             do throws(BluetoothError) {
@@ -79,7 +82,7 @@ extension Adapter {
             }
         }
         pairing.told = settings
-        pairing.lost = nil
+        pairing.isTellingDue = false
     }
 
     // MARK: What happens
@@ -105,13 +108,14 @@ extension Adapter {
 
     /// The adapter is gone, and with it what its kernel was told.
     func pairingAdapterIsGone() {
-        guard let told = pairing.told else { return }
-        (pairing.told, pairing.lost) = (nil, told)
+        guard pairing.told != nil else { return }
+        pairing.told = nil
+        pairing.isTellingDue = true
     }
 
-    /// The adapter is here again, on or off, or has changed: until its kernel has taken all, it is told again each time.
-    func pairingAdapterIsBack() {
-        guard pairing.lost != nil else { return }
+    /// Tells the kernel again where that is due; until it has taken all, whenever the adapter comes back or changes.
+    func retellPairingSettings() {
+        guard pairing.isTellingDue else { return }
         pairing.retelling &+= 1
         let (settings, number) = (pairing.settings, pairing.retelling)
         let commands = settings.commands(for: information)
@@ -135,8 +139,9 @@ extension Adapter {
             pairing.retelling &+= 1
             return
         }
-        guard let settings, pairing.lost != nil, settings == pairing.settings else { return }
-        (pairing.told, pairing.lost) = (settings, nil)
+        guard let settings, pairing.isTellingDue, settings == pairing.settings else { return }
+        pairing.told = settings
+        pairing.isTellingDue = false
     }
 
     /// Nobody answers any more.
@@ -179,7 +184,10 @@ extension Adapter {
         guard connection != nil || isWished else {
             // A link that is accepted here may be told of after it.
             guard acceptance != nil else { return }
-            if pairing.held.count >= PairingTable.dialogLimit, pairing.held[peer] == nil { pairing.held = [:] }
+            if pairing.held.count >= PairingTable.dialogLimit, pairing.held[peer] == nil {
+                log.debug("\(pairing.held.count) questions about links of others are forgotten")
+                pairing.held = [:]
+            }
             pairing.held[peer] = (question, loop.now)
             return
         }

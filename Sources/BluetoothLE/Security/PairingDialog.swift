@@ -107,8 +107,8 @@ struct PairingTable {
     var settings = PairingSettings()
     /// What the kernel has been told.
     var told: PairingSettings?
-    /// What the kernel has to be told again, having lost the adapter, and how often that was tried.
-    var lost: PairingSettings?
+    /// Whether the kernel has to be told again, since it has lost the adapter or was told half, and how often that was tried.
+    var isTellingDue = false
     var retelling: UInt64 = 0
     var dialogs: [BluetoothAddress: PairingDialog] = [:]
     var nextQuestion: UInt64 = 0

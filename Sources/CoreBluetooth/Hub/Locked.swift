@@ -1,7 +1,7 @@
 import Foundation
 
 /// A value that several threads use in turn, of whatever type: what comes out of the lock is the caller's to keep in
-/// order.
+/// order. Unchecked, since the value is touched between lock and unlock alone.
 final class Locked<Value>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value
@@ -27,7 +27,8 @@ struct Handed<Object>: @unchecked Sendable {
     }
 }
 
-/// One of Apple's objects that does not live on because of us.
+/// One of Apple's objects that does not live on because of us. Unchecked for the reason of ``Handed``; the reference
+/// itself never changes but to nil, which the runtime does atomically.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
     weak let object: Object?
 

@@ -1,4 +1,3 @@
-import Synchronization
 import TestSupport
 import Testing
 
@@ -6,49 +5,11 @@ import Testing
 
 /// What keys the kernel has when the store cannot be read or written.
 @Suite struct FailingStoreTests {
-    /// A store that fails when it is told to.
-    private final class FailingStore: BondStore {
-        let memory = MemoryBondStore()
-        let fails = Mutex(false)
-
-        private func check() throws(BluetoothError) {
-            guard fails.withLock({ $0 }) else { return }
-            throw BluetoothError(.storageFailed, .init("keep bonds"), "The disk is gone.")
-        }
-
-        func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] {
-            try check()
-            return memory.bonds(of: adapter)
-        }
-
-        func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) {
-            try check()
-            memory.save(bond, of: adapter)
-        }
-
-        func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool {
-            try check()
-            return memory.update(bond, of: adapter)
-        }
-
-        func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) async throws(BluetoothError) {
-            try check()
-            memory.removeBond(with: identity, of: adapter)
-        }
-
-        func localIdentity(
-            ofAdapterAt place: String, orKeep proposal: LocalIdentity?
-        ) async throws(BluetoothError) -> LocalIdentity? {
-            try check()
-            return memory.localIdentity(ofAdapterAt: place, orKeep: proposal)
-        }
-    }
-
     /// Runs `body` with a bonded central whose store may be made to fail.
     private static func run(
         _ body: @escaping @Sendable (BondStory, Adapter, FailingStore) async throws -> Void
     ) async throws {
-        let store = FailingStore()
+        let store = FailingStore(isFull: false)
         try await BondStory.run(centralStore: store) { story in
             let (central, peripheral) = (try await story.central.open(), try await story.peripheral.open())
             let served = try await peripheral.serve(story.story)
@@ -64,7 +25,7 @@ import Testing
 
     @Test func aRemovedDeviceIsForgottenByTheKernelThoughItsFileStays() async throws {
         try await Self.run { story, central, store in
-            store.fails.withLock { $0 = true }
+            store.isFull.withLock { $0 = true }
             let error = await failure { try await central.removeBond(with: BondStory.peripheralAddress) }
             #expect(error?.code == .storageFailed)
             try await story.story.settle { story.central.kernel.longTermKeys(adapter: 0).isEmpty }
@@ -89,7 +50,7 @@ import Testing
     @Test func aStoreThatCannotBeReadLeavesTheKernelItsKeys() async throws {
         try await Self.run { story, central, store in
             await central.close()
-            store.fails.withLock { $0 = true }
+            store.isFull.withLock { $0 = true }
             let second = try await story.central.open()
             guard case .failed = await second.bondStanding else {
                 Issue.record("the bonds were read")

@@ -206,13 +206,21 @@ import Testing
         }
     }
 
-    @Test func aDamagedFileIsSetAsideAndAnotherIdentityIsMade() async throws {
+    /// Runs `body` with a store that has an identity for "here": where its file is, and what is in it.
+    private static func withKeptIdentity(
+        _ body: (FileBondStore, _ path: String, _ bytes: [UInt8], LogRecorder) async throws -> Void
+    ) async throws {
         try await BondSamples.withDirectory { directory in
             let log = LogRecorder()
             let store = try FileBondStore(directory: directory, log: log.log)
-            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
+            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: sample)
             let path = store.path(ofAdapterAt: "here")
-            let bytes = try #require(try SystemFiles.read(path, limit: 4096))
+            try await body(store, path, try #require(try SystemFiles.read(path, limit: 4096)), log)
+        }
+    }
+
+    @Test func aDamagedFileIsSetAsideAndAnotherIdentityIsMade() async throws {
+        try await Self.withKeptIdentity { store, path, bytes, log in
             let elsewhere = Self.sample.encoded(forAdapterAt: "there")
             let damaged: [[UInt8]] = [
                 [], Array(bytes.dropLast()), bytes + [0], [UInt8](repeating: 0xFF, count: bytes.count), elsewhere,
@@ -230,12 +238,8 @@ import Testing
     }
 
     @Test func anIdentityOfALaterFormatIsSetAsideAsWhatItIs() async throws {
-        try await BondSamples.withDirectory { directory in
-            let log = LogRecorder()
-            let store = try FileBondStore(directory: directory, log: log.log)
-            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
-            let path = store.path(ofAdapterAt: "here")
-            var bytes = try #require(try SystemFiles.read(path, limit: 4096))
+        try await Self.withKeptIdentity { store, path, kept, log in
+            var bytes = kept
             bytes[8] = 2
             try SystemFiles.replace(path, with: bytes)
             let found = try await store.localIdentity(ofAdapterAt: "here", orKeep: nil)

@@ -118,6 +118,20 @@ import Testing
         }
     }
 
+    @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
+        try await SecurityStory.run { scene in
+            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
+            let settings = await scene.adapter.pairing.settings
+            let change = scene.story.begin {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await scene.adapter.setPairingAgent(nil, secureConnections: .off)
+            }
+            #expect(await failure { try await change.value }?.code == .cancelled)
+            #expect(await scene.adapter.pairing.settings == settings)
+            try await scene.story.settle { await scene.adapter.pairing.told == settings }
+        }
+    }
+
     @Test func aQuestionBeforehandTakesNoLongerThanTheCallerHas() async throws {
         try await SecurityStory.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.noInputNoOutput, .sleeps))

@@ -2,13 +2,10 @@
 
 import json
 import os
-import re
 import subprocess
-import threading
-import time
 
 import kernel
-from harness import FOLDER, Program, Radio, check, run, tell, the_end, until
+from harness import FOLDER, Dialogue, Program, Radio, check, run, tell, the_end, until
 
 OURS, THEIRS = '00:AA:01:00:00:01', '00:AA:01:00:00:02'
 BLUETOOTHD = '/usr/libexec/bluetooth/bluetoothd'
@@ -53,47 +50,6 @@ class Daemon:
         self.log.close()
 
 
-class Ctl:
-    """bluetoothctl; `do` gives it a line and waits for what it must say then."""
-
-    def __init__(self):
-        self.text = ''
-        self.process = subprocess.Popen(
-            ['bluetoothctl'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        while data := os.read(self.process.stdout.fileno(), 65536):
-            # Without colours, and without what its line editor redraws.
-            self.text += re.sub(r'\x1b\[[0-9;]*[A-Za-z]|[\r\x01\x02]', '', data.decode(errors='replace'))
-
-    def rest(self):
-        """Waits until it has said nothing for half a second: a line that comes while it prints can be lost."""
-        while True:
-            before = len(self.text)
-            time.sleep(0.5)
-            if len(self.text) == before:
-                return
-
-    def do(self, line, pattern, seconds=30):
-        self.rest()
-        before = len(self.text)
-        try:
-            self.process.stdin.write((line + '\n').encode())
-            self.process.stdin.flush()
-            return until(lambda: re.search(pattern, self.text[before:]), seconds, f'bluetoothctl, {line[:40]}: /{pattern}/')
-        except Exception as error:
-            tail = '\n'.join(self.text[before:].splitlines()[-12:])
-            check(False, f'{error} (bluetoothctl: {self.process.poll()})\n{tail or self.text[-500:]}')
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-
 def events(program, name):
     return [each for each in map(json.loads, program.out.splitlines()) if each['event'] == name]
 
@@ -111,7 +67,7 @@ def bluetoothctl_uses_it(radio):
     path = os.path.join(FOLDER, 'note.json')
     with open(path, 'w') as file:
         json.dump(DEVICE, file)
-    with Daemon(), Program('ble', 'serve', '--json', '-i', OURS, path) as program, Ctl() as ctl:
+    with Daemon(), Program('ble', 'serve', '--json', '-i', OURS, path) as program, Dialogue('bluetoothctl') as ctl:
         program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
         check(not kernel.read_info(1)[1] & {'powered'}, 'bluetoothd leaves adapters alone that are off')
         ctl.do('list', OURS)

@@ -260,6 +260,48 @@ class Program:
         self.join()
 
 
+class Dialogue:
+    """A program that is told what to do line by line; `do` gives it one and waits for what it must say then."""
+
+    def __init__(self, *command):
+        self.name = command[0]
+        self.text = ''
+        self.process = subprocess.Popen(
+            ['stdbuf', '-oL', *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while data := os.read(self.process.stdout.fileno(), 65536):
+            # Without colours, and without what its line editor redraws.
+            self.text += re.sub(r'\x1b\[[0-9;]*[A-Za-z]|[\r\x01\x02]', '', data.decode(errors='replace'))
+
+    def rest(self):
+        """Waits until it has said nothing for half a second: a line that comes while it prints can be lost."""
+        while True:
+            before = len(self.text)
+            time.sleep(0.5)
+            if len(self.text) == before:
+                return
+
+    def do(self, line, pattern, seconds=30):
+        self.rest()
+        before = len(self.text)
+        try:
+            self.process.stdin.write((line + '\n').encode())
+            self.process.stdin.flush()
+            return until(lambda: re.search(pattern, self.text[before:]), seconds, f'{self.name}, {line[:40]}: /{pattern}/')
+        except Exception as error:
+            tail = '\n'.join(self.text[before:].splitlines()[-12:])
+            check(False, f'{error} ({self.name}: {self.process.poll()})\n{tail or self.text[-500:]}')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
 def run(name, *arguments, exits=(0,), within=30, wrapper=()):
     """Runs a program of ours to its end."""
     codes = exits if isinstance(exits, tuple) else (exits,)

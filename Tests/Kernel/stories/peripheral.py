@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import kernel
-from harness import FOLDER, Program, Radio, block, check, run, tell, the_end, until
+from harness import FOLDER, Dialogue, Program, Radio, block, check, run, tell, the_end, until
 
 ADDRESS = '00:AA:01:00:00:01'
 
@@ -81,6 +81,29 @@ def gatttool_listens(radio):
         program.finish(130, within=10)
 
 
+def gatttool_writes_what_is_long_and_confirms(radio):
+    power(1)
+    with open(f'{FOLDER}/long.json', 'w') as file:
+        json.dump({'name': 'long', 'services': [{'uuid': 'FFF0', 'characteristics': [
+            {'uuid': 'FFF1', 'properties': ['read', 'write', 'indicate'], 'value': '0102'}]}]}, file)
+    long = bytes(range(200))
+    with served(radio, f'{FOLDER}/long.json') as program:
+        for number in (1, 2):
+            with Dialogue('gatttool', '-i', 'hci1', '-b', ADDRESS, '-t', 'public', '-I') as tool:
+                tool.do('connect', 'Connection successful')
+                value = tool.do('characteristics', r'char value handle: (0x[0-9a-f]+), uuid: 0000fff1')[1]
+                configuration = f'0x{int(value, 16) + 1:04x}'
+                tool.do(f'char-write-req {configuration} 0200', 'written successfully')
+                # Longer than the ATT_MTU, and what is written is indicated.
+                tool.do(f'char-write-req {value} {long.hex()}', f'Indication +handle = {value} value: {long[:20].hex(" ")}')
+                tool.do(f'char-read-hnd {value}', long.hex(' '))
+            told = events(program)
+            check([each['hex'] for each in told if each['event'] == 'write'] == [long.hex().upper()] * number, f'told: {told}')
+            program.until(lambda: program.out.count('"disconnected"') == number, 20, 'the end')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
 def both_are_served(radio):
     power(1)
     with served(radio, 'battery') as program:
@@ -141,7 +164,7 @@ def it_outlives_the_switch(radio):
 
 for profile in ('extended', 'legacy'):
     with Radio('central', n=2, profile=profile) as radio:
-        for story in (it_is_heard, gatttool_uses_it, gatttool_listens, both_are_served, one_that_was_killed_leaves_something,
-                      it_outlives_the_switch):
+        for story in (it_is_heard, gatttool_uses_it, gatttool_listens, gatttool_writes_what_is_long_and_confirms,
+                      both_are_served, one_that_was_killed_leaves_something, it_outlives_the_switch):
             tell(f'{profile}: {story.__name__.replace("_", " ")}', story, radio)
 the_end()
