@@ -75,7 +75,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
     ],
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.
@@ -105,12 +104,7 @@ let package = Package(
                 "Management", "Capture", log,
             ]),
         // The only floor that handles secrets, so that only those who need it link what it takes.
-        floor(
-            "BluetoothSecurity",
-            on: [
-                "BluetoothLE", .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-            ]),
+        floor("BluetoothSecurity", on: ["BluetoothLE", "GATT"]),
         floor("LINBLE", on: ["BluetoothLE"]),
         floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
 

@@ -1,6 +1,5 @@
 import BluetoothLE
-import Crypto
-import CryptoExtras
+import GATT
 
 /// Tells whose a resolvable private address is, and makes such addresses (Core Vol 3 Part H §2.2.2, Vol 6 Part B
 /// §1.3.2.2).
@@ -26,15 +25,13 @@ public struct PrivateAddressResolver: AddressResolver {
     ) -> BluetoothAddress? {
         // Neither all zero nor all one, and the two bits that say what kind of address it is.
         let prand = UInt64.random(in: 1..<0x3F_FFFF, using: &random) | 1 << 22
-        return Self.hash(of: prand, key).map { BluetoothAddress(prand << 24 | $0, kind: .random) }
+        return BluetoothAddress(prand << 24 | Self.hash(of: prand, key), kind: .random)
     }
 
     /// The function ah: the last 24 bits of the cipher over 24 bits.
-    private static func hash(of random: UInt64, _ key: SecurityKey) -> UInt64? {
-        var block = [UInt8](repeating: 0, count: 13) + [16, 8, 0].map { UInt8(truncatingIfNeeded: random >> $0) }
+    private static func hash(of random: UInt64, _ key: SecurityKey) -> UInt64 {
         // The kernel has keys with their least significant byte first, the cipher takes the most significant.
-        let key = SymmetricKey(data: key.bytes.reversed() as [UInt8])
-        guard (try? AES.permute(&block, key: key)) != nil else { return nil }
-        return block.suffix(3).reduce(0) { $0 << 8 | UInt64($1) }
+        let cipher = AES128(key: key.bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) })
+        return UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(random))) & 0xFF_FFFF
     }
 }

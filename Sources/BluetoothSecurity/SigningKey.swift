@@ -1,7 +1,5 @@
 import BluetoothLE
-import Crypto
-import CryptoExtras
-import FoundationEssentials
+import GATT
 import Synchronization
 
 /// A connection signature resolving key (CSRK) with its counter (Core Vol 3 Part H §2.4.5).
@@ -10,14 +8,14 @@ import Synchronization
 /// its own. The counter must never go back, so whoever keeps the key keeps ``signCounter`` with it, before the link on
 /// which it was used ends at the latest.
 public final class SigningKey: AttributeSigner {
-    private let key: SymmetricKey
+    private let key: UInt128
     private let counter: Mutex<UInt32?>
 
     /// A key as it is distributed: sixteen bytes, the least significant first. Nil for any other number of bytes.
     /// - Parameter signCounter: the first counter to sign with, or to accept.
     public init?(_ bytes: [UInt8], signCounter: UInt32 = 0) {
         guard bytes.count == 16 else { return nil }
-        key = SymmetricKey(data: bytes.reversed() as [UInt8])
+        key = bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) }
         counter = Mutex(signCounter)
     }
 
@@ -36,15 +34,13 @@ public final class SigningKey: AttributeSigner {
                 .unsupported, .init("sign"), "The counter of this key has come to its end.",
                 remedy: "Pair with the device again, so that there is a new key.")
         }
-        guard let code = code(of: message, counter: value) else {
-            throw BluetoothError(.failed, .init("sign"), "The code could not be computed.")
-        }
-        return ATTAuthenticationSignature(signCounter: value, messageAuthenticationCode: code)
+        return ATTAuthenticationSignature(
+            signCounter: value, messageAuthenticationCode: code(of: message, counter: value))
     }
 
     /// Whether a peer's signature of a PDU is right and new; the counter then moves past it.
     public func accepts(_ signature: ATTAuthenticationSignature, of message: [UInt8]) -> Bool {
-        guard let code = code(of: message, counter: signature.signCounter) else { return false }
+        let code = code(of: message, counter: signature.signCounter)
         // The comparison takes the same time wherever the first difference is.
         let isRight = code ^ signature.messageAuthenticationCode == 0
         return counter.withLock { counter in
@@ -55,10 +51,9 @@ public final class SigningKey: AttributeSigner {
     }
 
     /// The upper half of the AES-CMAC over message and counter, all of it the most significant byte first.
-    private func code(of message: [UInt8], counter: UInt32) -> UInt64? {
-        guard var cmac = try? AES.CMAC(key: key) else { return nil }
+    private func code(of message: [UInt8], counter: UInt32) -> UInt64 {
         let number = (0..<4).map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
-        ((message + number).reversed() as [UInt8]).withUnsafeBytes { cmac.update(bufferPointer: $0) }
-        return cmac.finalize().withUnsafeBytes { $0.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+        let code = AESCMAC.code(of: ((message + number).reversed() as [UInt8]), key: key)
+        return UInt64(truncatingIfNeeded: code >> 64)
     }
 }
