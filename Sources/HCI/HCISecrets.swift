@@ -6,10 +6,14 @@ extension HCIOpcode {
         switch rawValue {
         // Link Key and PIN Code Request Reply, User Passkey Request Reply, Remote OOB Data Request Reply and Extended.
         case 0x040B, 0x040D, 0x042E, 0x0430, 0x0445: true
+        // Create Physical Link and Accept Physical Link, of controllers that still have them: a key made of the link's.
+        case 0x0435, 0x0436: true
         // Write Stored Link Key.
         case 0x0C11: true
         // LE Encrypt, LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device To Resolving List.
         case 0x2017, 0x2019, 0x201A, 0x2027: true
+        // LE Create BIG, LE Create BIG Test, LE BIG Create Sync: the Broadcast_Code.
+        case 0x2068, 0x2069, 0x206B: true
         default: false
         }
     }

@@ -192,6 +192,8 @@ public struct ManagementOpcode: RawRepresentable, Hashable, Sendable {
     public static let transmitMeshPacket = ManagementOpcode(rawValue: 0x0059)
     /// Cancel Transmit Mesh Packet.
     public static let cancelTransmitMeshPacket = ManagementOpcode(rawValue: 0x005A)
+    /// Send HCI Command And Wait For Event.
+    public static let hciCommandSync = ManagementOpcode(rawValue: 0x005B)
 }
 
 extension ManagementOpcode: CustomStringConvertible {
@@ -289,6 +291,7 @@ extension ManagementOpcode: CustomStringConvertible {
         case .readMeshFeatures: return "Read Mesh Features"
         case .transmitMeshPacket: return "Transmit Mesh Packet"
         case .cancelTransmitMeshPacket: return "Cancel Transmit Mesh Packet"
+        case .hciCommandSync: return "Send HCI Command And Wait For Event"
         default: return "command 0x\(hexadecimal(rawValue, digits: 4))"
         }
     }

@@ -7,13 +7,18 @@ extension ManagementOpcode {
         case .loadLinkKeys, .loadLongTermKeys, .loadIdentityResolvingKeys, .loadBlockedKeys, .setPrivacy, .pinCodeReply,
             .userPasskeyReply, .addRemoteOutOfBandData:
             return true
+        // It may be any command to the controller.
+        case .hciCommandSync: return true
         default: return false
         }
     }
 
-    /// Whether what the command returns has out-of-band data.
+    /// Whether what the command returns has out-of-band data, or what a controller answers to any command.
     public var answersWithSecret: Bool {
-        self == .readLocalOutOfBandData || self == .readLocalOutOfBandExtendedData
+        switch self {
+        case .readLocalOutOfBandData, .readLocalOutOfBandExtendedData, .hciCommandSync: return true
+        default: return false
+        }
     }
 }
 
