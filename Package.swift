@@ -145,7 +145,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["ble", "linble"], path: "Tests/ProgramTests",
+            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport"], path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: settings),
         tests(
             of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "GATT", "HCI", "Management", "Capture"],

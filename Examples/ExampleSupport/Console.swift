@@ -32,9 +32,9 @@ public struct Console: Sendable {
         writeAll(bytes, to: STDOUT_FILENO)
     }
 
-    /// Writes a JSON object as one line of results.
+    /// Writes a JSON object as one line of results, with the time of day as its first field, `t`.
     public func result(_ fields: [(String, JSONValue)]) {
-        result(JSONValue.object(fields).description)
+        result(JSONValue.object([("t", .string(timestamp()))] + fields).description)
     }
 
     /// Says what is going on.

@@ -27,7 +27,7 @@ public enum ExitStatus: Int32, Sendable {
     case notPermitted = 77
     /// Interrupted with Ctrl-C.
     case interrupted = 130
-    /// Asked to end with SIGTERM.
+    /// Asked to end with SIGTERM; to a server that is ``success``.
     case terminated = 143
 
     /// The one place that says which error ends a program with which number.
@@ -51,7 +51,7 @@ public enum ExitStatus: Int32, Sendable {
     public static let help = """
         EXIT STATUS: 0 done; 1 other failure; 64 wrong arguments; 65 bad data; 66 no such file; 68 device not found; \
         69 no usable adapter; 74 link lost or input/output error; 75 time-out; 76 protocol error or wrong kind of \
-        device; 77 permission missing; 130 interrupted; 143 terminated.
+        device; 77 permission missing; 130 interrupted; 143 terminated (what serves or advertises then exits with 0).
         """
 }
 

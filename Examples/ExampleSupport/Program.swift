@@ -5,8 +5,11 @@ import Glibc
 extension CommonOptions {
     /// Runs the body of a program: prints its error, cause first and then the remedy, and exits with the number that
     /// belongs to it. Ctrl-C and SIGTERM cancel the body, which then disconnects and stops scanning as it unwinds.
+    ///
+    /// - Parameter isServer: whether the body goes on until it is ended, so that SIGTERM is its regular end: it exits
+    ///   with 0, as a service manager expects.
     public func run(
-        _ program: String, _ body: @escaping @Sendable (Console) async throws -> Void
+        _ program: String, isServer: Bool = false, _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
         let interruption = Interruption()
@@ -15,7 +18,9 @@ extension CommonOptions {
         let result = await task.result
         restoreTerminal()
         if let signal = interruption.signal {
-            console.message("\(program): \(signal == SIGINT ? "interrupted" : "terminated")")
+            let isRegular = isServer && signal == SIGTERM
+            console.message("\(program): \(signal == SIGINT ? "interrupted" : isRegular ? "stopped" : "terminated")")
+            guard !isRegular else { return }
             throw ExitCode(128 + signal)
         }
         guard case .failure(let error) = result else { return }

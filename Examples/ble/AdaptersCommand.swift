@@ -73,7 +73,7 @@ private func show(_ change: AdapterChange, _ console: Console) {
         case .changed: "changed"
         case .removed: "removed"
         }
-    console.result([("t", .string(timestamp())), ("event", .string(event))] + fields(change.adapter, change.state))
+    console.result([("event", .string(event))] + fields(change.adapter, change.state))
 }
 
 private func fields(_ adapter: AdapterInformation, _ state: AdapterState) -> [(String, JSONValue)] {

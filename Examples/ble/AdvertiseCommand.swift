@@ -61,7 +61,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, content, options) = (common, try content(), try options())
-        try await common.run("ble advertise") { console in
+        try await common.run("ble advertise", isServer: true) { console in
             try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
                 try await adapter.withAdvertising(content, options: options) { set in
                     console.show(set, of: adapter.information)

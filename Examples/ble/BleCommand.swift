@@ -11,6 +11,7 @@ import ExampleSupport
 
             \(ExitStatus.help)
             """,
+        version: "ble \(packageVersion)",
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self,

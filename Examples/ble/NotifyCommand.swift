@@ -103,7 +103,7 @@ extension Console {
         }
         result(
             [
-                ("t", .string(timestamp())), ("event", .string("notification")),
+                ("event", .string("notification")),
                 ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                 ("handle", .integer(Int(attribute.attributeHandle.rawValue))),
             ] + valueFields(value, of: attribute.uuid))

@@ -72,7 +72,7 @@ extension Console {
             return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
         }
         result([
-            ("t", .string(timestamp())), ("event", .string("paired")), ("addr", .string("\(peer)")),
+            ("event", .string("paired")), ("addr", .string("\(peer)")),
             ("addrType", .string("\(peer.kind)")),
             ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
             ("bonded", .bool(outcome.isBonded)),

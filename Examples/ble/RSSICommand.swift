@@ -48,6 +48,6 @@ private func follow(_ connection: Connection, _ console: Console) async throws {
 
 extension Console {
     fileprivate func json(_ strength: Int) {
-        result([("t", .string(timestamp())), ("event", .string("rssi")), ("rssi", .integer(strength))])
+        result([("event", .string("rssi")), ("rssi", .integer(strength))])
     }
 }

@@ -55,7 +55,7 @@ extension Console {
         if isJSON {
             result(
                 [
-                    ("t", .string(timestamp())), ("event", .string("value")),
+                    ("event", .string("value")),
                     ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                     ("name", JSONValue(attribute.uuid?.assignedName)),
                     ("handle", .integer(Int(attribute.attributeHandle.rawValue))),

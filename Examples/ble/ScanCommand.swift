@@ -197,7 +197,7 @@ private actor Display {
 private func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)] {
     let data = advertisement.data
     var fields: [(String, JSONValue)] = [
-        ("t", .string(timestamp())), ("event", .string("adv")),
+        ("event", .string("adv")),
         ("addr", JSONValue(advertisement.address.map { "\($0)" })),
         ("addrType", JSONValue(advertisement.address.map { "\($0.kind)" })),
         ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),

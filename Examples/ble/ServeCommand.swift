@@ -26,7 +26,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, profile, once) = (common, profile, once)
-        try await common.run("ble serve") { console in
+        try await common.run("ble serve", isServer: true) { console in
             var device = try ServedDevice(profile)
             if let name = common.name { device.name = name }
             let served = device
@@ -171,7 +171,7 @@ extension Console {
             return result(line)
         }
         var fields: [(String, JSONValue)] = [
-            ("t", .string(timestamp())), ("event", .string(event)), ("peer", .string("\(peer)")),
+            ("event", .string(event)), ("peer", .string("\(peer)")),
         ]
         if let uuid { fields.append(("uuid", .string("\(uuid)"))) }
         if let value { fields += valueFields(value, of: uuid) }

@@ -70,7 +70,7 @@ extension Console {
             return result("wrote \(value.count) \(value.count == 1 ? "byte" : "bytes") to \(attribute.title)\(how)")
         }
         result([
-            ("t", .string(timestamp())), ("event", .string("written")),
+            ("event", .string("written")),
             ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
             ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(value.count)),
             ("way", .string(way.rawValue)),

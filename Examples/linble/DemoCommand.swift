@@ -101,7 +101,7 @@ private final class Story: Sendable {
     func step(_ title: String, _ text: String) {
         if console.isJSON {
             console.result([
-                ("t", .string(timestamp())), ("event", .string("step")), ("title", .string(title)),
+                ("event", .string("step")), ("title", .string(title)),
                 ("text", .string(text)),
             ])
         } else {
@@ -113,7 +113,7 @@ private final class Story: Sendable {
     /// Says what a step has found.
     func say(_ text: String) {
         if console.isJSON {
-            console.result([("t", .string(timestamp())), ("event", .string("result")), ("text", .string(text))])
+            console.result([("event", .string("result")), ("text", .string(text))])
         } else {
             console.result(String(repeating: " ", count: 12) + text)
         }

@@ -69,7 +69,7 @@ extension Console {
         let name = direction == .sent ? "Tx" : "Rx"
         if isJSON {
             result([
-                ("t", .string(timestamp())), ("event", .string(name.lowercased())),
+                ("event", .string(name.lowercased())),
                 ("data", .string(bytes.hexadecimal)),
             ])
         } else {

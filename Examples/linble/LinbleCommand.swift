@@ -12,6 +12,7 @@ import ExampleSupport
 
             \(ExitStatus.help)
             """,
+        version: "linble \(packageVersion)",
         subcommands: [
             ExchangeCommand.self, TerminalCommand.self, SendCommand.self, DemoCommand.self, ServeCommand.self,
         ])

@@ -105,7 +105,7 @@ private func report(_ count: Int, _ duration: Duration, _ isIdentical: Bool?, _ 
     let seconds = duration / .seconds(1)
     if console.isJSON {
         var fields: [(String, JSONValue)] = [
-            ("t", .string(timestamp())), ("event", .string("sent")), ("bytes", .integer(count)),
+            ("event", .string("sent")), ("bytes", .integer(count)),
             ("seconds", .number(seconds)),
         ]
         if let isIdentical { fields.append(("identical", .bool(isIdentical))) }

@@ -64,7 +64,7 @@ struct ServeCommand: AsyncParsableCommand {
         options.isExclusive = wiring == .pty
         if let name = common.name { options.name = name }
         let served = options
-        try await common.run("linble serve") { console in
+        try await common.run("linble serve", isServer: true) { console in
             let terminal = wiring == .pty ? try PseudoTerminal(link: link) : nil
             let server = ServedUART(served, wiring, terminal, console)
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, wiring, common, console) }) {
@@ -184,7 +184,10 @@ extension Console {
         _ event: String, _ peer: BluetoothAddress, received: Int? = nil, reason: (any Error)? = nil
     ) {
         let reason = reason.map { error -> String in
-            guard let error = error as? BluetoothError else { return "\(error)" }
+            guard let error = error as? BluetoothError else {
+                return error is CancellationError ? "stopped" : "\(error)"
+            }
+            if error.code == .cancelled { return "stopped" }
             return error.disconnectReason.map { "\($0)" } ?? error.message
         }
         guard isJSON else {
@@ -194,7 +197,7 @@ extension Console {
             return result(line)
         }
         var fields: [(String, JSONValue)] = [
-            ("t", .string(timestamp())), ("event", .string(event)), ("peer", .string("\(peer)")),
+            ("event", .string(event)), ("peer", .string("\(peer)")),
         ]
         if let received { fields.append(("received", .integer(received))) }
         if let reason { fields.append(("reason", .string(reason))) }

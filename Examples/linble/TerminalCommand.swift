@@ -83,7 +83,7 @@ private struct TerminalSession: Sendable {
         for try await bytes in uart.received {
             if console.isJSON {
                 console.result([
-                    ("t", .string(timestamp())), ("event", .string("rx")), ("data", .string(bytes.hexadecimal)),
+                    ("event", .string("rx")), ("data", .string(bytes.hexadecimal)),
                 ])
             } else if showsHex {
                 console.result(bytes.hexadecimal)

@@ -20,6 +20,7 @@ import Testing
             (.null, "null"), (.bool(true), "true"), (.integer(-7), "-7"), (.number(1.5), "1.5"),
             (.number(.infinity), "null"),
             (.string("a\"\\\n\r\t\u{1}\u{7F}é\u{2028}"), #""a\"\\\n\r\t\u0001\u007fé\u2028""#),
+            (.string("a\u{202E}\u{2069}\u{200F}\u{61C}\u{5D0}"), #""a\u202e\u2069\u200f\u061c\#u{5D0}""#),
             (.array([.integer(1), .null]), "[1,null]"), (.array([]), "[]"),
             (.object([("b", .integer(1)), ("a\"", .string(""))]), #"{"b":1,"a\"":""}"#), (.object([]), "{}"),
         ] as [(JSONValue, String)])
@@ -61,6 +62,12 @@ import Testing
 
     @Test func whatADeviceSendsCannotCommandTheTerminal() {
         #expect(printable("ok\u{1B}[2J\u{202E}é") == "ok\\u{1B}[2J\\u{202E}é")
+        // Nor reorder what is shown after it.
+        for control in [0x61C, 0x200E, 0x200F] + Array(0x202A...0x202E) + Array(0x2066...0x2069) as [UInt32] {
+            let text = Unicode.Scalar(control).map { String($0) } ?? ""
+            #expect(printable(text) == "\\u{\(String(control, radix: 16, uppercase: true))}")
+            #expect("\(JSONValue.string(text))".utf8.allSatisfy { $0 < 0x80 })
+        }
     }
 
     @Test func columnsAreAsWideAsTheirWidestCell() {

@@ -53,7 +53,9 @@ import Testing
         #expect(ended.status == 0)
         #expect(ended.output == "removed \(device)\n")
         let json = try await run("ble", ["bonds", "remove", device, "--simulate", "--json"])
-        #expect(json.output == #"{"event":"removed","addr":"C0:98:E5:12:34:60","adapter":"00:AA:01:00:00:01"}"# + "\n")
+        #expect(
+            json.output.timeless
+                == #"{"t":"TIME","event":"removed","addr":"C0:98:E5:12:34:60","adapter":"00:AA:01:00:00:01"}"# + "\n")
     }
 
     @Test(

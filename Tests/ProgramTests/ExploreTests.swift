@@ -20,11 +20,13 @@ import Testing
         let ended = try await run("ble", ["explore", "--simulate", "--json", "-n", "Pulse-Z1"])
         #expect(ended.status == 0)
         #expect(ended.lines.count == tree.split(separator: "\n").count)
-        #expect(ended.lines.allSatisfy { $0.hasPrefix("{\"event\":\"") && $0.hasSuffix("}") })
-        #expect(ended.lines.first == #"{"event":"device","addr":"C0:98:E5:12:34:58","addrType":"random","mtu":517}"#)
+        #expect(ended.lines.allSatisfy { $0.timeless.hasPrefix("{\"t\":\"TIME\",\"event\":\"") && $0.hasSuffix("}") })
         #expect(
-            ended.lines.contains(
-                #"{"event":"characteristic","service":"180F","uuid":"2A19","name":"Battery Level","handle":27,"properties":["read","notify"],"hex":"61","text":"a","meaning":"97 %"}"#
+            ended.lines.first?.timeless
+                == #"{"t":"TIME","event":"device","addr":"C0:98:E5:12:34:58","addrType":"random","mtu":517}"#)
+        #expect(
+            ended.lines.map(\.timeless).contains(
+                #"{"t":"TIME","event":"characteristic","service":"180F","uuid":"2A19","name":"Battery Level","handle":27,"properties":["read","notify"],"hex":"61","text":"a","meaning":"97 %"}"#
             ))
     }
 }

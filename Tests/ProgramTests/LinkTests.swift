@@ -36,8 +36,8 @@ import Testing
             ])
         #expect(ended.status == 0)
         #expect(
-            ended.output
-                == #"{"event":"link","mtu":517,"interval":15.0,"latency":2,"supervisionTimeout":4000.0,"txPHY":"LE 2M","rxPHY":"LE 2M","txOctets":100,"rxOctets":100}"#
+            ended.output.timeless
+                == #"{"t":"TIME","event":"link","mtu":517,"interval":15.0,"latency":2,"supervisionTimeout":4000.0,"txPHY":"LE 2M","rxPHY":"LE 2M","txOctets":100,"rxOctets":100}"#
                 + "\n")
     }
 

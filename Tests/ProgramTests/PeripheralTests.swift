@@ -21,6 +21,13 @@ import Testing
         #expect(ended.output.contains(#""advertising":"060968656C6C6F","scanResponse":"","leftOut":[]"#))
     }
 
+    @Test(arguments: [["advertise", "-n", "hello"], ["serve", "battery"]])
+    func aServiceManagerEndsIt(_ arguments: [String]) async throws {
+        let ended = try await run("ble", arguments + ["--simulate"], signal: "TERM")
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages.hasSuffix("ble \(arguments[0]): stopped\n"), "\(ended.messages)")
+    }
+
     @Test func beaconsTakeNoConnections() async throws {
         let iBeacon = "00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59"
         for arguments in [["--ibeacon", iBeacon], ["--eddystone-url", "https://swift.org/"]] {

@@ -13,8 +13,12 @@ struct Ended: Sendable {
 
 /// Runs one of this package's programs as it was built beside the tests.
 ///
-/// - Parameter signal: what it is sent once it has printed something: `INT`, `TERM`.
-func run(_ program: String, _ arguments: [String], input: String = "", signal: String? = nil) async throws -> Ended {
+/// - Parameters:
+///   - signal: what it is sent once it has printed something: `INT`, `TERM`.
+///   - word: what has to be in its output before that.
+func run(
+    _ program: String, _ arguments: [String], input: String = "", signal: String? = nil, after word: String = ""
+) async throws -> Ended {
     var template = Array("/tmp/programXXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
     defer {
@@ -27,7 +31,8 @@ func run(_ program: String, _ arguments: [String], input: String = "", signal: S
     let words = (["\(builtFolder)/\(program)"] + arguments).map { "'\($0)'" }.joined(separator: " ")
     var line = "\(words) <\(folder)/in >\(folder)/out 2>\(folder)/err"
     if let signal {
-        line += " & while kill -0 $! && [ ! -s \(folder)/out ]; do sleep 0.05; done; kill -\(signal) $!; wait $!"
+        line +=
+            " & while kill -0 $! && ! grep -qs '\(word)' \(folder)/out; do sleep 0.05; done; kill -\(signal) $!; wait $!"
     }
     let command = line
     // Waiting blocks, so it is done by a thread that nobody else needs: a queue of its own has one, while the global

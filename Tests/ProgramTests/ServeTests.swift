@@ -45,6 +45,13 @@ import Testing
         #expect(ended.output.contains(#""event":"serving""#))
     }
 
+    @Test func aServiceManagerEndsIt() async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--pty"], signal: "TERM", after: "online")
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
+        #expect(ended.lines.last?.hasSuffix("bytes received  stopped") == true, "\(ended.output)")
+    }
+
     @Test(
         arguments: [
             (["--pty", "--sample"], 64, "--sample"), (["/tmp/link"], 64, "--pty"),

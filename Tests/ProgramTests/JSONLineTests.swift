@@ -1,0 +1,37 @@
+import ExampleSupport
+import Glibc
+import Testing
+
+/// What `--json` prints, on the simulated radio.
+@Suite(.serialized) struct JSONLineTests {
+    @Test(
+        arguments: [
+            ("ble", ["scan", "-t", "1"]), ("ble", ["explore"]), ("ble", ["read", "2A19"]),
+            ("ble", ["write", "2A39", "01"]), ("ble", ["notify", "2A37", "--count", "1"]), ("ble", ["pair"]),
+            ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
+            ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]), ("ble", ["params"]),
+            ("ble", ["advertise", "-n", "hello", "-t", "1"]), ("ble", ["serve", "battery", "--once"]),
+            ("ble", ["adapters"]), ("ble", ["adapters", "--watch", "-t", "1"]), ("ble", ["doctor"]),
+            ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
+            ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
+        ] as [(String, [String])])
+    func everyLineBeginsWithTheTime(_ program: String, _ arguments: [String]) async throws {
+        // The version of the microcontroller is asked of the terminal.
+        let ended = try await run(program, arguments + ["--simulate", "--json"], input: "\u{1}\u{3}")
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(!ended.lines.isEmpty)
+        for line in ended.lines {
+            #expect(line.timeless.hasPrefix(#"{"t":"TIME","event":""#), "\(line)")
+            #expect(throws: Never.self) { try JSONValue(reading: Array(line.utf8)) }
+            #expect(!line.dropFirst(2).contains(#""t":"#), "twice: \(line)")
+        }
+    }
+
+    @Test(arguments: ["ble", "linble"]) func theVersionIsPrinted(_ program: String) async throws {
+        for arguments in [["--version"], [program == "ble" ? "scan" : "serve", "--version"]] {
+            let ended = try await run(program, arguments)
+            #expect(ended.status == 0)
+            #expect(ended.output == "\(program) \(packageVersion)\n")
+        }
+    }
+}
