@@ -33,7 +33,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "BluetoothSecurity", "SimulatedKernel", "SimulatedLINBLE", log,
+                "CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(
@@ -80,7 +80,8 @@ let package = Package(
         // Pure: values and state machines. No I/O, no clock, no Foundation.
         floor("BluetoothPrimitives"),
         floor("ATT", on: ["BluetoothPrimitives"]),
-        floor("GATT", on: ["ATT", "BluetoothPrimitives"]),
+        floor("BluetoothCryptography"),
+        floor("GATT", on: ["ATT", "BluetoothPrimitives", "BluetoothCryptography"]),
         floor("HCI", on: ["BluetoothPrimitives"]),
         floor("Advertising", on: ["BluetoothPrimitives"]),
         floor("Management", on: ["BluetoothPrimitives"]),
@@ -93,25 +94,26 @@ let package = Package(
         floor(
             "SimulatedKernel",
             on: [
-                "BluetoothKernel", "BluetoothPrimitives", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
+                "BluetoothKernel", "BluetoothPrimitives", "BluetoothCryptography", "ATT", "GATT", "HCI", "Advertising",
+                "Management", "Capture",
             ]),
 
         // What programs import.
         floor(
             "BluetoothLE",
             on: [
-                "BluetoothKernel", "BluetoothPrimitives", "LinuxKernel", "ATT", "GATT", "HCI", "Advertising",
-                "Management", "Capture", log,
+                "BluetoothKernel", "BluetoothPrimitives", "BluetoothCryptography", "LinuxKernel", "ATT", "GATT", "HCI",
+                "Advertising", "Management", "Capture", log,
             ]),
-        // The only floor that handles secrets, so that only those who need it link what it takes.
-        floor("BluetoothSecurity", on: ["BluetoothLE", "GATT"]),
+        // A name for programs that import it; what was in it is in BluetoothLE.
+        floor("BluetoothSecurity", on: ["BluetoothLE"]),
         floor("LINBLE", on: ["BluetoothLE"]),
         floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
 
         // Programs.
         .target(
             name: "ExampleSupport",
-            dependencies: ["BluetoothLE", "BluetoothSecurity", "LINBLE", "SimulatedLINBLE", arguments, log],
+            dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments, log],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -124,6 +126,7 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: settings),
         tests(of: "BluetoothPrimitives"),
         tests(of: "ATT"),
+        tests(of: "BluetoothCryptography"),
         tests(of: "GATT"),
         tests(of: "HCI"),
         tests(of: "Advertising"),
@@ -133,14 +136,13 @@ let package = Package(
         tests(of: "LinuxKernel"),
         tests(of: "SimulatedKernel"),
         tests(of: "BluetoothLE", with: ["SimulatedKernel"]),
-        tests(of: "BluetoothSecurity", with: ["BluetoothLE"]),
+        tests(of: "BluetoothSecurity"),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSecurity", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel",
-                "SimulatedLINBLE",
+                "BluetoothLE", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel", "SimulatedLINBLE",
                 "TestSupport",
             ],
             swiftSettings: settings),
@@ -148,7 +150,8 @@ let package = Package(
             name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport"], path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: settings),
         tests(
-            of: "Conformance", with: ["LinuxKernel", "SimulatedKernel", "GATT", "HCI", "Management", "Capture"],
+            of: "Conformance",
+            with: ["LinuxKernel", "SimulatedKernel", "BluetoothCryptography", "GATT", "HCI", "Management", "Capture"],
             path: "Tests/Conformance"),
     ] + coreBluetoothTargets
 )

@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSecurity
 import Logging
 
 extension CommonOptions {
@@ -45,7 +44,6 @@ extension CommonOptions {
             let adapter = try await Adapter.open(
                 selector, power: powerOn ? .powerOn : .leave, bonds: .store(try bondStore()), on: kernel, log: log,
                 trace: trace)
-            await adapter.setAddressResolver(PrivateAddressResolver())
             do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
             await adapter.close()
         } catch {

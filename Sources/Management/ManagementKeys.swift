@@ -36,6 +36,14 @@ public struct SecurityKey: Hashable, Sendable {
         [low, high].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (8 * UInt64($0))) } }
     }
 
+    /// The key as the specification's functions take it: a number, its most significant byte the last of ``bytes``.
+    package var number: UInt128 { UInt128(high) << 64 | UInt128(low) }
+
+    /// Whether two keys are the same, in a time that does not depend on how much of them is.
+    public static func == (one: SecurityKey, other: SecurityKey) -> Bool {
+        (one.low ^ other.low) | (one.high ^ other.high) == 0
+    }
+
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         low = try reader.readUInt64()
         high = try reader.readUInt64()

@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT

@@ -3,7 +3,6 @@
 // swift-format-ignore-file
 
 import BluetoothLE
-import BluetoothSecurity
 import LINBLE
 import SimulatedKernel
 import SimulatedLINBLE
@@ -76,7 +75,6 @@ enum BondsPage {
 
     /// Devices that hide their address
     static func devicesThatHideTheirAddress(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        await adapter.setAddressResolver(PrivateAddressResolver())
         let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
         print(found.address == address, found.privateAddress != nil)
     }

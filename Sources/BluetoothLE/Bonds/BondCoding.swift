@@ -1,4 +1,5 @@
 import ATT
+import BluetoothCryptography
 import BluetoothPrimitives
 import GATT
 import Management

@@ -143,13 +143,4 @@ extension Adapter {
             connection.assumeIsolated { if $0.identity == identity { $0.bonded(isAgain: isAgain) } }
         }
     }
-
-    /// Chooses who tells which private addresses are whose, so that a scan names a bonded device by its identity; nil for
-    /// nobody, as at first.
-    ///
-    /// `PrivateAddressResolver` of the module `BluetoothSecurity` does it. Links name the identity in any case, since the
-    /// kernel resolves their addresses itself.
-    public func setAddressResolver(_ resolver: (any AddressResolver)?) {
-        controller.assumeIsolated { $0.resolution.setResolver(resolver) }
-    }
 }

@@ -5,7 +5,7 @@ import GATT
 
 /// Signs what is written by Signed Write Command (Core Vol 3 Part H §2.4.5).
 ///
-/// The module `BluetoothSecurity` has one, which handles the key; this module handles none.
+/// ``SigningKey`` is one that has the key in memory.
 public protocol AttributeSigner: Sendable {
     /// The signature of a PDU: its opcode, handle and value as they are sent.
     ///

@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothLE
-import BluetoothSecurity
 import Logging
 import Synchronization
 
@@ -160,10 +159,8 @@ actor Radio: LoopActor {
         return isMissing
     }
 
-    /// Chooses who answers what pairing asks, as far as that is this program's business, and has bonded devices known
-    /// whatever address they use.
+    /// Chooses who answers what pairing asks, as far as that is this program's business.
     private func preparePairing(on adapter: Adapter) async {
-        await adapter.setAddressResolver(PrivateAddressResolver())
         do throws(BluetoothError) {
             try await adapter.setPairingAgent(configuration.agent ?? UnattendedPairingAgent(self))
         } catch {

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothCryptography
 import BluetoothPrimitives
 
 /// Whose database is remembered: a device as one adapter knows it.

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothCryptography
 import BluetoothPrimitives
 
 /// Sixteen bytes that stand for the structure of a server's database: as long as they are the same, so are all handles

@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
@@ -153,10 +154,8 @@ extension SimulatedPeripheral {
 extension SecurityKey {
     /// A resolvable private address made with the key (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
     func makePrivateAddress(using generator: inout some RandomNumberGenerator) -> BluetoothAddress {
-        let cipher = AES128(key: bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) })
         let random = UInt64.random(in: 1..<0x3F_FFFF, using: &generator) | 1 << 22
-        return BluetoothAddress(
-            random << 24 | UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(random)) & 0xFF_FFFF), kind: .random)
+        return BluetoothAddress(FourResolvingKeys(FourBlocks(first: number)).address(of: random), kind: .random)
     }
 }
 

@@ -6,8 +6,6 @@ import Testing
 
 /// This machine hides behind addresses that change, and whom it has told its key knows it all the same.
 @Suite struct OwnPrivacyTests {
-    private typealias Resolver = PrivacyTests.CountingResolver
-
     /// Opens a machine's adapter, which answers Just Works.
     private static func open(
         _ machine: BondStory.Machine, _ privacy: PrivacyMode?, log: LogRecorder = LogRecorder()
@@ -26,7 +24,6 @@ import Testing
             #expect(peripheral.information.address == BondStory.peripheralAddress)
             let central = try await Self.open(story.central, nil)
             #expect(!central.information.usesPrivateAddresses)
-            await central.setAddressResolver(Resolver())
             let served = try await peripheral.serve(story.story)
             let stranger = try await central.first(timeout: .seconds(5))
             let first = try #require(stranger.address)

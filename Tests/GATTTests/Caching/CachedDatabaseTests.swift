@@ -1,4 +1,5 @@
 import ATT
+import BluetoothCryptography
 import BluetoothPrimitives
 import TestSupport
 import Testing

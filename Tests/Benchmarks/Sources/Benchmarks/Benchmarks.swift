@@ -68,7 +68,10 @@ enum Benchmarks {
         let ceilings = try Ceilings(Harness(options: all))
         add(ceilings.section)
         if wants("advertising") { add(try advertisingBenchmarks(harness)) }
-        if wants("scanning") { add(try await scanBenchmarks(harness)) }
+        if wants("scanning") {
+            add(try await scanBenchmarks(harness))
+            add(try await resolvingBenchmarks(harness))
+        }
         if wants("codec") {
             add(try decodingBenchmarks(harness))
             add(try encodingBenchmarks(harness))

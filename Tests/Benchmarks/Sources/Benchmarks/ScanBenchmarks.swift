@@ -6,7 +6,7 @@ import SimulatedKernel
 import Synchronization
 
 /// A simulated kernel whose HCI socket also receives what is put into it.
-private final class InjectingKernel: BluetoothKernel {
+final class InjectingKernel: BluetoothKernel {
     final class Socket: HCISocket {
         private let base: any HCISocket
         private let handler: SocketHandler

@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothSecurity
 import SimulatedKernel
 import TestSupport
 import Testing

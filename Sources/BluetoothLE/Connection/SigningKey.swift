@@ -1,5 +1,5 @@
-import BluetoothLE
-import GATT
+import ATT
+import BluetoothCryptography
 import Synchronization
 
 /// A connection signature resolving key (CSRK) with its counter (Core Vol 3 Part H §2.4.5).

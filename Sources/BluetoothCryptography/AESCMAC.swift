@@ -1,0 +1,51 @@
+/// The message authentication code AES-CMAC (RFC 4493), taken in byte by byte.
+///
+/// Its time depends on the length of the message alone.
+package struct AESCMAC: Sendable {
+    private let cipher: AES128
+    private var state: UInt128 = 0
+    /// What has not been taken in yet, the last byte the least significant; the last block waits until the end.
+    private var pending: UInt128 = 0
+    private var pendingCount = 0
+
+    /// A code under `key`, its first byte the most significant. The key of nobody is zero.
+    package init(key: UInt128 = 0) {
+        cipher = AES128(key: key)
+    }
+
+    /// Takes in one byte.
+    package mutating func update(_ byte: UInt8) {
+        if pendingCount == 16 {
+            state = cipher.encrypt(state ^ pending)
+            pending = 0
+            pendingCount = 0
+        }
+        pending = pending << 8 | UInt128(byte)
+        pendingCount += 1
+    }
+
+    /// Takes in bytes.
+    package mutating func update(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { update(byte) }
+    }
+
+    /// The code of all that was taken in, its first byte the most significant.
+    package func finish() -> UInt128 {
+        let whole = Self.double(cipher.encrypt(0))
+        if pendingCount == 16 { return cipher.encrypt(state ^ pending ^ whole) }
+        let padded = (pending << 8 | 0x80) << UInt128(8 * (15 - pendingCount))
+        return cipher.encrypt(state ^ padded ^ Self.double(whole))
+    }
+
+    /// Doubles in the field of CMAC: what leaves at the top comes back as 0x87.
+    private static func double(_ value: UInt128) -> UInt128 {
+        value << 1 ^ (0 &- value >> 127) & 0x87
+    }
+
+    /// The code of `bytes`.
+    package static func code(of bytes: some Sequence<UInt8>, key: UInt128 = 0) -> UInt128 {
+        var code = AESCMAC(key: key)
+        code.update(bytes)
+        return code.finish()
+    }
+}

@@ -1,0 +1,30 @@
+import BluetoothCryptography
+import BluetoothPrimitives
+import Management
+
+/// Recognises the resolvable private addresses made with a key, and makes such addresses (Core Vol 3 Part H §2.2.2,
+/// Vol 6 Part B §1.3.2.2).
+///
+/// A scan resolves the addresses of bonded devices without it; this is for keys that a program has from elsewhere.
+public struct PrivateAddressResolver: Sendable {
+    /// A resolver; it keeps nothing.
+    public init() {}
+
+    /// Whether a resolvable private address was made with an identity resolving key.
+    public func matches(_ address: BluetoothAddress, _ key: SecurityKey) -> Bool {
+        guard address.randomKind == .resolvablePrivate else { return false }
+        return FourResolvingKeys(FourBlocks(first: key.number)).matches(address.value) & 1 == 1
+    }
+
+    /// A resolvable private address of the device with this key.
+    ///
+    /// - Parameter random: makes its 22 random bits.
+    public func address(
+        with key: SecurityKey, using random: inout some RandomNumberGenerator
+    ) -> BluetoothAddress? {
+        // Neither all zero nor all one, and the two bits that say what kind of address it is.
+        let prand = UInt64.random(in: 1..<0x3F_FFFF, using: &random) | 1 << 22
+        return BluetoothAddress(
+            FourResolvingKeys(FourBlocks(first: key.number)).address(of: prand), kind: .random)
+    }
+}

@@ -1,0 +1,8 @@
+// What this module had is in BluetoothLE; it remains for programs that import it.
+@_exported import BluetoothLE
+
+extension Adapter {
+    /// Does nothing: addresses of bonded devices resolve without a resolver being set.
+    @available(*, deprecated, message: "A scan names bonded devices by their identity without this.")
+    public func setAddressResolver(_ resolver: PrivateAddressResolver) {}
+}

@@ -1,0 +1,60 @@
+import Advertising
+import BluetoothLE
+import HCI
+import SimulatedKernel
+
+/// What it costs to look private addresses up among the keys of 100 bonds: reports from the socket to a scan for the last
+/// of the devices, each with an address that was not heard before, or not for so long that it is forgotten.
+func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
+    let addressCount = 4096
+    var generator = SystemRandomNumberGenerator()
+    let bonds = (0..<100).map { number in
+        Bond(
+            identity: BluetoothAddress(0xC0DE_0000_0000 + UInt64(number), kind: .random),
+            identityResolvingKey: .random(using: &generator))
+    }
+    let resolver = PrivateAddressResolver()
+    let stranger = SecurityKey.random(using: &generator)
+    let last = bonds[99]
+    var packets: [UInt8] = []
+    for index in 0..<addressCount {
+        // Every other device is the one whose key is tried last; the others are nobody's.
+        let key = index % 2 == 0 ? stranger : last.identityResolvingKey ?? stranger
+        guard let address = resolver.address(with: key, using: &generator) else { continue }
+        var event = AdvertisingReportEvent(layout: .extended)
+        let payload: [UInt8] = [2, 1, 6]
+        try event.append(
+            AdvertisingReport(
+                address: address, properties: [.connectable, .scannable, .legacy], rssi: -60, data: payload.span.bytes))
+        packets += event.packet
+    }
+    let length = packets.count / addressCount
+
+    func measure(_ name: String, _ bonds: [Bond], goal: Goal?) async throws -> Measurement {
+        let radio = SimulatedRadio(time: .real)
+        let kernel = InjectingKernel(radio.makeKernel(), packets, length: length)
+        let own = try await Adapter.open(on: kernel)
+        let store = MemoryBondStore(bonds, of: own.information.address)
+        await own.close()
+        let adapter = try await Adapter.open(bonds: .store(store), on: kernel)
+        let runner = LoopRunner(loop: kernel.loop)
+        let scan = try await adapter.scan(
+            ScanOptions(filter: .address(last.identity), duplicates: .all, deviceLimit: addressCount))
+        let measurement = await runner.measure { _ in
+            harness.measure(name, goal: goal) { count in
+                for number in 0..<count { kernel.socket?.inject(number % addressCount) }
+            }
+        }
+        withExtendedLifetime(scan) {}
+        await adapter.close()
+        radio.tearDown()
+        return measurement
+    }
+
+    return Report.Section(
+        title: "Private addresses: one report of \(addressCount) in turn, all new",
+        measurements: [
+            try await measure("no bonds", [], goal: nil),
+            try await measure("among the keys of 100 bonds", bonds, goal: .nanoseconds(100_000)),
+        ])
+}
