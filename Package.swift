@@ -119,6 +119,10 @@ let package = Package(
         .executableTarget(
             name: "linble", dependencies: ["ExampleSupport"], path: "Examples/linble", swiftSettings: settings),
 
+        // The README's.
+        .executableTarget(
+            name: "FirstProgram", dependencies: ["BluetoothLE"], path: "Examples/FirstProgram", swiftSettings: settings),
+
         // Tests.
         .target(
             name: "TestSupport",

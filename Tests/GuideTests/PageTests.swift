@@ -20,6 +20,12 @@ import Testing
         )
     }
 
+    /// The kernel's stories run it without permission.
+    @Test func theFirstProgramIsTheOneThatIsBuilt() throws {
+        let program = try Pages.text(of: "Examples/FirstProgram/FirstProgram.swift")
+        #expect(try Pages.text(of: "README.md").contains("```swift\n\(program)```\n"))
+    }
+
     @Test func everyPageOfTheGuideIsListed() throws {
         for (front, count) in [("Central", 5), ("Peripheral", 4)] {
             let text = try Pages.text(of: "Docs/Guide/\(front).md")
@@ -68,6 +74,10 @@ import Testing
             ```
             ```swift
             .package(url: "…", from: "1.0.0")
+            ```
+            ```swift
+            // swift-tools-version: 6.2
+            import PackageDescription
             ```
             """
         let snippets = Pages.snippets(of: "Docs/Guide/Some.md", text: page)

@@ -77,9 +77,9 @@ enum Pages {
         return snippets
     }
 
-    /// A line for somebody's Package.swift, where no test can compile it.
+    /// Somebody's Package.swift, or a line for it, where no test can compile it.
     private static func isManifest(_ lines: [String]) -> Bool {
-        lines.allSatisfy { $0.hasPrefix(".package(") }
+        lines.contains("import PackageDescription") || lines.allSatisfy { $0.hasPrefix(".package(") }
     }
 
     // MARK: Writing
@@ -130,7 +130,14 @@ enum Pages {
     }
 
     private static func function(_ snippet: Snippet) -> String {
-        let body = snippet.lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty)
+        var body = Array(snippet.lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty))
+        // A whole program is a type of the function's own, which runs it.
+        let start = "@main struct "
+        if let line = body.firstIndex(where: { $0.hasPrefix(start) }) {
+            body[line].trimPrefix("@main ")
+            while body.last?.isEmpty == true { body.removeLast() }
+            body.append("await \(body[line].dropFirst("struct ".count).prefix { $0 != " " }).main()")
+        }
         let list = parameters(of: snippet).map { "_ \($0.name): \($0.type)" }.joined(separator: ", ")
         let lines = body.map { $0.isEmpty ? "" : "        \($0)" }
         return """

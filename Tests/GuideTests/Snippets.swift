@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import Glibc
 import LINBLE
 import SimulatedKernel
 import SimulatedLINBLE
@@ -12,13 +13,23 @@ import Testing
 enum ReadmePage {
     /// swift-bluetooth-le
     static func swiftBluetoothLe() async throws {
-        let adapter = try await Adapter.open(.first, power: .powerOn)
-        let found = try await adapter.first(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+        struct FirstProgram {
+            static func main() async {
+                do throws(BluetoothError) {
+                    let adapter = try await Adapter.open(.first, power: .powerOn)
+                    let found = try await adapter.first(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
 
-        let connection = try await adapter.connect(to: found)
-        for service in try await connection.discover() {
-            print(service.uuid, service.characteristics.map(\.uuid))
+                    let connection = try await adapter.connect(to: found)
+                    for service in try await connection.discover() {
+                        print(service.uuid, service.characteristics.map(\.uuid))
+                    }
+                } catch {
+                    print(error)
+                    exit(error.code == .notPermitted ? 77 : 1)
+                }
+            }
         }
+        await FirstProgram.main()
     }
 
     /// A UART

@@ -21,6 +21,13 @@ def without_permission():
     program.check(any(path in line or executable('ble') in line for line in fix), f'no setcap line naming {path}')
 
 
+def the_first_program_without_permission():
+    path = os.path.realpath(executable('FirstProgram'))
+    open_to_all(path)
+    program = run('FirstProgram', exits=77, wrapper=NOBODY)
+    program.check('setcap' in program.out, 'it does not say how to get the permission')
+
+
 tell('no adapter, scan', no_adapter, 'ble', 'scan', '-t', '3', '--json')
 tell('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '-t', '3', 'exchange', '0100')
 with Radio('linble', 'mute:name=MUTE', 'big:name=BIG,services=3'):
@@ -28,4 +35,5 @@ with Radio('linble', 'mute:name=MUTE', 'big:name=BIG,services=3'):
     tell('a device that never answers', exchange, 'MUTE', 75)
     tell('a device without the service', exchange, 'BIG', (76, 68), 20)
     tell('a user without permission', without_permission)
+    tell('a user without permission, with the program of the README', the_first_program_without_permission)
 the_end()

@@ -1,0 +1,19 @@
+import BluetoothLE
+import Glibc
+
+@main struct FirstProgram {
+    static func main() async {
+        do throws(BluetoothError) {
+            let adapter = try await Adapter.open(.first, power: .powerOn)
+            let found = try await adapter.first(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+
+            let connection = try await adapter.connect(to: found)
+            for service in try await connection.discover() {
+                print(service.uuid, service.characteristics.map(\.uuid))
+            }
+        } catch {
+            print(error)
+            exit(error.code == .notPermitted ? 77 : 1)
+        }
+    }
+}
