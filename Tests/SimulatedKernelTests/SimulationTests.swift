@@ -29,6 +29,32 @@ struct SimulationTests {
         scanner.socket.close()
     }
 
+    /// What a thread adds to the loop while it holds time happens at the moment it held, however soon it lets go.
+    @Test func timeWaitsForWhatWasAddedWhileItWasHeld() async {
+        let driver = VirtualTimeDriver()
+        let loop = EventLoop(driver: driver)
+        // There is a next moment at any time, and time is on its way to it.
+        let timers = Mutex<[LoopTimer]>([])
+        let timer = loop.makeTimer { timers.withLock { $0.first }?.set(after: .milliseconds(1)) }
+        timers.withLock { $0 = [timer] }
+        timer.set(after: .milliseconds(1))
+        driver.resumeTime()
+        var lateCount = 0
+        for _ in 0..<20_000 {
+            driver.pauseTime()
+            let held = loop.now
+            let moment = await withCheckedContinuation { (continuation: CheckedContinuation<KernelInstant, Never>) in
+                loop.execute { continuation.resume(returning: loop.now) }
+                driver.resumeTime()
+            }
+            if moment != held { lateCount += 1 }
+        }
+        #expect(lateCount == 0)
+        driver.pauseTime()
+        timers.withLock { $0 = [] }
+        loop.stop()
+    }
+
     @Test func anAwaitThatNeverEndsIsNamed() async throws {
         let radio = SimulatedRadio()
         let error = await #expect(throws: SimulationStalled.self) {

@@ -11,6 +11,8 @@ public final class VirtualTimeDriver: EventLoopDriver {
         var now = KernelInstant(nanoseconds: 0)
         /// How many there are that let time pass; below zero while one has ended before it was counted.
         var permits = 0
+        /// Whether the loop has not looked for work since time was let go.
+        var isFresh = false
         var watchers: [Watcher] = []
     }
 
@@ -49,7 +51,10 @@ public final class VirtualTimeDriver: EventLoopDriver {
 
     /// Lets time pass until ``pauseTime()`` has been called as often.
     public func resumeTime() {
-        state.withLock { $0.permits += 1 }
+        state.withLock {
+            $0.permits += 1
+            $0.isFresh = true
+        }
         signal.raise()
     }
 
@@ -93,6 +98,12 @@ public final class VirtualTimeDriver: EventLoopDriver {
         let step = state.withLock { state -> Step in
             if let deadline, deadline <= state.now { return .return }
             guard state.permits > 0 else { return .sleep }
+            // A thread that held time may have queued work after the loop has found none and before it let go, and its
+            // signal may have been taken already, or be raised by another thread yet: the loop looks once more.
+            guard !state.isFresh else {
+                state.isFresh = false
+                return .return
+            }
             guard let deadline else { return state.watchers.isEmpty ? .sleep : .watch(state.watchers) }
             let ended = state.watchers.filter { $0.limit <= deadline }
             guard let limit = ended.map(\.limit).min() else {
