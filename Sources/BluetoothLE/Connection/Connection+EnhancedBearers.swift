@@ -158,7 +158,9 @@ extension Connection {
                 $0.reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
             }
         }
-        bearer.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: id) } }
+        bearer.onPeerRequest = { [weak self] event in
+            self?.assumeIsolated(with: event) { $0.take($1, from: id) }
+        }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
         enhancedBearers[index].bearer = bearer

@@ -212,7 +212,9 @@ public actor Connection: LoopActor {
         establishedBearer?.onServicesChanged = { [weak self] range in
             self?.assumeIsolated { $0.servicesChanged(in: range) }
         }
-        establishedBearer?.onPeerRequest = { [weak self] event in self?.assumeIsolated { $0.take(event, from: nil) } }
+        establishedBearer?.onPeerRequest = { [weak self] event in
+            self?.assumeIsolated(with: event) { $0.take($1, from: nil) }
+        }
         localServer.add(self)
         adapter?.assumeIsolated { $0.pairingMayConcern(self) }
         restoreClient()
