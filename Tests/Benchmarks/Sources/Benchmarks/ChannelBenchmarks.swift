@@ -4,12 +4,10 @@ import LinuxKernel
 /// Connection-oriented channels over a pair of local sockets, both ends in this process.
 struct ChannelBenchmarks {
     private let harness: Harness
-    private let ceilings: Ceilings
     private let kernel: LinuxKernel
 
-    init(_ harness: Harness, _ ceilings: Ceilings) throws {
+    init(_ harness: Harness) throws {
         self.harness = harness
-        self.ceilings = ceilings
         kernel = try LinuxKernel()
     }
 
@@ -20,13 +18,12 @@ struct ChannelBenchmarks {
         var measurements: [Measurement] = []
 
         let sdu = [UInt8](repeating: 0x55, count: 244)
-        let floor = try ceilings.oneWayFloor(harness, packetsOf: sdu.count)
+        let floor = Floor.oneWay(packetsOf: sdu.count)
         for caller in [Caller.taskOnLoop, .pool] {
             measurements.append(
                 try await caller.measure(
-                    harness, "SDU of 244 bytes, sent and read", goal: caller == .pool ? nil : .timesFloor(2.2),
-                    floor: floor,
-                    on: kernel.loop
+                    harness, "SDU of 244 bytes, sent and read", goal: caller == .pool ? nil : 2.4,
+                    allocationGoal: caller == .pool ? nil : 3, floor: floor, on: kernel.loop
                 ) { count, _ in
                     async let writing: Void = Self.send(sdu, times: count, over: writer)
                     for _ in 0..<count { consume(try await reader.read()?.count ?? 0) }
@@ -36,13 +33,13 @@ struct ChannelBenchmarks {
 
         let block = [UInt8](repeating: 0x55, count: 1 << 16)
         let pieces = block.count / 2048
-        let blockFloor = try ceilings.oneWayFloor(harness, times: Double(pieces), packetsOf: 2048)
+        let blockFloor = Floor.oneWay(times: pieces, packetsOf: 2048)
         for caller in [Caller.taskOnLoop, .pool] {
             measurements.append(
                 try await caller.measure(
                     harness, "64 KiB in one write, read in SDUs of 2048",
-                    goal: caller == .pool ? nil : .timesFloor(1.8),
-                    floor: blockFloor, on: kernel.loop
+                    goal: caller == .pool ? nil : 1.8, allocationGoal: caller == .pool ? nil : 35, floor: blockFloor,
+                    on: kernel.loop
                 ) { count, _ in
                     async let writing: Void = Self.write(block, times: count, over: writer)
                     for _ in 0..<count * pieces { consume(try await reader.read()?.count ?? 0) }

@@ -65,11 +65,11 @@ private struct Samples: Sendable {
 func decodingBenchmarks(_ harness: Harness) throws -> Report.Section {
     let measurements = try Samples.common.map { samples in
         if samples.isSentByClient {
-            return try harness.measure(samples.name, goal: .nanoseconds(10), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: 1.5, allocationGoal: 0, floor: .allocation) { count in
                 try samples.cycle(count) { fields(of: try ATTClientPDU(decoding: $0)) }
             }
         } else {
-            return try harness.measure(samples.name, goal: .nanoseconds(10), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: 1.5, allocationGoal: 0, floor: .allocation) { count in
                 try samples.cycle(count) { fields(of: try ATTServerPDU(decoding: $0)) }
             }
         }
@@ -82,7 +82,8 @@ private func walk(_ harness: Harness) throws -> Measurement {
     guard let samples = Samples.common.first(where: { $0.name.contains("11 characteristics") }) else {
         throw CallFailed(call: "no samples", number: 0)
     }
-    return try harness.measure("… and each of the 11 entries", goal: .nanoseconds(100), allocationGoal: 0) { count in
+    return try harness.measure("… and each of the 11 entries", goal: 3, allocationGoal: 0, floor: .allocation) {
+        count in
         try samples.cycle(count) { bytes in
             guard case .readByTypeResponse(var list) = try ATTServerPDU(decoding: bytes) else { return 0 }
             var sum = 0
@@ -97,7 +98,7 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
     let measurements = try Samples.common.map { samples in
         if samples.isSentByClient {
             let pdu = try ATTClientPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: .nanoseconds(25), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: 5, allocationGoal: 0, floor: .allocation) { count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)
@@ -106,7 +107,7 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
             }
         } else {
             let pdu = try ATTServerPDU(decoding: samples.bytes.span.bytes.extracting(0..<samples.length))
-            return try harness.measure(samples.name, goal: .nanoseconds(25), allocationGoal: 0) { count in
+            return try harness.measure(samples.name, goal: 5, allocationGoal: 0, floor: .allocation) { count in
                 for _ in 0..<count {
                     writer.removeAll()
                     try pdu.encode(into: &writer)

@@ -16,25 +16,32 @@ enum Caller: CaseIterable {
 
     /// Measures `body` with the caller where it shall be.
     func measure(
-        _ harness: Harness, _ name: String, goal: Goal? = nil, floor: Measurement.Floor, on loop: EventLoop,
+        _ harness: Harness, _ name: String, goal: Double? = nil, allocationGoal: Double? = nil, floor: Floor,
+        on loop: EventLoop,
         _ body: @escaping @Sendable (Int, isolated (any Actor)?) async throws -> Void
     ) async throws -> Measurement {
         let name = "\(name), \(self.name)"
         switch self {
         case .actorOnLoop:
             return try await LoopRunner(loop: loop).measure { runner in
-                try await harness.measure(name, goal: goal, floor: floor, isolation: runner) { count in
+                try await harness.measure(
+                    name, goal: goal, allocationGoal: allocationGoal, floor: floor, isolation: runner
+                ) { count in
                     try await body(count, runner)
                 }
             }
         case .taskOnLoop:
             return try await withTaskExecutorPreference(loop) {
-                try await harness.measure(name, goal: goal, floor: floor, isolation: nil) { count in
+                try await harness.measure(
+                    name, goal: goal, allocationGoal: allocationGoal, floor: floor, isolation: nil
+                ) { count in
                     try await body(count, nil)
                 }
             }
         case .pool:
-            return try await harness.measure(name, goal: goal, floor: floor, isolation: nil) { count in
+            return try await harness.measure(
+                name, goal: goal, allocationGoal: allocationGoal, floor: floor, isolation: nil
+            ) { count in
                 try await body(count, nil)
             }
         }
@@ -44,12 +51,10 @@ enum Caller: CaseIterable {
 /// The whole stack over a pair of local sockets, both ends in this process.
 struct ConnectionBenchmarks {
     private let harness: Harness
-    private let ceilings: Ceilings
     private let kernel: LinuxKernel
 
-    init(_ harness: Harness, _ ceilings: Ceilings) throws {
+    init(_ harness: Harness) throws {
         self.harness = harness
-        self.ceilings = ceilings
         kernel = try LinuxKernel()
     }
 
@@ -66,14 +71,13 @@ struct ConnectionBenchmarks {
         let link = try await Link.make(on: kernel, try .benchmark)
         let client = link.client
         let characteristic = try await characteristic(of: client)
-        let floor = ceilings.roundTripFloor(harness)
         var measurements: [Measurement] = []
         for caller in Caller.allCases {
-            // BlueZ's C client and server take 4.1 times the floor for it.
             measurements.append(
                 try await caller.measure(
-                    harness, "read 20 bytes", goal: caller == .pool ? nil : .timesFloor(4.1), floor: floor,
-                    on: kernel.loop
+                    harness, "read 20 bytes", goal: caller == .pool ? nil : 3,
+                    allocationGoal: caller == .pool ? 5.1 : 3,
+                    floor: .roundTrip, on: kernel.loop
                 ) { count, _ in
                     for _ in 0..<count { consume(try await client.read(characteristic).count) }
                 })
@@ -81,7 +85,7 @@ struct ConnectionBenchmarks {
         let value = [UInt8](repeating: 0x55, count: 20)
         measurements.append(
             try await Caller.actorOnLoop.measure(
-                harness, "write 20 bytes with response", goal: .timesFloor(4.1), floor: floor, on: kernel.loop
+                harness, "write 20 bytes with response", goal: 3, allocationGoal: 5, floor: .roundTrip, on: kernel.loop
             ) { count, _ in
                 for _ in 0..<count { try await client.write(value, to: characteristic) }
             })
@@ -92,8 +96,6 @@ struct ConnectionBenchmarks {
 
     /// Values that nothing answers, as fast as they go.
     func streams() async throws -> Report.Section {
-        let floor = ceilings.oneWayFloor(harness)
-        let goal = Goal.timesFloor(1.8)
         var measurements: [Measurement] = []
 
         let (server, client) = try await NotifyingServer.make(on: kernel)
@@ -103,7 +105,8 @@ struct ConnectionBenchmarks {
             for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
                 measurements.append(
                     try await caller.measure(
-                        harness, "notification of \(length) bytes, received", goal: goal, floor: floor, on: kernel.loop
+                        harness, "notification of \(length) bytes, received", goal: 2,
+                        allocationGoal: caller == .pool ? nil : 1.2, floor: .oneWay, on: kernel.loop
                     ) { count, actor in
                         let stream = try await client.subscribe(to: characteristic, bufferCapacity: 1 << 20)
                         await server.notify(characteristic.valueHandle, value, count: count)
@@ -120,8 +123,8 @@ struct ConnectionBenchmarks {
             for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
                 measurements.append(
                     try await caller.measure(
-                        harness, "write command of \(length) bytes, sent", goal: caller == .pool ? nil : goal,
-                        floor: floor, on: kernel.loop
+                        harness, "write command of \(length) bytes, sent", goal: caller == .pool ? nil : 2.2,
+                        allocationGoal: caller == .pool ? 5.1 : 3, floor: .oneWay, on: kernel.loop
                     ) { count, _ in
                         for _ in 0..<count { try await link.client.writeCommand(value, to: characteristic) }
                         // Answered after all commands have been taken.
@@ -142,9 +145,8 @@ struct ConnectionBenchmarks {
         let packets = await server.packetCount - before
         let characteristics = services.flatMap(\.characteristics)
         let measurement = try await Caller.actorOnLoop.measure(
-            harness, "discover 10 services of 5 characteristics", goal: .timesFloor(3.8),
-            floor: ceilings.oneWayFloor(harness, times: 14),
-            on: kernel.loop
+            harness, "discover 10 services of 5 characteristics", goal: 3.2, allocationGoal: 128,
+            floor: .oneWay(times: 14), on: kernel.loop
         ) { count, _ in
             for _ in 0..<count { consume(try await client.discover(cached: false).count) }
         }

@@ -16,10 +16,15 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
     for _ in 0..<count { links.append(try await Link.make(on: kernel, database)) }
     let made = benchmark_stop_counting()
 
-    // The loop is asked once more, so that it has gone to sleep for good.
+    // The loop is asked once more, and has then gone to sleep for good; on a busy machine that can take a while.
     await kernel.loop.run {}
-    sleep(milliseconds: 100)
-    let start = benchmark_usage_of_threads("bluetooth-loop")
+    var start = benchmark_usage_of_threads("bluetooth-loop")
+    for _ in 0..<50 {
+        sleep(milliseconds: 100)
+        let now = benchmark_usage_of_threads("bluetooth-loop")
+        defer { start = now }
+        if now.nanoseconds == start.nanoseconds { break }
+    }
     sleep(milliseconds: Int(harness.options.idleSeconds * 1000))
     let end = benchmark_usage_of_threads("bluetooth-loop")
 
@@ -33,10 +38,11 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
             Report.Fact(
                 name: "processor time", value: Double(end.nanoseconds - start.nanoseconds), unit: "ns", goal: 0),
             Report.Fact(
-                name: "memory of a connection, besides what it serves", value: Double(made.bytes) / ends, unit: "bytes"),
+                name: "memory of a connection, besides what it serves", value: Double(made.bytes) / ends, unit: "bytes",
+                goal: 3200),
             Report.Fact(
                 name: "allocations to make a connection and agree on the ATT_MTU", value: Double(made.count) / ends,
-                unit: ""),
+                unit: "", goal: 30),
         ])
 }
 

@@ -21,8 +21,28 @@ struct Report {
 
     var sections: [Section] = []
 
-    var meetsGoals: Bool {
-        sections.allSatisfy { $0.measurements.allSatisfy(\.meetsGoals) && $0.facts.allSatisfy(\.meetsGoal) }
+    /// The medians of several runs of the same workloads.
+    init(mediansOf runs: [Report]) {
+        guard let first = runs.first else { return }
+        sections = first.sections.indices.map { index in
+            let same = runs.map { $0.sections[index] }
+            var section = same[0]
+            for entry in section.measurements.indices {
+                section.measurements[entry] = Measurement(mediansOf: same.map { $0.measurements[entry] })
+            }
+            for fact in section.facts.indices { section.facts[fact].value = median(same.map { $0.facts[fact].value }) }
+            return section
+        }
+    }
+
+    init() {}
+
+    /// The names of what misses its goals.
+    var missed: [String] {
+        sections.flatMap { section in
+            section.measurements.filter { !$0.meetsGoals }.map(\.name)
+                + section.facts.filter { !$0.meetsGoal }.map(\.name)
+        }
     }
 }
 
@@ -34,17 +54,7 @@ extension Report.Section {
             lines.append("| per operation | ns | allocations | goal | × | of |")
             lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
         }
-        for entry in measurements {
-            let goals = [
-                entry.goal?.description,
-                entry.allocationGoal.map { $0 == 0 ? "no allocation" : "≤ \(number($0)) allocations" },
-            ]
-            .compactMap { $0 }.joined(separator: ", ")
-            let mark = entry.meetsGoals ? "" : " **missed**"
-            lines.append(
-                "| \(entry.name) | \(number(entry.cpu)) | \(number(entry.allocations)) | \(goals)\(mark) | "
-                    + "\(entry.ratio.map { number($0) } ?? "") | \(entry.floor?.name ?? "") |")
-        }
+        lines += measurements.map(\.row)
         if !facts.isEmpty {
             lines += ["", "| | | | goal |", "| --- | ---: | --- | ---: |"]
             for fact in facts {
@@ -64,9 +74,11 @@ extension Report {
                 object([
                     ("name", quoted(entry.name)), ("cpuNanoseconds", plain(entry.cpu)),
                     ("wallNanoseconds", plain(entry.wall)), ("allocations", plain(entry.allocations)),
-                    ("goal", entry.goal.map { quoted($0.description) }),
+                    ("goalRatio", entry.goal.map(plain)),
                     ("goalAllocations", entry.allocationGoal.map(plain)),
-                    ("floor", entry.floor.map { quoted($0.name) }), ("ratioToFloor", entry.ratio.map(plain)),
+                    ("floor", entry.floor.map { quoted($0.name) }),
+                    ("floorNanoseconds", entry.floor.map { plain($0.cpu) }),
+                    ("ratioToFloor", entry.ratio.map(plain)),
                     ("meetsGoals", "\(entry.meetsGoals)"),
                 ])
             }
@@ -108,15 +120,41 @@ func number(_ value: Double) -> String {
     }
     let text = value < 0 ? "-" + whole : whole
     guard scaled % scale != 0 else { return text }
-    let rest = "\(scaled % scale)"
-    return text + "." + String(repeating: "0", count: digits - rest.count) + rest
+    var rest = String("\(scale + scaled % scale)".dropFirst())
+    while rest.last == "0" { rest.removeLast() }
+    return text + "." + rest
 }
 
-extension Goal: CustomStringConvertible {
-    var description: String {
-        switch self {
-        case .nanoseconds(let most): "≤ \(number(most)) ns"
-        case .timesFloor(let most): "≤ \(number(most)) ×"
-        }
+extension Measurement {
+    /// The medians of what several runs of a workload cost.
+    init(mediansOf runs: [Measurement]) {
+        self = runs[0]
+        cpu = median(runs.map(\.cpu))
+        wall = median(runs.map(\.wall))
+        allocations = median(runs.map(\.allocations))
+        guard let floor else { return }
+        let costs = runs.compactMap(\.floor)
+        let ratios = costs.map(\.ratio)
+        self.floor = FloorCost(
+            name: floor.name, cpu: median(costs.map(\.cpu)), ratio: median(ratios),
+            range: (ratios.min() ?? floor.ratio)...(ratios.max() ?? floor.ratio))
+    }
+
+    /// Its line in the table.
+    fileprivate var row: String {
+        let cells = [
+            name, number(cpu), number(allocations), goals + (meetsGoals ? "" : " **missed**"),
+            ratio.map { number($0) } ?? "", floor?.name ?? "",
+        ]
+        return "| " + cells.joined(separator: " | ") + " |"
+    }
+
+    /// Its goals, for readers.
+    var goals: String {
+        let goals = [
+            goal.map { "≤ \(number($0)) ×" },
+            allocationGoal.map { $0 == 0 ? "no allocation" : "≤ \(number($0)) allocations" },
+        ]
+        return goals.compactMap { $0 }.joined(separator: ", ")
     }
 }

@@ -103,7 +103,7 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
         packets += event.packet
     }
     let length = packets.count / deviceCount
-    let decoded = try harness.measure("event → borrowed report") { count in
+    let decoded = try harness.measure("event → borrowed report", allocationGoal: 0, floor: .allocation) { count in
         var sum = 0
         for index in 0..<count {
             let start = index % deviceCount * length
@@ -115,28 +115,27 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
         }
         consume(sum)
     }
-    let floor = decoded.asFloor()
     let radio = SimulatedRadio(time: .real)
     let kernel = InjectingKernel(radio.makeKernel(), packets, length: length)
     let adapter = try await Adapter.open(on: kernel)
     let runner = LoopRunner(loop: kernel.loop)
 
-    func measure(_ name: String, _ options: ScanOptions) async throws -> Measurement {
+    func measure(_ name: String, _ options: ScanOptions, goal: Double) async throws -> Measurement {
         let scan = try await adapter.scan(options)
         defer { withExtendedLifetime(scan) {} }
-        return await runner.measure { _ in
-            harness.measure(name, floor: floor) { count in
+        return try await runner.measure { _ in
+            try harness.measure(name, goal: goal, allocationGoal: 0.1, floor: .allocation) { count in
                 for index in 0..<count { kernel.socket?.inject(index % deviceCount) }
             }
         }
     }
 
     var filtered = ScanOptions(filter: .service(service), deviceLimit: deviceCount)
-    let merged = try await measure("joined, merged, one in 100 passes", filtered)
+    let merged = try await measure("joined, merged, one in 100 passes", filtered, goal: 60)
     filtered.duplicates = .all
-    let all = try await measure("joined, every report, one in 100 passes", filtered)
+    let all = try await measure("joined, every report, one in 100 passes", filtered, goal: 60)
     filtered.filter = .all
-    let unfiltered = try await measure("joined, every report, all pass", filtered)
+    let unfiltered = try await measure("joined, every report, all pass", filtered, goal: 60)
     await adapter.close()
     radio.tearDown()
 
@@ -146,7 +145,7 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
             address: BluetoothAddress(0xC000_0000_0000 + UInt64(index) * 0x9E37, kind: .random),
             data: AdvertisementData(advertising: [2, 1, 6]), rssi: -60, time: KernelInstant(nanoseconds: Int64(index)))
     }
-    let recorded = harness.measure("recorded in a table of devices") { count in
+    let recorded = try harness.measure("recorded in a table of devices", floor: .allocation) { count in
         for index in 0..<count { table.record(advertisements[index % deviceCount]) }
     }
     return Report.Section(

@@ -20,10 +20,14 @@ func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: 247))
         server.mtu = 247
         var writer = ByteWriter(capacity: 517)
-        for (request, all) in [("Read Request", reads), ("Write Request, 20 bytes", writes), ("Read By Type", search)] {
+        for (request, all, goal, allocations): (String, [UInt8], Double, Double) in [
+            ("Read Request", reads, 18, 0), ("Write Request, 20 bytes", writes, 35, 3), ("Read By Type", search, 28, 0),
+        ] {
             let length = all.count / sampleCount
             measurements.append(
-                harness.measure("\(request), \(name)", goal: .nanoseconds(2000)) { count in
+                try harness.measure(
+                    "\(request), \(name)", goal: goal, allocationGoal: allocations, floor: .allocation
+                ) { count in
                     var sum = 0
                     for index in 0..<count {
                         let start = index % sampleCount * length
@@ -39,7 +43,7 @@ func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
 }
 
 /// What a value costs that all clients have subscribed to, from the program to each consumer.
-func notifyingBenchmarks(_ harness: Harness, _ ceilings: Ceilings) async throws -> Report.Section {
+func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let kernel = try LinuxKernel()
     let value = [UInt8](repeating: 0x55, count: 20)
     var measurements: [Measurement] = []
@@ -56,8 +60,8 @@ func notifyingBenchmarks(_ harness: Harness, _ ceilings: Ceilings) async throws 
             for link in all { streams.append(try await link.client.subscribe(to: characteristic)) }
             var iterators = streams.map { $0.makeAsyncIterator() }
             return try await harness.measure(
-                "notification of 20 bytes, \(clientCount) clients", goal: .timesFloor(3),
-                floor: ceilings.oneWayFloor(harness), isolation: nil
+                "notification of 20 bytes, \(clientCount) clients", goal: 4, allocationGoal: 3, floor: .oneWay,
+                isolation: nil
             ) { count in
                 for _ in 0..<max(1, count / clientCount) {
                     for link in all { try await link.peer.notify(value, of: characteristic.valueHandle) }
