@@ -78,11 +78,13 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 
     private static func makeEpoll(_ wakeEvent: borrowing FileDescriptor) throws(KernelError) -> FileDescriptor {
         let epoll = try FileDescriptor.epoll()
-        // Edge-triggered, so that a wake needs no read: each write reports once.
-        try epoll.epollControl(
-            EPOLL_CTL_ADD, wakeEvent,
-            epoll_event(events: EPOLLIN.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: Self.wakeToken)))
+        try epoll.epollControl(EPOLL_CTL_ADD, wakeEvent, wakeInterest)
         return epoll
+    }
+
+    // Edge-triggered, so that a wake needs no read: each write reports once.
+    private static var wakeInterest: epoll_event {
+        epoll_event(events: EPOLLIN.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: wakeToken))
     }
 
     deinit {
@@ -144,13 +146,15 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         }
     }
 
-    /// Goes on after somebody in this process has closed our descriptor, which is the only way in which waiting fails.
+    /// Goes on after waiting has failed, as it does when somebody in this process has closed our descriptor.
     ///
-    /// What was registered is lost with it, so every socket is told to end, which it can tell its user. Without the means
+    /// What was registered is lost with the descriptor, so every socket is told to end, which it can tell its user. Without the means
     /// to be woken up, the loop looks for work ten times a second: poorly, but those who wait hear of it.
-    private func recover(_ timeout: Int64?) {
+    func recover(_ timeout: Int64?) {
+        // Where the number is still ours, it knows our event; another's descriptor is not ours to close.
+        if (try? epoll.epollControl(EPOLL_CTL_MOD, wakeEvent, Self.wakeInterest)) == nil { epoll.forget() }
+        epoll.close()
         do throws(KernelError) {
-            epoll.forget()
             epoll = try Self.makeEpoll(wakeEvent)
         } catch {
             var pause = timespec(tv_sec: 0, tv_nsec: Int(min(timeout ?? .max, 100_000_000)))

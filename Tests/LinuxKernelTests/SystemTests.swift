@@ -153,6 +153,35 @@ struct SystemTests {
         }
     }
 
+    @Test func aWaitThatFailsLeavesNoDescriptorOpen() async throws {
+        let driver = try EpollDriver()
+        let loop = EventLoop(driver: driver)
+        defer { loop.stop() }
+        func epollCount() -> Int {
+            (0..<2048).count { number in
+                var name = [CChar](repeating: 0, count: 64)
+                let count = readlink("/proc/self/fd/\(number)", &name, name.count)
+                return count > 0 && name.prefix(count).elementsEqual("anon_inode:[eventpoll]".utf8.map(CChar.init))
+            }
+        }
+        // Other tests have descriptors of their own.
+        let before = epollCount()
+        await loop.run { for _ in 0..<300 { driver.recover(0) } }
+        #expect(epollCount() < before + 150)
+        // One that has been closed, and whose number is another's by now, is left alone.
+        try await loop.run {
+            var pair: [CInt] = [-1, -1]
+            try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
+            let taken = driver.epollNumber
+            dup2(pair[1], taken)
+            driver.recover(0)
+            #expect(driver.epollNumber != taken)
+            #expect(fcntl(taken, F_GETFD) >= 0)
+            for number in [pair[0], pair[1], taken] { close(number) }
+        }
+        await loop.run {}
+    }
+
     @Test func aLoopThatIsNeverUsedLeavesNoThread() throws {
         for _ in 0..<100 { _ = try LinuxKernel() }
     }

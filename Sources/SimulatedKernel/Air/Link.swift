@@ -242,17 +242,24 @@ final class Link {
         self.end(centralReason: end.isCentral ? told : reason, peripheralReason: end.isCentral ? reason : told)
     }
 
-    /// Ends the link at once.
-    func end(centralReason: HCIStatus, peripheralReason: HCIStatus) {
-        guard !isEnded else { return }
+    /// Takes the link off the air, and lets go of what would keep it.
+    private func takeDown() {
         isEnded = true
         connectionEvent?.cancel()
         supervision?.cancel()
+        // The end that it names holds the link.
+        termination = nil
         for side in [central, peripheral] {
             world.statistics.packetsLostWithLink += side.queue.count
             side.queue.removeAll()
         }
         world.remove(self)
+    }
+
+    /// Ends the link at once.
+    func end(centralReason: HCIStatus, peripheralReason: HCIStatus) {
+        guard !isEnded else { return }
+        takeDown()
         let (centralEnd, peripheralEnd) = (ends[0], ends[1])
         centralEnd.side.node.linkEnded(centralEnd, reason: centralReason)
         peripheralEnd.side.node.linkEnded(peripheralEnd, reason: peripheralReason)
@@ -262,14 +269,7 @@ final class Link {
     /// One side has gone without a word: the other one notices when the supervision time-out has passed.
     func abandon(by end: LinkEnd) {
         guard !isEnded else { return }
-        isEnded = true
-        connectionEvent?.cancel()
-        supervision?.cancel()
-        for side in [central, peripheral] {
-            world.statistics.packetsLostWithLink += side.queue.count
-            side.queue.removeAll()
-        }
-        world.remove(self)
+        takeDown()
         let other = end.other
         world.schedule(after: parameters.supervisionDuration) { [weak node = other.side.node] in
             node?.linkEnded(other, reason: .connectionTimeout)
