@@ -211,7 +211,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     fileprivate func removeSlot(_ slot: Int) {
         // The handler goes outside the lock: it may hold the last reference to another timer.
-        _ = state.withLock { $0.timers.removeSlot(slot) }
+        let handler = state.withLock { $0.timers.removeSlot(slot) }
+        withExtendedLifetime(handler) {}
     }
 }
 

@@ -133,22 +133,22 @@ private final class OnlineCentrals: Sendable {
 
     private func goesOnline(_ connection: Connection, _ characteristic: AttributeHandle) {
         let central = UARTCentral(connection, characteristic, options)
-        let (waiter, isTaken) = state.withLock { state -> (OneShot<Bool>?, Bool) in
-            guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true) }
+        let (waiter, isTaken, left) = state.withLock { state -> (OneShot<Bool>?, Bool, [UARTCentral]) in
+            guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true, []) }
             // Of those that have left, only what they have sent is still of interest.
-            state.waiting.removeAll { central in
-                guard central.receivedByteCount == 0, !central.connection.assumeIsolated({ $0.isConnected }) else {
-                    return false
-                }
-                state.centrals[ObjectIdentifier(central.connection)] = nil
-                return true
+            let left = state.waiting.filter { central in
+                central.receivedByteCount == 0 && !central.connection.assumeIsolated { $0.isConnected }
             }
-            guard state.waiting.count < Self.mostWaiting else { return (nil, false) }
+            for central in left { state.centrals[ObjectIdentifier(central.connection)] = nil }
+            state.waiting.removeAll { central in left.contains { $0 === central } }
+            guard state.waiting.count < Self.mostWaiting else { return (nil, false, left) }
             state.centrals[ObjectIdentifier(connection)] = central
             state.waiting.append(central)
             defer { state.waiter = nil }
-            return (state.waiter, true)
+            return (state.waiter, true, left)
         }
+        // They may hold the last reference to their links, which are released outside the lock.
+        withExtendedLifetime(left) {}
         waiter?.resolve(true)
         if !isTaken { connection.assumeIsolated { $0.disconnect() } }
     }

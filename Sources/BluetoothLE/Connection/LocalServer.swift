@@ -144,14 +144,15 @@ final class LocalServer: Sendable {
 
     /// Removes services; returns the connections to be told, none when the services are gone already.
     func remove(_ publication: UInt64) -> [Connection] {
-        let isRemoved = state.withLock { state -> Bool in
-            guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return false }
+        let removed = state.withLock { state -> Handler? in
+            guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
             let removed = state.handlers.remove(at: index)
             state.database.remove(removed.range)
             state.isProtected = state.database.isProtected
-            return true
+            return removed
         }
-        return isRemoved ? connections : []
+        // The program's handlers are released outside the lock.
+        return withExtendedLifetime(removed) { removed == nil ? [] : connections }
     }
 
     /// The connections there are, in the order they came about.

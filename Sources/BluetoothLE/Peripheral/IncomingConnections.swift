@@ -110,7 +110,11 @@ final class IncomingConnectionsState: Sendable {
 
     /// Has `onEnd` called on the loop when listening has ended.
     func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onEnd = onEnd }
+        let former = state.withLock { state in
+            defer { state.onEnd = onEnd }
+            return state.onEnd
+        }
+        withExtendedLifetime(former) {}
     }
 
     /// Keeps a link and hands it to the loop.

@@ -143,24 +143,34 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     /// come at once it is told once, and takes the others without waiting.
     @discardableResult
     func send(_ element: Element) -> Bool {
-        let (isOpen, isDue) = state.withLock { state -> (Bool, Bool) in
-            guard state.end == nil else { return (false, false) }
+        var dropped: Element?
+        defer { withExtendedLifetime(dropped) {} }
+        return send(element, dropping: &dropped)
+    }
+
+    /// The same for a caller that holds a lock: an element that makes room goes to `dropped`, since what its end runs may
+    /// want that lock.
+    func send(_ element: Element, dropping dropped: inout Element?) -> Bool {
+        let (isOpen, isDue, oldest) = state.withLock { state -> (Bool, Bool, Element?) in
+            guard state.end == nil else { return (false, false, nil) }
+            var oldest: Element?
             if state.buffer.count >= capacity {
                 switch policy {
                 case .dropOldest:
-                    _ = state.buffer.popFirst()
+                    oldest = state.buffer.popFirst()
                     state.missed += 1
                     state.missedBefore += 1
                 case .fail:
                     state.end = .failure(.overflow(operation, capacity: capacity))
-                    return (false, false)
+                    return (false, false, nil)
                 }
             }
             state.buffer.append(element)
-            guard state.waiter != nil, !state.isDelivering else { return (true, false) }
+            guard state.waiter != nil, !state.isDelivering else { return (true, false, oldest) }
             state.isDelivering = true
-            return (true, true)
+            return (true, true, oldest)
         }
+        dropped = oldest
         if isDue { loop.deliverSoon(self) }
         return isOpen
     }

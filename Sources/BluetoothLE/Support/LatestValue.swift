@@ -32,14 +32,21 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
     /// Changes the value and tells everybody, unless it is the same; says whether it is another.
     @discardableResult
     func set(_ value: Value) -> Bool {
-        state.withLock { state in
-            guard value != state.value, !state.isFinished else { return false }
+        let former = state.withLock { state -> [Value] in
+            guard value != state.value, !state.isFinished else { return [] }
+            var former = [state.value]
             state.value = value
             // Sent under the lock, so that two that change it at once cannot end in the wrong order; a channel that is
             // sent to only asks the loop to wake its consumer.
-            for channel in state.channels.values { channel.send(value) }
-            return true
+            for channel in state.channels.values {
+                var dropped: Value?
+                _ = channel.send(value, dropping: &dropped)
+                if let dropped { former.append(dropped) }
+            }
+            return former
         }
+        // Released outside the lock.
+        return withExtendedLifetime(former) { !former.isEmpty }
     }
 
     /// A stream of the values from now on; `owner` is kept as long as somebody reads it.
@@ -53,7 +60,9 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
             return id
         }
         return BoundedStream(channel: channel) { [self, owner] in
-            _ = withExtendedLifetime(owner) { state.withLock { $0.channels.removeValue(forKey: id) } }
+            let removed = state.withLock { $0.channels.removeValue(forKey: id) }
+            // Released outside the lock.
+            withExtendedLifetime((owner, removed)) {}
         }
     }
 

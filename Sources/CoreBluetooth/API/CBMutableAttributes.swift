@@ -13,14 +13,14 @@ open class CBMutableService: CBService {
     /// The services it includes, which have to be added before.
     open override var includedServices: [CBService]? {
         get { super.includedServices }
-        set { contents { $0.includedServices = newValue } }
+        set { contents.replace(\.includedServices, with: newValue) }
     }
 
     /// Its characteristics, in the order centrals find them.
     open override var characteristics: [CBCharacteristic]? {
         get { super.characteristics }
         set {
-            contents { $0.characteristics = newValue }
+            contents.replace(\.characteristics, with: newValue)
             for characteristic in newValue ?? [] { characteristic.contents { $0.service = self } }
         }
     }
@@ -68,7 +68,7 @@ open class CBMutableCharacteristic: CBCharacteristic {
     open override var descriptors: [CBDescriptor]? {
         get { super.descriptors }
         set {
-            contents { $0.descriptors = newValue }
+            contents.replace(\.descriptors, with: newValue)
             for descriptor in newValue ?? [] { descriptor.contents { $0.characteristic = self } }
         }
     }

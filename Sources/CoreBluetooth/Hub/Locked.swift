@@ -15,6 +15,16 @@ final class Locked<Value>: @unchecked Sendable {
         defer { lock.unlock() }
         return try body(&value)
     }
+
+    /// Replaces a part of the value. What it was is released outside the lock: its end may run code of the program's that
+    /// wants the lock.
+    func replace<Part>(_ path: WritableKeyPath<Value, Part>, with part: Part) {
+        let former = self { value in
+            defer { value[keyPath: path] = part }
+            return value[keyPath: path]
+        }
+        withExtendedLifetime(former) {}
+    }
 }
 
 /// One of Apple's objects on its way from the caller's thread to the callback queue. They are not Sendable, as they are

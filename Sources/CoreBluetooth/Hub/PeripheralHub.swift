@@ -274,7 +274,10 @@ actor PeripheralHub: LoopActor {
     /// Takes services back; returns the subscriptions that have gone with them and that the program knows of.
     @discardableResult
     nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
-        let (removed, silenced) = shared { shared -> ([Offer], [(Subscription, Handed<CBCentral>)]) in
+        typealias Silenced = (Subscription, Handed<CBCentral>)
+        typealias Known = [AttributeHandle: Handed<CBMutableCharacteristic>]
+        let (removed, known, silenced) = shared { shared -> ([Offer], Known, [Silenced]) in
+            let known = shared.characteristics
             let removed = shared.offers.filter { isMeant($0.service.object) }
             shared.offers.removeAll { isMeant($0.service.object) }
             var silenced: [(Subscription, Handed<CBCentral>)] = []
@@ -286,8 +289,10 @@ actor PeripheralHub: LoopActor {
                     silenced.append((subscription, link.central))
                 }
             }
-            return (removed, silenced)
+            return (removed, known, silenced)
         }
+        // The program's objects are released outside the lock.
+        withExtendedLifetime(known) {}
         let told = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
         let published = removed.compactMap(\.published)
         guard !published.isEmpty else { return told }

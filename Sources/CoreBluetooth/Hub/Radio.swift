@@ -46,14 +46,17 @@ actor Radio: LoopActor {
     /// The one for the adapter of `configuration`.
     static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
         let kernel = try configuration.makeKernel()
-        return all.withLock { all in
+        let (radio, others) = all.withLock { all -> (Radio, [Radio]) in
             let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
-            if let radio = all[key]?.object { return radio }
-            all = all.filter { $0.value.object != nil }
+            if let radio = all[key]?.object { return (radio, []) }
+            let others = all.compactMapValues(\.object)
             let radio = Radio(kernel, configuration, log)
+            all = others.mapValues { WeakReference($0) }
             all[key] = WeakReference(radio)
-            return radio
+            return (radio, Array(others.values))
         }
+        // One that was dropped just now takes its program's kernel along, outside the lock.
+        return withExtendedLifetime(others) { radio }
     }
 
     /// What the adapter of `configuration` can do, as far as a manager has found out.

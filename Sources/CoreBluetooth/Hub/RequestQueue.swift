@@ -50,12 +50,13 @@ final class RequestQueue<Request: Sendable>: Sendable {
 
     /// Ends it; what waits is dropped.
     func finish() {
-        let waiter = state.withLock { state in
+        let (waiter, dropped) = state.withLock { state in
             state.isFinished = true
-            while state.requests.popFirst() != nil {}
-            defer { state.waiter = nil }
-            return state.waiter
+            defer { (state.waiter, state.requests) = (nil, RingBuffer()) }
+            return (state.waiter, state.requests)
         }
+        // The program's objects are released outside the lock.
+        withExtendedLifetime(dropped) {}
         waiter?.resume(returning: nil)
     }
 }

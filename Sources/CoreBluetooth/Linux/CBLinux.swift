@@ -19,7 +19,7 @@ public enum CBLinux {
         guard let selector = AdapterSelector(adapter) else {
             preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
         }
-        chosen.withLock { $0.base = Configuration(selector: selector, power: powersOn ? .powerOn : .leave) }
+        choose(Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
     }
 
     /// Has managers use a kernel of the program's own, such as a simulated one.
@@ -27,7 +27,16 @@ public enum CBLinux {
     ///   - kernel: whose adapters.
     ///   - powersOn: whether an adapter that is off is switched on.
     public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
-        chosen.withLock { $0.base = Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel) }
+        choose(Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
+    }
+
+    private static func choose(_ configuration: Configuration) {
+        let former = chosen.withLock { chosen in
+            defer { chosen.base = configuration }
+            return chosen.base
+        }
+        // The program's kernel is released outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Has an agent answer what pairing asks, in place of the system's dialogs on Apple's systems. It holds for the managers
@@ -43,7 +52,12 @@ public enum CBLinux {
     /// daemon's.
     /// - Parameter pairingAgent: who answers, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
     public static func use(pairingAgent: any PairingAgent) {
-        chosen.withLock { $0.agent = pairingAgent }
+        let former = chosen.withLock { chosen in
+            defer { chosen.agent = pairingAgent }
+            return chosen.agent
+        }
+        // Released outside the lock.
+        withExtendedLifetime(former) {}
     }
 
     /// Has the managers that `body` creates use a simulated kernel.

@@ -1,0 +1,81 @@
+import BluetoothKernel
+import GATT
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Something of the program's whose end runs the program's code.
+private final class Belonging: Sendable, Equatable {
+    private let onEnd: @Sendable () -> Void
+
+    init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+
+    deinit { onEnd() }
+
+    static func == (left: Belonging, right: Belonging) -> Bool { left === right }
+}
+
+/// Unchecked: what is in it is set before anybody else asks.
+private final class Holder: @unchecked Sendable {
+    weak var value: LatestValue<Belonging>?
+}
+
+private final class Counter: Sendable {
+    private let total = Mutex(0)
+
+    var count: Int { total.withLock { $0 } }
+
+    func add(_ count: Int) { total.withLock { $0 += count } }
+}
+
+/// What is released, dropped or replaced is released while no lock is held: its end may come back for the same lock, which
+/// stops the program.
+@Suite struct LockTests {
+    private let radio = SimulatedRadio()
+    private let ends = Counter()
+
+    @Test func anElementThatMakesRoomMayAskItsStream() {
+        let channel = StreamChannel<Belonging>(
+            capacity: 1, policy: .dropOldest, operation: .init("test"), from: radio.loop)
+        for _ in 0..<3 {
+            channel.send(Belonging { [weak channel, self] in ends.add(channel?.missedCount ?? 0) })
+        }
+        #expect(channel.missedCount == 2)
+        // The first was asked when one had been missed, the second when two had been.
+        #expect(ends.count == 3)
+    }
+
+    @Test func aValueThatIsReplacedMayAskForTheNewOne() {
+        let latest = Holder()
+        let make: @Sendable () -> Belonging = {
+            Belonging { [self] in
+                guard let latest = latest.value else { return }
+                ends.add(latest.followerCount)
+            }
+        }
+        let value = LatestValue(make(), .init("test"), on: radio.loop)
+        let stream = value.stream(keeping: radio)
+        latest.value = value
+        for _ in 0..<3 { value.set(make()) }
+        withExtendedLifetime(stream) {}
+        // Each is in the stream's buffer as well, from which the next drops it.
+        #expect(ends.count == 3)
+    }
+
+    @Test func handlersOfWithdrawnServicesMayAskTheServer() throws {
+        let server = LocalServer(try AttributeDatabase([]))
+        func publish() throws -> UInt64 {
+            let belonging = Belonging { [weak server, self] in
+                ends.add(server?.listenerCount == 0 ? 1 : 0)
+            }
+            let handlers = AttributeHandlers(read: { _ in withExtendedLifetime(belonging) { [] } })
+            return try server.append([GATTService(0x180F)], handlers).publication
+        }
+        let publication = try publish()
+        #expect(server.remove(publication).isEmpty)
+        #expect(ends.count == 1)
+    }
+}

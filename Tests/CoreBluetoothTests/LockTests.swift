@@ -1,0 +1,74 @@
+import BluetoothLE
+import Foundation
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import CoreBluetooth
+
+/// A characteristic of the program's whose end runs the program's code.
+private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Sendable {
+    private let onEnd: @Sendable () -> Void
+
+    init(_ onEnd: @escaping @Sendable () -> Void) {
+        self.onEnd = onEnd
+        super.init(
+            type: CBUUID(string: "CA110009-1234-5678-9ABC-DEF012345678"), properties: .read, value: nil,
+            permissions: .readable)
+    }
+
+    deinit { onEnd() }
+}
+
+/// What the program's objects do at their end is done while no lock is held: they may come back for the same lock, and wait
+/// for ever.
+@Suite struct LockTests {
+    @Test func characteristicsThatAreReplacedMayAskTheirService() {
+        let ends = Journal<Bool>()
+        let service = CBMutableService(type: CBUUID(string: "180F"), primary: true)
+        let held = WeakReference(service)
+        service.characteristics = [
+            OwnCharacteristic { ends.add(held.object?.characteristics?.isEmpty == true) }
+        ]
+        service.characteristics = []
+        #expect(ends.entries == [true])
+    }
+
+    @Test func aRequestThatIsDroppedMayMakeAnother() {
+        final class Request: Sendable {
+            let onEnd: @Sendable () -> Void
+            init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+            deinit { onEnd() }
+        }
+        let ends = Journal<Bool>()
+        let queue = RequestQueue<Request>(capacity: 4)
+        for _ in 0..<3 {
+            _ = queue.append(
+                Request { [weak queue] in ends.add(queue?.append(Request {}) ?? true) })
+        }
+        queue.finish()
+        #expect(ends.entries == [false, false, false])
+    }
+
+    @Test func whatWasOfferedMayAskItsManagerWhenItIsRemoved() async throws {
+        let ends = Journal<String>()
+        try await World.run { world in
+            let server = Server(world, isEager: false)
+            await world.wait(for: "state 5", in: server.journal)
+            await world.onQueue {
+                let manager = WeakReference(server.manager)
+                server.offer.characteristics = [
+                    OwnCharacteristic { ends.add("advertises \(manager.object?.isAdvertising == true)") }
+                ]
+                server.manager?.add(server.offer)
+            }
+            await world.wait(for: "added true 0", in: server.journal)
+            await world.onQueue {
+                // From here on it is the manager that keeps it.
+                server.offer.characteristics = []
+                server.manager?.remove(server.offer)
+            }
+            await world.wait(for: "advertises false", in: ends)
+        }
+    }
+}
