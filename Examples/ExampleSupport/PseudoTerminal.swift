@@ -9,44 +9,28 @@ public final class PseudoTerminal: Sendable {
     /// What other programs open, such as `/dev/pts/3`.
     public let path: String
     /// The symbolic link to it that was asked for.
-    public let link: String?
+    public var link: String? { ownedLink?.path }
 
-    private let master: Int32
-    // Kept open, so that the other end never looks hung up.
-    private let slave: Int32
+    private let ownedLink: TerminalLink?
+    private let ends: Ends
+    private var master: Int32 { ends.master }
     private let queue = DispatchQueue(label: "pseudo terminal")
 
     /// Opens a new pseudo terminal (`openpty`).
-    /// - Parameter link: where a symbolic link to it is made; one that is there is replaced, anything else is an error.
+    /// - Parameter link: where a symbolic link to it is made. One that a program has left behind that was killed is
+    ///   replaced; `LINK.lock` beside it says whether it is in use, and contains the process's number.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` when the link is in use, or something else has its name.
     public init(link: String? = nil) throws {
-        var ends: (master: Int32, slave: Int32) = (-1, -1)
-        guard openpty(&ends.master, &ends.slave, nil, nil, nil) == 0 else {
-            throw Self.failure("Cannot make a pseudo terminal")
-        }
-        (master, slave) = ends
+        ends = try Ends()
         var name = [CChar](repeating: 0, count: 128)
-        _ = ttyname_r(slave, &name, name.count)
+        _ = ttyname_r(ends.slave, &name, name.count)
         path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        _ = fcntl(master, F_SETFL, O_NONBLOCK)
+        _ = fcntl(ends.master, F_SETFL, O_NONBLOCK)
         var settings = termios()
-        tcgetattr(slave, &settings)
+        tcgetattr(ends.slave, &settings)
         cfmakeraw(&settings)
-        tcsetattr(slave, TCSANOW, &settings)
-        self.link = link
-        do {
-            if let link { try Self.makeLink(link, to: path) }
-        } catch {
-            close(slave)
-            close(master)
-            throw error
-        }
-    }
-
-    deinit {
-        if let link, Self.target(of: link) == path { unlink(link) }
-        close(slave)
-        close(master)
+        tcsetattr(ends.slave, TCSANOW, &settings)
+        ownedLink = try link.map { [path] in try TerminalLink($0, to: path) }
     }
 
     /// What programs have written to it, waiting for the first bytes; nil when the task is cancelled.
@@ -96,20 +80,28 @@ public final class PseudoTerminal: Sendable {
         }
     }
 
-    private static func makeLink(_ link: String, to path: String) throws {
-        if target(of: link) != nil { unlink(link) }
-        guard symlink(path, link) == 0 else { throw failure("Cannot make the link \(link)") }
-    }
-
-    /// Where a symbolic link leads; nil when it is none.
-    private static func target(of link: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = readlink(link, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
-
     private static func failure(_ text: String) -> ProgramError {
         ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// The two ends of a pseudo terminal, open for as long as this lives.
+private final class Ends: Sendable {
+    let master: Int32
+    // Kept open, so that the other end never looks hung up.
+    let slave: Int32
+
+    init() throws {
+        var ends: (master: Int32, slave: Int32) = (-1, -1)
+        guard openpty(&ends.master, &ends.slave, nil, nil, nil) == 0 else {
+            throw ProgramError(.linkLost, "Cannot make a pseudo terminal: \(String(cString: strerror(errno)))")
+        }
+        (master, slave) = ends
+        for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    }
+
+    deinit {
+        close(slave)
+        close(master)
     }
 }

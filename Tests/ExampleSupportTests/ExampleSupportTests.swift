@@ -1,6 +1,7 @@
 import BluetoothLE
 import ExampleSupport
 import Glibc
+import Synchronization
 import Testing
 
 @Suite struct ExampleSupportTests {
@@ -88,5 +89,26 @@ import Testing
         #expect(sparkline([1, 2, 3]) == "▁▅█")
         #expect(sparkline([5, 5]) == "▅▅")
         #expect(sparkline([]) == "")
+    }
+}
+
+@Suite struct PseudoTerminalTests {
+    /// A descriptor that is closed twice is somebody else's the second time.
+    @Test(.timeLimit(.minutes(1))) func whatIsGivenUpIsClosedOnce() async {
+        let isDone = Atomic(false)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for _ in 0..<3000 { #expect(throws: ProgramError.self) { try PseudoTerminal(link: "/tmp") } }
+                isDone.store(true, ordering: .relaxed)
+            }
+            group.addTask {
+                var lost = 0
+                while !isDone.load(ordering: .relaxed) {
+                    let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+                    if close(descriptor) != 0 { lost += 1 }
+                }
+                #expect(lost == 0)
+            }
+        }
     }
 }

@@ -34,18 +34,36 @@ func run(
         line +=
             " & while kill -0 $! && ! grep -qs '\(word)' \(folder)/out; do sleep 0.05; done; kill -\(signal) $!; wait $!"
     }
-    let command = line
+    let status = await shell(line)
+    return Ended(status: status, output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
+}
+
+/// Runs commands of the shell and says how they ended.
+func shell(_ script: String) async -> Int32 {
     // Waiting blocks, so it is done by a thread that nobody else needs: a queue of its own has one, while the global
     // queues share theirs with all tasks.
     let status = await withCheckedContinuation { continuation in
-        DispatchQueue(label: program).async { continuation.resume(returning: system(command)) }
+        DispatchQueue(label: "shell").async { continuation.resume(returning: system(script)) }
     }
-    return Ended(
-        status: status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F),
-        output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
 }
 
-private let builtFolder: String = {
+/// Runs `body` with a new folder, which is removed with all that is in it.
+func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+    var template = Array("/tmp/programXXXXXX".utf8CString)
+    let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+    do {
+        let result = try await body(folder)
+        _ = await shell("rm -r \(folder)")
+        return result
+    } catch {
+        _ = await shell("rm -r \(folder)")
+        throw error
+    }
+}
+
+/// Where the programs were built.
+let builtFolder: String = {
     var path = [CChar](repeating: 0, count: 4096)
     let length = readlink("/proc/self/exe", &path, path.count - 1)
     let bytes = path.prefix(max(0, length)).map { UInt8(bitPattern: $0) }
