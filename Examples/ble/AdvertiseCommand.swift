@@ -9,6 +9,13 @@ struct AdvertiseCommand: AsyncParsableCommand {
             Goes on until Ctrl-C, or for --timeout seconds. -n is the name to advertise. What does not fit into the \
             advertisement goes into the scan response; it is an error when there is no room there, either. To be of use \
             to those that connect, see ble serve. With --simulate another machine listens and says what it hears.
+
+            EXAMPLES:
+              ble advertise -n hello --service 180D
+              ble advertise -n hello --power -10 --interval 1000
+              ble advertise --ibeacon 00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59
+              ble advertise --eddystone-url https://swift.org/
+              ble advertise --clear
             """)
 
     @OptionGroup var common: CommonOptions
@@ -45,7 +52,10 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How often, in milliseconds.", valueName: "ms or min-max"))
     var interval = "100-150"
 
-    @Option(help: ArgumentHelp("The power to send with; the adapter takes the nearest it has.", valueName: "dBm"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The power to send with, such as -10; the adapter takes the nearest it has.", valueName: "dBm"))
     var power: Int?
 
     @Flag(help: "Say the power it is sent with.")
@@ -54,12 +64,22 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Flag(help: "Leave out what has no room, and say so.")
     var leaveOut = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Remove what others advertise on the adapter, and end.",
+            discussion:
+                "A program that was killed leaves its advertisement on the air, where devices connect to nobody."))
+    var clear = false
+
     func validate() throws {
-        _ = try content()
         _ = try options()
+        guard try !clear || content() == AdvertisementContent() else {
+            throw ValidationError("With --clear nothing is advertised.")
+        }
     }
 
     func run() async throws {
+        guard !clear else { return try await removeOthers() }
         let (common, content, options) = (common, try content(), try options())
         try await common.run("ble advertise", isServer: true) { console in
             try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
@@ -69,6 +89,21 @@ struct AdvertiseCommand: AsyncParsableCommand {
                     guard let end = try await withTimeLimit(limit, { await set.ended() }) else { return }
                     throw end
                 }
+            }
+        }
+    }
+
+    private func removeOthers() async throws {
+        let common = common
+        try await common.run("ble advertise") { console in
+            try await common.withAdapter(console) { adapter in
+                let (name, count) = (adapter.information.name, try await adapter.removeForeignAdvertising())
+                guard !console.isJSON else {
+                    return console.result([
+                        ("event", .string("cleared")), ("adapter", .string(name)), ("removed", .integer(count)),
+                    ])
+                }
+                console.result("\(name): \(count) \(count == 1 ? "advertisement" : "advertisements") removed")
             }
         }
     }

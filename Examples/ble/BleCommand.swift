@@ -10,13 +10,18 @@ import ExampleSupport
             No daemon is needed; scanning powers the adapter on when it is off (--no-power-on leaves it).
 
             \(ExitStatus.help)
+
+            EXAMPLES:
+              ble doctor
+              ble scan
+              ble explore -n Pulse-Z1
+              ble read -n Pulse-Z1 2A19
             """,
         version: "ble \(packageVersion)",
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self,
-            ServeCommand.self, AdaptersCommand.self,
-            DoctorCommand.self,
+            ServeCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self,
         ])
 
     // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.

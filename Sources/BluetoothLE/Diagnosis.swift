@@ -113,7 +113,7 @@ public struct Diagnosis: Hashable, Sendable {
             findings.append(
                 Finding(
                     adapter.name, .warning, "LE is switched off on this dual-mode adapter",
-                    remedy: "Turn it on: sudo btmgmt le on   (programs that power the adapter on do it themselves)"))
+                    remedy: BluetoothError.lowEnergyRemedy))
         }
         return findings
     }

@@ -64,7 +64,8 @@ import Testing
                 error?.message
                     == "No adapter can be used. hci0 is blocked by rfkill (hard). hci1 is blocked by rfkill (soft). hci2 is off."
             )
-            #expect(error?.remedy?.split(separator: "\n").count == 3)
+            // One line for each, and a second for the one that is off.
+            #expect(error?.remedy?.split(separator: "\n").count == 4)
             // One that is asked for is not replaced by another.
             let own = await failure { _ = try await Adapter.open(.index(0), power: .powerOn, on: story.kernel) }
             #expect(own?.code == .adapterBlocked)

@@ -20,7 +20,7 @@ import Testing
         try await Story.run([.fresh]) { story in
             let error = await failure { _ = try await Adapter.open(on: story.kernel) }
             #expect(error?.code == .adapterOff)
-            #expect(error?.remedy?.contains("btmgmt power on") == true)
+            #expect(error?.remedy?.contains("ble power on") == true)
             let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
             #expect(adapter.information.isPowered && adapter.information.isLowEnergyEnabled)
         }
@@ -70,7 +70,7 @@ import Testing
             story.kernel.socketError = KernelError("socket", .addressFamilyNotSupported)
             let none = await failure { _ = try await Adapter.all(on: story.kernel) }
             #expect(none?.code == .noBluetooth)
-            #expect(none?.remedy?.contains("modprobe bluetooth") == true)
+            #expect(none?.remedy?.contains("sudo modprobe btusb\n") == true)
             #expect(await failure { _ = try await Adapter.open(on: story.kernel) }?.code == .noBluetooth)
         }
     }

@@ -11,7 +11,9 @@ import Testing
             ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]), ("ble", ["params"]),
             ("ble", ["advertise", "-n", "hello", "-t", "1"]), ("ble", ["serve", "battery", "--once"]),
-            ("ble", ["adapters"]), ("ble", ["adapters", "--watch", "-t", "1"]), ("ble", ["doctor"]),
+            ("ble", ["advertise", "--clear"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
+            ("ble", ["power", "off"]),
+            ("ble", ["adapters", "--watch", "-t", "1"]), ("ble", ["doctor"]),
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
         ] as [(String, [String])])

@@ -28,6 +28,18 @@ import Testing
         #expect(ended.messages.hasSuffix("ble \(arguments[0]): stopped\n"), "\(ended.messages)")
     }
 
+    @Test func whatOthersAdvertiseIsRemoved() async throws {
+        // On the simulated radio there is nothing; on the real kernel see Tests/Kernel.
+        let ended = try await run("ble", ["advertise", "--simulate", "--clear"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output == "hci0: 0 advertisements removed\n")
+    }
+
+    @Test func aNegativePowerIsTaken() async throws {
+        let ended = try await run("ble", ["advertise", "--simulate", "-n", "hello", "--power", "-10", "-t", "1"])
+        #expect(ended.status == 0, "\(ended.messages)")
+    }
+
     @Test func beaconsTakeNoConnections() async throws {
         let iBeacon = "00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59"
         for arguments in [["--ibeacon", iBeacon], ["--eddystone-url", "https://swift.org/"]] {
@@ -40,7 +52,8 @@ import Testing
     @Test(
         arguments: [
             (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C"], 64, "4C"),
-            (["--interval", "5"], 64, "'5'"), (["--extended", "3m"], 64, "3m"), (["--power", "99"], 64, "dBm"),
+            (["--clear", "-n", "x"], 64, "--clear"), (["--interval", "5"], 64, "'5'"),
+            (["--extended", "3m"], 64, "3m"), (["--power", "99"], 64, "dBm"),
             (["--ibeacon", "1"], 64, "UUID,MAJOR"), (["--eddystone-url", "ftp://x"], 64, "http://"),
             (["--manufacturer", "004C:" + String(repeating: "00", count: 40)], 64, "Manufacturer"),
         ] as [([String], Int32, String)])

@@ -111,7 +111,8 @@ struct AdapterDirectory {
                 throw BluetoothError(
                     .busy, operation,
                     "\(information.name) is on, and whether it hides its address is changed only while it is off.",
-                    remedy: "Let the program power the adapter, or: sudo btmgmt power off")
+                    remedy: BluetoothError.remedy(
+                        "Let the program switch it off and on: Adapter.open(power: .powerOn).", orRun: "power off"))
             }
             try await setPowered(false, information.index)
             information.currentSettings.remove(.powered)

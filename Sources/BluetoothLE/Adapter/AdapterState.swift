@@ -67,7 +67,7 @@ extension BluetoothError {
         case .poweredOn: return nil
         case .lowEnergyOff:
             return BluetoothError(
-                .adapterOff, operation, "LE is switched off on \(name).", remedy: "Turn it on: sudo btmgmt le on")
+                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy)
         case .poweredOff: return BluetoothError(.adapterOff, operation, "\(name) is off.", remedy: powerRemedy)
         case .blocked(let isHard):
             return BluetoothError(

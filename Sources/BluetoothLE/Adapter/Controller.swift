@@ -157,7 +157,9 @@ actor Controller: LoopActor {
             .failure(
                 BluetoothError(
                     .timedOut, operation, "The controller did not answer within 5 s.",
-                    remedy: "Unplug the adapter and plug it in again, or: sudo btmgmt power off; sudo btmgmt power on",
+                    remedy: BluetoothError.remedy(
+                        "Unplug the adapter and plug it in again, or switch it off and on: setPowered(false), setPowered(true).",
+                        orRun: "power off; sudo ble power on"),
                     isRetryable: true)))
     }
 

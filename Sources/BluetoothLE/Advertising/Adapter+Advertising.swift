@@ -291,7 +291,9 @@ extension Adapter {
         throw BluetoothError(
             .busy, operation,
             "All \(features.maximumInstances) advertising instances of the adapter are taken, \(own) of them by this program.",
-            remedy: "Others may be left behind by a program that was killed; remove them: sudo btmgmt clr-adv",
+            remedy: BluetoothError.remedy(
+                "Others may be left behind by a program that was killed: removeForeignAdvertising() removes them.",
+                orRun: "advertise --clear"),
             isRetryable: true)
     }
 

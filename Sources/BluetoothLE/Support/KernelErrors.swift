@@ -40,7 +40,7 @@ extension BluetoothError {
             return BluetoothError(
                 .connectionFailed, operation,
                 "The kernel refused to connect: LE is not switched on at the adapter, or the time allowed ran out.",
-                remedy: "Try: sudo btmgmt le on", cause: cause, isRetryable: true)
+                remedy: lowEnergyRemedy, cause: cause, isRetryable: true)
         case .notImplemented:
             return BluetoothError(
                 .connectionFailed, operation, "The link failed to be established.", remedy: outOfReachRemedy,
@@ -133,11 +133,11 @@ extension BluetoothError {
             reason.message =
                 "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedPSM))."
             reason.remedy =
-                "\(bindCapabilityRemedy(environment))   Without them: IncomingConnectionOptions.enhancedBearers = 0."
+                "\(bindCapabilityRemedy(environment))\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
         case .addressInUse:
             reason.message = "Another program takes the enhanced bearers of this adapter already."
             reason.remedy =
-                "End it: BlueZ's daemon by sudo systemctl stop bluetooth   Without them: IncomingConnectionOptions.enhancedBearers = 0."
+                "End it: BlueZ's daemon by sudo systemctl stop bluetooth\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
         default: break
         }
         return reason
@@ -147,7 +147,7 @@ extension BluetoothError {
     private static func bindCapabilityRemedy(_ environment: HostEnvironment) -> String {
         let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
         return
-            "sudo setcap 'cap_net_raw,cap_net_admin,cap_net_bind_service+eip' \(program)   (again after each build)."
+            "sudo setcap 'cap_net_raw,cap_net_admin,cap_net_bind_service+eip' \(program)   (again after each build)"
     }
 
     private static func noEnhancedFlowControl(_ operation: Operation, _ cause: Cause) -> BluetoothError {
@@ -156,17 +156,34 @@ extension BluetoothError {
             remedy: "Try: echo Y | sudo tee /sys/module/bluetooth/parameters/enable_ecred", cause: cause)
     }
 
-    static let powerRemedy = "Turn it on: sudo btmgmt power on   (or ask this program to power it on)"
-    static let daemonRemedy =
-        "Stop BlueZ's daemon for now: sudo systemctl stop bluetooth   (or disconnect the device in bluetoothctl)"
-    static let outOfReachRemedy =
-        "Is it switched on, in reach, and not connected to something else? A random address needs its kind: --address-type random"
+    /// What a program that embeds the library can call, and the command of the package's own `ble` for those who have it,
+    /// each on a line of its own.
+    static func remedy(_ call: String, orRun command: String) -> String {
+        """
+        \(call)
+        Or run: sudo ble \(command)   (from this library's package: swift build -c release --product ble)
+        """
+    }
+
+    static let powerRemedy = remedy(
+        "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).", orRun: "power on")
+    static let lowEnergyRemedy = remedy(
+        "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
+        orRun: "power on")
+    static let daemonRemedy = """
+        Stop BlueZ's daemon for now: sudo systemctl stop bluetooth
+        Or disconnect the device in bluetoothctl.
+        """
+    static let outOfReachRemedy = """
+        Is it switched on, in reach, and not connected to something else?
+        A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
+        """
 
     static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         BluetoothError(
             .noBluetooth, operation, "This kernel has no Bluetooth sockets (AF_BLUETOOTH).",
             remedy:
-                "Try: sudo modprobe bluetooth btusb   In a container, Bluetooth works only in the host's network namespace (--network host).",
+                "Load the driver of the adapter, for one on USB: sudo modprobe btusb\nIn a container, Bluetooth works only in the host's network namespace (--network host).",
             cause: .kernel(error))
     }
 
@@ -178,7 +195,7 @@ extension BluetoothError {
         return BluetoothError(
             .notPermitted, operation, "This needs CAP_NET_RAW and CAP_NET_ADMIN.",
             remedy:
-                "Give them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build), or run it with sudo.",
+                "Give them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build)\nOr run it with sudo.",
             cause: cause)
     }
 

@@ -217,6 +217,10 @@ class Program:
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
+    def terminate(self):
+        """As a service manager does."""
+        self.process.send_signal(signal.SIGTERM)
+
     def finish(self, *codes, within=30):
         """Waits for the end, which must come in time and with one of these exit codes."""
         try:

@@ -141,9 +141,13 @@ def one_that_was_killed_leaves_something(radio):
     # The next takes another instance.
     with Program('ble', 'advertise', '--json', '-i', ADDRESS, '-n', 'next') as program:
         program.until(lambda: '"instance":2' in program.out, 30, 'the second instance')
-        program.interrupt()
-        program.finish(130, within=10)
-    kernel.mgmt(0x003F, 0, b'\x00')  # Remove Advertising: all
+        program.terminate()
+        program.finish(0, within=10)
+    # What is left of the first is removed by a command.
+    check(radio.stat()['adv'] == 1, 'the first is on the air still')
+    program = run('ble', 'advertise', '--clear', '-i', ADDRESS)
+    program.check(program.out == 'hci0: 1 advertisement removed\n', 'what it says')
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
 
 
 def it_outlives_the_switch(radio):

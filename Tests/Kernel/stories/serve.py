@@ -74,6 +74,29 @@ def a_pseudo_terminal_stays():
     check(not os.path.lexists(LINK), 'the link is left')
 
 
+def a_link_survives_a_kill():
+    with served('--pty', LINK) as program:
+        run('linble', 'serve', '-i', 'hci1', '--pty', LINK, exits=74).says(f'in use by PID {program.process.pid}')
+        program.process.kill()
+        program.join()
+    check(os.path.lexists(LINK), 'one that is killed takes its link away')
+    with served('--pty', LINK) as program:
+        terminal = os.open(LINK, os.O_RDWR | os.O_NOCTTY)
+        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'exchange', '616263') as central:
+            check(read(terminal, 3) == b'abc', 'what the central has sent')
+            os.write(terminal, b'def')
+            central.finish(0)
+        os.close(terminal)
+        # A link that is up when a service manager ends the program ends with it.
+        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'terminal', '--linger', '600') as central:
+            program.until(lambda: len(events(program, 'online')) == 2, 60, 'somebody is online')
+            program.terminate()
+            program.finish(0, within=10)
+            check(events(program, 'offline')[-1]['reason'] == 'stopped', f'why: {events(program, "offline")}')
+            central.finish(74)
+    check(not os.path.lexists(LINK) and not os.path.lexists(LINK + '.lock'), 'something is left')
+
+
 def one_is_killed_in_mid_transfer():
     sent, received = random_file(1 << 20), os.path.join(FOLDER, 'killed')
     if os.path.exists(received):
@@ -147,6 +170,7 @@ for profile in ('extended', 'legacy'):
         tell(f'{profile}: the sample protocol is spoken', the_sample_protocol_is_spoken)
         tell(f'{profile}: 100 KiB there and back', there_and_back, 100 * 1024)
         tell(f'{profile}: a pseudo terminal stays', a_pseudo_terminal_stays)
+        tell(f'{profile}: a link survives a kill', a_link_survives_a_kill)
         tell(f'{profile}: one is killed in mid-transfer', one_is_killed_in_mid_transfer)
         tell(f'{profile}: it outlives powering off', it_outlives_powering_off)
         if profile == 'extended':

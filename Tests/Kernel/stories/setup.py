@@ -24,6 +24,30 @@ def a_radio_switch_blocks():
     exchange()
 
 
+def power_is_switched():
+    def power(word, state, exits=0):
+        program = run('ble', 'power', word, '-i', 'hci0', exits=exits)
+        program.check(program.out.endswith(f'is {state}\n'), f'not {state}')
+        check(kernel.adapters()[0] == (state == 'on'), f'the kernel does not have it {state}')
+
+    for word in ('on', 'on', 'off', 'off'):
+        power(word, word)
+    exchange('--no-power-on', exits=69).says('sudo ble power on')
+    block(True)
+    run('ble', 'power', 'on', '-i', 'hci0', exits=69).says('rfkill unblock bluetooth')
+    run('ble', 'power', 'off', '-i', 'hci0')
+    block(False)
+
+
+def powering_on_brings_le():
+    kernel.up(0)
+    check('le' not in kernel.read_info(0)[1], 'LE is on already')
+    check('LE off' in run('ble', 'adapters').out, 'that LE is off is not shown')
+    check('sudo ble power on' in run('ble', 'doctor').out, 'the doctor names no remedy')
+    run('ble', 'power', 'on')
+    check({'powered', 'le'} <= kernel.read_info(0)[1], f'settings: {kernel.read_info(0)[1]}')
+
+
 def a_passive_scan_hears_no_names_from_scan_responses():
     program = run('ble', 'scan', '--passive', '-i', 'hci0', '-t', '2', '--json')
     check('"addr"' in program.out, 'nothing was heard')
@@ -46,7 +70,10 @@ def beside_the_daemon():
 
 with Radio('linble'):
     tell('power is left alone when it has to be', power_is_left_alone)
+    tell('power is switched by a command', power_is_switched)
     tell('a radio switch blocks, and is named', a_radio_switch_blocks)
     tell('a passive scan', a_passive_scan_hears_no_names_from_scan_responses)
     tell('beside BlueZ\'s daemon', beside_the_daemon)
+with Radio(dual_mode=True):
+    tell('powering on brings LE', powering_on_brings_le)
 the_end()

@@ -1,0 +1,71 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+/// Whether an adapter is to be on.
+enum PowerOption: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case on, off
+}
+
+struct PowerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "power", abstract: "Power an adapter on, and LE with it, or off.",
+        discussion: """
+            An adapter that is on without LE, as dual-mode adapters can be, gets LE as well. Powering off ends what is \
+            under way on the adapter, of other programs too. Needs CAP_NET_ADMIN, unless it is so already.
+
+            EXAMPLES:
+              ble power on
+              ble power off -i hci0
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "on or off.")
+    var state: PowerOption
+
+    func validate() throws {
+        guard state == .off || common.powerOn else { throw ValidationError("--no-power-on is for the other commands.") }
+    }
+
+    func run() async throws {
+        let (common, state) = (common, state)
+        try await common.run("ble power") { console in
+            switch state {
+            case .on: try await common.withAdapter(console) { console.show($0.information) }
+            case .off: console.show(try await powerOff(common))
+            }
+        }
+    }
+}
+
+/// Powers the adapter off that -i means, else the first that is on; tells how it is then.
+private func powerOff(_ common: CommonOptions) async throws -> AdapterInformation {
+    let kernel = common.makeKernel()
+    let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
+    let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
+    guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {
+        throw ProgramError(.noBluetooth, "There is no such adapter.", remedy: "See: ble adapters")
+    }
+    guard chosen.isPowered else { return chosen }
+    // Keys are of no use to an adapter that is switched off.
+    let adapter = try await Adapter.open(.index(chosen.index), bonds: .notKept, on: kernel)
+    do {
+        try await adapter.setPowered(false)
+    } catch {
+        await adapter.close()
+        throw error
+    }
+    await adapter.close()
+    return adapter.information
+}
+
+extension Console {
+    fileprivate func show(_ adapter: AdapterInformation) {
+        guard isJSON else { return result("\(adapter.name) \(adapter.address) is \(adapter.state)") }
+        result([
+            ("event", .string("power")), ("name", .string(adapter.name)), ("addr", .string("\(adapter.address)")),
+            ("state", .string("\(adapter.state)")),
+        ])
+    }
+}
