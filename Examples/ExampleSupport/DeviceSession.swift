@@ -6,8 +6,8 @@ extension CommonOptions {
 
     /// Connects to the device that -n or -a names, runs `body` and disconnects, whatever happens.
     ///
-    /// With --security or --passkey the link is protected first. Otherwise, and when `isPairing`, nothing is paired by
-    /// itself: what the device refuses until then is told.
+    /// With --security or --passkey the link is protected first. Otherwise a user at a terminal is asked when the device
+    /// refuses what is not protected; without one the error names the command that pairs.
     public func withConnection<Value: Sendable>(
         _ console: Console, isPairing: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
@@ -19,7 +19,9 @@ extension CommonOptions {
             let mtu = await connection.maximumTransmissionUnit
             console.detail("connected, ATT_MTU \(mtu)")
             let result: Result<Value, any Error>
-            do { result = .success(try await body(connection)) } catch { result = .failure(error) }
+            do { result = .success(try await body(connection)) } catch {
+                result = .failure(await namingPairing(error, on: connection))
+            }
             await connection.disconnect()
             return try result.get()
         }

@@ -47,9 +47,68 @@ extension CommonOptions {
     /// Whether there is a user to be asked.
     public static var hasTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Sets the adapter's agent where the command line asks for protection.
+    /// Sets the adapter's agent: where the command line asks for protection, and where a user can be asked when a device
+    /// refuses what is not protected.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
-        guard always || passkey != nil || (security ?? .low) != .low else { return }
-        try await adapter.setPairingAgent(pairingAgent(console))
+        let isWanted = always || asksForProtection
+        guard isWanted || Self.hasTerminal else { return }
+        do throws(BluetoothError) {
+            try await adapter.setPairingAgent(pairingAgent(console))
+        } catch {
+            // Without the capability, or while BlueZ's daemon pairs, all else works.
+            guard !isWanted, error.code != .cancelled else { throw error }
+            console.detail("nobody will be asked about pairing: \(error.message)")
+        }
+    }
+
+    /// Has nobody asked any more where protection was not asked for: what is typed belongs to the program then.
+    func endAskingToPair(on adapter: Adapter) async {
+        guard !asksForProtection, Self.hasTerminal else { return }
+        try? await adapter.setPairingAgent(nil)
+    }
+
+    private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }
+
+    /// The error of what a device has refused because the link is not protected, with the command that pairs.
+    /// - Parameter connection: the link, where there was one: what was encrypted when it was refused is to be authenticated.
+    func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
+        guard var error = error as? BluetoothError, let peer = error.peer else { return error }
+        let isEncrypted = (try? await connection?.security().level).map { $0 > .low } ?? false
+        var level: SecurityOption?
+        switch error.cause {
+        case .attribute(.insufficientEncryption), .attribute(.insufficientEncryptionKeySize): level = .encrypted
+        case .attribute(.insufficientAuthentication): level = isEncrypted ? .authenticated : .encrypted
+        default: break
+        }
+        guard let level else { return error }
+        var words = ["ble", "pair"]
+        if simulate { words.append("--simulate") }
+        if let adapter { words += ["-i", adapter] }
+        if let bonds { words += ["--bonds", bonds] }
+        if let name {
+            words += ["-n", name]
+        } else {
+            words += ["-a", "\(peer)", "--address-type", "\(peer.kind)"]
+        }
+        if level > .encrypted { words += ["--security", level.rawValue] }
+        let command = words.map(Self.quoted).joined(separator: " ")
+        error.remedy = """
+            Pair with it once: \(command)
+            Or have this command do it: --security \(level.rawValue)
+            """
+        return error
+    }
+
+    /// A word as a shell reads it.
+    private static func quoted(_ word: String) -> String {
+        let plain = word.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "-_./:".utf8.contains(byte)
+            }
+        }
+        return plain && !word.isEmpty ? word : "'" + printable(word).replacing("'", with: #"'\''"#) + "'"
     }
 }

@@ -93,9 +93,17 @@ extension CommonOptions {
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
             try await preparePairing(on: adapter, console)
-            let uart = try await openUART(device, on: adapter, uartOptions) { console.tell($0) }
+            let uart: UARTConnection
+            do {
+                uart = try await openUART(device, on: adapter, uartOptions) { console.tell($0) }
+            } catch {
+                throw await namingPairing(error)
+            }
+            await endAskingToPair(on: adapter)
             let result: Result<Value, any Error>
-            do { result = .success(try await body(uart)) } catch { result = .failure(error) }
+            do { result = .success(try await body(uart)) } catch {
+                result = .failure(await namingPairing(error, on: uart.connection))
+            }
             await uart.disconnect()
             return try result.get()
         }

@@ -32,6 +32,36 @@ import Testing
         #expect(ended.output == "secret\n")
     }
 
+    @Test func aUserIsAskedWhenWhatIsReadWantsPairing() async throws {
+        let ended = try await run(
+            "ble", ["read", "--simulate", "--text", Self.secret],
+            answers: [("Pair with .* \\[y/N]", "y"), ("The number that .* shows:", "123456")])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output == "secret\n")
+    }
+
+    @Test func aUserWhoDoesNotWantThatIsToldTheCommand() async throws {
+        let ended = try await run(
+            "ble", ["read", "--simulate", "--text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
+        #expect(ended.status == 76)
+        #expect(ended.messages.contains("ble pair --simulate -a C0:98:E5:12:34:58 --address-type random\n"))
+    }
+
+    @Test(
+        arguments: [
+            ([], "ble pair --simulate -a C0:98:E5:12:34:58 --address-type random\n"),
+            (["-n", "Pulse-Z1", "-i", "hci0"], "ble pair --simulate -i hci0 -n Pulse-Z1\n"),
+            (["-a", "C0:98:E5:12:34:58"], "-a C0:98:E5:12:34:58 --address-type random\n"),
+            (["-n", "Pulse-Z1", "--bonds", "/tmp/no bonds"], "--bonds '/tmp/no bonds' -n Pulse-Z1\n"),
+        ] as [([String], String)])
+    func withoutAUserTheCommandThatPairsIsNamed(_ options: [String], _ command: String) async throws {
+        let ended = try await run("ble", ["read", Self.secret, "--simulate"] + options)
+        #expect(ended.status == 76)
+        #expect(ended.messages.contains(command), "\(ended.messages)")
+        #expect(ended.messages.hasSuffix("--security encrypted\n"))
+        _ = await shell("rm -rf '/tmp/no bonds'")
+    }
+
     @Test(
         arguments: [
             (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),

@@ -16,8 +16,10 @@ struct Ended: Sendable {
 /// - Parameters:
 ///   - signal: what it is sent once it has printed something: `INT`, `TERM`.
 ///   - word: what has to be in its output before that.
+///   - answers: what a user at a terminal types after each question.
 func run(
-    _ program: String, _ arguments: [String], input: String = "", signal: String? = nil, after word: String = ""
+    _ program: String, _ arguments: [String], input: String = "", signal: String? = nil, after word: String = "",
+    answers: [(question: String, answer: String)] = []
 ) async throws -> Ended {
     var template = Array("/tmp/programXXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
@@ -28,12 +30,26 @@ func run(
     let file = try #require(fopen("\(folder)/in", "w"))
     fputs(input, file)
     fclose(file)
+    // Where answers come from is a terminal.
+    var ends: (keyboard: Int32, terminal: Int32) = (-1, -1)
+    var terminal = [CChar](repeating: 0, count: 64)
+    if !answers.isEmpty { try #require(openpty(&ends.keyboard, &ends.terminal, &terminal, nil, nil) == 0) }
+    defer { if !answers.isEmpty { for end in [ends.keyboard, ends.terminal] { close(end) } } }
+    let source =
+        answers.isEmpty
+        ? "\(folder)/in" : String(decoding: terminal.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     let words = (["\(builtFolder)/\(program)"] + arguments).map { "'\($0)'" }.joined(separator: " ")
-    var line = "\(words) <\(folder)/in >\(folder)/out 2>\(folder)/err"
+    var line = "\(words) <\(source) >\(folder)/out 2>\(folder)/err"
     if let signal {
         line +=
             " & while kill -0 $! && ! grep -qs '\(word)' \(folder)/out; do sleep 0.05; done; kill -\(signal) $!; wait $!"
     }
+    if !answers.isEmpty { line += " & " }
+    for (question, answer) in answers {
+        line +=
+            "while kill -0 $! && ! grep -qs '\(question)' \(folder)/err; do sleep 0.05; done; echo '\(answer)' >&\(ends.keyboard); "
+    }
+    if !answers.isEmpty { line += "wait $!" }
     let status = await shell(line)
     return Ended(status: status, output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
 }
