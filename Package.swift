@@ -151,7 +151,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport"], path: "Tests/ProgramTests",
+            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport", arguments], path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: settings),
         tests(
             of: "Conformance",

@@ -8,6 +8,10 @@ struct AdaptersCommand: AsyncParsableCommand {
         discussion: """
             Needs no privilege and changes nothing. With --watch every adapter that comes, goes or changes is a line, \
             until Ctrl-C or --timeout. Exits with 69 if there is none.
+
+            EXAMPLES:
+              ble adapters
+              ble adapters --watch --json
             """)
 
     @OptionGroup var common: CommonOptions

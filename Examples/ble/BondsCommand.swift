@@ -8,13 +8,23 @@ struct BondsCommand: AsyncParsableCommand {
         discussion: """
             Keys are never printed. Listing and showing need no privilege but the right to read the files; removing needs \
             CAP_NET_ADMIN for the kernel to forget the keys at once, and otherwise counts from the next start.
+
+            EXAMPLES:
+              ble bonds
+              ble bonds show C0:98:E5:12:34:60
             """,
         subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
 
     @OptionGroup var common: CommonOptions
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the bonds of the adapters.")
+        static let configuration = CommandConfiguration(
+            abstract: "List the bonds of the adapters.",
+            discussion: """
+                EXAMPLES:
+                  ble bonds list
+                  ble bonds list -i 00:AA:01:00:00:01 --json
+                """)
 
         @OptionGroup var common: CommonOptions
 
@@ -44,7 +54,12 @@ struct BondsCommand: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show what is kept of a device, without the keys.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show what is kept of a device, without the keys.",
+            discussion: """
+                EXAMPLES:
+                  ble bonds show C0:98:E5:12:34:60
+                """)
 
         @OptionGroup var common: CommonOptions
 
@@ -70,7 +85,12 @@ struct BondsCommand: AsyncParsableCommand {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Forget a device: its keys, its subscriptions, what is known of it.",
-            discussion: "A link with it ends. The device keeps its own keys: have it forget this machine too.")
+            discussion: """
+                A link with it ends. The device keeps its own keys: have it forget this machine too.
+
+                EXAMPLES:
+                  ble bonds remove C0:98:E5:12:34:60
+                """)
 
         @OptionGroup var common: CommonOptions
 

@@ -5,7 +5,13 @@ import ExampleSupport
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Tell whether Bluetooth LE works here, and what to do if it does not.",
-        discussion: "Needs no privilege and changes nothing. Exits with 0 if Bluetooth can be used, else with 69.")
+        discussion: """
+            Needs no privilege and changes nothing. Exits with 0 if Bluetooth can be used, else with 69.
+
+            EXAMPLES:
+              ble doctor
+              ble doctor --json
+            """)
 
     @OptionGroup var common: CommonOptions
 

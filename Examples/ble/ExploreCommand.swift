@@ -10,6 +10,10 @@ struct ExploreCommand: AsyncParsableCommand {
             it, and its value where it can be read.
 
             With --json: one line for the device and each service, include, characteristic and descriptor.
+
+            EXAMPLES:
+              ble explore -n Pulse-Z1
+              ble explore -a C0:98:E5:12:34:58 --no-values --json
             """)
 
     @OptionGroup var common: CommonOptions

@@ -11,6 +11,10 @@ struct NotifyCommand: AsyncParsableCommand {
 
             Prints a line for each value as it comes, until Ctrl-C, for --timeout seconds, or until there were --count \
             of them; it is a failure when there are fewer within --timeout.
+
+            EXAMPLES:
+              ble notify -n Pulse-Z1 2A37
+              ble notify -n Pulse-Z1 2A37 2A1C --count 4 --json
             """)
 
     @OptionGroup var common: CommonOptions

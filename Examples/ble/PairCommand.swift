@@ -10,6 +10,10 @@ struct PairCommand: AsyncParsableCommand {
             --passkey that number is entered; without a terminal only devices without numbers (Just Works) can be paired.
 
             Needs CAP_NET_ADMIN, and that BlueZ's daemon does not run, which owns pairing while it does.
+
+            EXAMPLES:
+              ble pair -n Pulse-Z1
+              ble pair C0:98:E5:12:34:58 --security authenticated --passkey 123456
             """)
 
     @OptionGroup var common: CommonOptions

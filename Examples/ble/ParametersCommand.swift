@@ -8,6 +8,10 @@ struct ParametersCommand: AsyncParsableCommand {
         discussion: """
             Changes what is named, then prints what the link runs with. Needs CAP_NET_RAW; without it only the ATT_MTU \
             is known.
+
+            EXAMPLES:
+              ble params -n Pulse-Z1
+              ble params -n Pulse-Z1 --interval 15-30 --latency 2 --phy 2m
             """)
 
     @OptionGroup var common: CommonOptions

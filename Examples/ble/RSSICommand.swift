@@ -5,7 +5,13 @@ import ExampleSupport
 struct RSSICommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rssi", abstract: "Show how strongly a connected device is received.",
-        discussion: "Needs no privilege once the device is found: -a with --address-type finds it without a scan.")
+        discussion: """
+            Needs no privilege once the device is found: -a with --address-type finds it without a scan.
+
+            EXAMPLES:
+              ble rssi -n Pulse-Z1
+              ble rssi -a C0:98:E5:12:34:58 --address-type random --watch
+            """)
 
     @OptionGroup var common: CommonOptions
 

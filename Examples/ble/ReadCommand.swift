@@ -9,6 +9,11 @@ struct ReadCommand: AsyncParsableCommand {
             \(AttributeSelector.help)
 
             Prints a line for each: the bytes, and the text or the meaning. Ends with the first that is refused.
+
+            EXAMPLES:
+              ble read -n Pulse-Z1 2A19
+              ble read -n Pulse-Z1 --text 2A00
+              ble read -n Pulse-Z1 0x0003 180F/2A19/2904
             """)
 
     @OptionGroup var common: CommonOptions

@@ -9,6 +9,13 @@ struct ScanCommand: AsyncParsableCommand {
             Listens for --timeout seconds (10) and prints a table, which is kept up to date meanwhile on a terminal. \
             With --json every report that says something new is printed as it arrives. A device is shown when it passes \
             all filters that are given; of several --service, --solicited or --manufacturer one is enough.
+
+            EXAMPLES:
+              ble scan
+              ble scan --watch --rssi -80
+              ble scan --service 180D --json -t 5
+              ble scan --manufacturer 004C:0215
+              ble scan --name-contains pulse --once
             """)
 
     @OptionGroup var common: CommonOptions
@@ -44,7 +51,9 @@ struct ScanCommand: AsyncParsableCommand {
             valueName: "company[:bytes]"))
     var manufacturer: [String] = []
 
-    @Option(help: ArgumentHelp("Only what is at least so strong, such as -80.", valueName: "dBm"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only what is at least so strong, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
     @Flag(help: "With --json: print the bytes as well.")

@@ -14,6 +14,11 @@ struct ServeCommand: AsyncParsableCommand {
             with values as "text" or, in hexadecimal, as "value". What a device writes is sent to those that have \
             subscribed. -n is another name. Goes on until Ctrl-C, for --timeout seconds, or with --once until the first \
             device has left. With --simulate another machine connects, reads, subscribes and leaves.
+
+            EXAMPLES:
+              ble serve battery
+              ble serve heart-rate -n Pulse --once
+              ble serve device.json
             """)
 
     @OptionGroup var common: CommonOptions

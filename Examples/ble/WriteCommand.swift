@@ -11,6 +11,12 @@ struct WriteCommand: AsyncParsableCommand {
             VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input.
 
             Without a flag the value is written with an answer where the characteristic allows it, otherwise as a command.
+
+            EXAMPLES:
+              ble write -n Pulse-Z1 2A39 01
+              ble write -n Pulse-Z1 CA010001-1234-5678-9ABC-DEF012345678 text:hello
+              ble write -n Pulse-Z1 CA010001-1234-5678-9ABC-DEF012345678 file:value.bin
+              ble write -n Pulse-Z1 0x0026 --request '01 A0'
             """)
 
     @OptionGroup var common: CommonOptions

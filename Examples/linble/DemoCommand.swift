@@ -9,6 +9,10 @@ struct DemoCommand: AsyncParsableCommand {
         discussion: """
             What is connected to the device's UART has to speak the command protocol of the maker's sample \
             applications; the simulated LINBLE does (--simulate).
+
+            EXAMPLES:
+              linble demo --simulate
+              linble demo -n LINBLE-Z1 --sample 5
             """)
 
     @OptionGroup var common: CommonOptions

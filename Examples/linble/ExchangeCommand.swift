@@ -6,7 +6,13 @@ import LINBLE
 struct ExchangeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exchange", abstract: "Send bytes and print what comes back.",
-        discussion: "Each argument is sent by itself, and its answer awaited: linble exchange 0100 020102")
+        discussion: """
+            Each argument is sent by itself, and its answer awaited.
+
+            EXAMPLES:
+              linble exchange 0100 020102
+              linble exchange -n LINBLE-Z1 --gap 0.5 '01 00'
+            """)
 
     @OptionGroup var common: CommonOptions
     @OptionGroup var uart: UARTProgramOptions

@@ -11,6 +11,12 @@ import ExampleSupport
             service. No daemon is needed; the adapter is powered on when it is off (--no-power-on leaves it).
 
             \(ExitStatus.help)
+
+            EXAMPLES:
+              linble demo --simulate
+              linble -n LINBLE-Z1 exchange 0100
+              linble terminal
+              linble serve
             """,
         version: "linble \(packageVersion)",
         subcommands: [

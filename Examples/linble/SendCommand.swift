@@ -9,6 +9,10 @@ struct SendCommand: AsyncParsableCommand {
         discussion: """
             Ends when the device has received everything; with --echo, when all of it has come back. The simulated \
             device LINBLE-ECHO sends back what it gets.
+
+            EXAMPLES:
+              linble send data.bin
+              linble send data.bin --echo back.bin --pace 2000
             """)
 
     @OptionGroup var common: CommonOptions

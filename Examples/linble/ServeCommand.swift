@@ -23,11 +23,16 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             -n is the name to advertise, LINBLE-Z1 without it. Goes on until Ctrl-C, for --timeout seconds, or with --once \
             until the first device has left. With --pty the bytes are those of a pseudo terminal, which programs open like a \
-            serial port: linble serve --pty /tmp/linble, then picocom /tmp/linble. A program that writes to it waits while no \
+            serial port: linble serve --pty linble.tty, then picocom linble.tty. A program that writes to it waits while no \
             device is there. A device cannot be made to wait: what it sends is kept, and when 262144 bytes are waiting its \
             link is ended. --security encrypted, authenticated or secure-connections serves only links that are protected so; \
             the latter two take --passkey, or a terminal where numbers are compared or entered. With --simulate \
             another machine connects, sends something, shows what comes back, and leaves.
+
+            EXAMPLES:
+              linble serve
+              linble serve -n UART --sample --once
+              linble serve --pty linble.tty
             """)
 
     @OptionGroup var common: CommonOptions

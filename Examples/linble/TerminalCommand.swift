@@ -23,6 +23,11 @@ struct TerminalCommand: AsyncParsableCommand {
         discussion: """
             Ctrl-] leaves it; every other key goes to the device. When standard input is no terminal its bytes are sent \
             as they are, and the program ends when they are through and nothing has come for --linger seconds.
+
+            EXAMPLES:
+              linble terminal
+              linble terminal -n LINBLE-Z1 --eol crlf --echo
+              printf '\\1\\3' | linble terminal --hex
             """)
 
     @OptionGroup var common: CommonOptions

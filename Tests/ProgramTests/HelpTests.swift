@@ -1,0 +1,151 @@
+import ArgumentParser
+import ExampleSupport
+import Testing
+
+@testable import ble
+@testable import linble
+
+/// The examples in the help of every command: they are what users type first.
+@Suite(.serialized) struct HelpTests {
+    struct Example: Sendable, CustomTestStringConvertible {
+        var root: String
+        var path: [String]
+        var line: String
+
+        var testDescription: String { line }
+        /// The words after the program's name.
+        var arguments: [String] {
+            words(of: line.split(separator: "| ").last.map(String.init) ?? line).dropFirst().map { $0 }
+        }
+    }
+
+    struct Command: Sendable, CustomTestStringConvertible {
+        var root: String
+        var path: [String]
+        var discussion: String
+
+        var testDescription: String { ([root] + path).joined(separator: " ") }
+
+        var examples: [Example] {
+            guard
+                let section = discussion.split(separator: "EXAMPLES:\n", omittingEmptySubsequences: false).dropFirst()
+                    .last
+            else { return [] }
+            return section.split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("  ") }.map {
+                Example(root: root, path: path, line: String($0.dropFirst(2)))
+            }
+        }
+
+        /// `--option value` for each value that the help of an option names with "such as".
+        var optionExamples: [[String]] {
+            let root: any ParsableCommand.Type = root == "ble" ? BleCommand.self : LinbleCommand.self
+            guard let command = HelpTests.type(root, path) else { return [] }
+            // Wide enough that no line is wrapped.
+            let help = root.helpMessage(for: command, columns: 1000)
+            // The help of an option with a long name begins on the next line.
+            return help.replacing(/\n {10,}/, with: " ").split(separator: "\n").flatMap { line -> [[String]] in
+                guard let option = line.firstMatch(of: /(--[a-z-]+) </),
+                    let values = line.firstMatch(of: /such as ([^;)]+)/)
+                else { return [] }
+                return values.1.split(separator: " or ").map { value in
+                    let word = value.prefix { $0 != " " }
+                    return [String(option.1), String(word.last == "." || word.last == "," ? word.dropLast() : word)]
+                }
+            }
+        }
+    }
+
+    private static func type(_ command: any ParsableCommand.Type, _ path: [String]) -> (any ParsableCommand.Type)? {
+        guard let name = path.first else { return command }
+        return command.configuration.subcommands.first { $0._commandName == name }
+            .flatMap { type($0, Array(path.dropFirst())) }
+    }
+
+    private static func tree(_ type: any ParsableCommand.Type, _ root: String, _ path: [String] = []) -> [Command] {
+        [Command(root: root, path: path, discussion: type.configuration.discussion)]
+            + type.configuration.subcommands
+            .flatMap { tree($0, root, path + [$0._commandName]) }
+    }
+
+    static let commands = tree(BleCommand.self, "ble") + tree(LinbleCommand.self, "linble")
+    static let examples = commands.flatMap(\.examples)
+
+    /// Reads a command line as the program does.
+    private static func parse(_ root: String, _ arguments: [String]) throws {
+        if root == "ble" {
+            _ = try BleCommand.parseAsRoot(arguments)
+        } else {
+            _ = try LinbleCommand.parseAsRoot(arguments)
+        }
+    }
+
+    @Test(arguments: HelpTests.commands) func everyCommandHasExamples(_ command: Command) throws {
+        #expect(!command.examples.isEmpty)
+        for example in command.examples {
+            let line = example.line.split(separator: "| ").last ?? ""
+            #expect(words(of: String(line)).starts(with: [command.root]), "\(example.line)")
+            // What is shown of a command is of that command.
+            #expect(command.path.allSatisfy { example.arguments.contains($0) }, "\(example.line)")
+            // It is not wrapped.
+            #expect(example.line.count <= 78, "\(example.line)")
+            #expect(throws: Never.self) { try Self.parse(command.root, example.arguments) }
+        }
+    }
+
+    @Test(arguments: HelpTests.commands) func everyValueThatHelpNamesIsTaken(_ command: Command) throws {
+        let base = try #require(command.examples.first).arguments
+        for option in command.optionExamples {
+            #expect(throws: Never.self, "\(option)") { try Self.parse(command.root, base + option) }
+        }
+    }
+
+    @Test func theHelpOfOptionsHasExamples() {
+        let all = Self.commands.flatMap(\.optionExamples)
+        for option in [["--rssi", "-80"], ["--power", "-10"], ["--manufacturer", "004C:0215"]] {
+            #expect(all.contains(option), "\(option)")
+        }
+    }
+
+    @Test func theNotationsOfAttributesAreRead() {
+        let notations = AttributeSelector.help.matches(of: /\(([^)]+)\)/).map { String($0.1) }
+        #expect(notations.count == 3)
+        for notation in notations { #expect(AttributeSelector(notation) != nil, "\(notation)") }
+    }
+
+    /// They go on until they are ended.
+    private static let endless = ["scan", "notify", "advertise", "serve"]
+
+    @Test(arguments: HelpTests.examples) func everyExampleRuns(_ example: Example) async throws {
+        try await withFolder { folder in
+            let device = try #require(Self.commands.first { $0.path == ["serve"] && $0.root == "ble" }).discussion
+                .split(separator: "\n\n").first { $0.contains("{\"name\"") }
+            let files = "printf '%s' '\(device ?? "")' >device.json; printf abc >value.bin; printf abc >data.bin"
+            var line = example.line
+            if !line.contains("--simulate") { line += " --simulate" }
+            let isEndless = Self.endless.contains { example.arguments.contains($0) } || line.contains("--watch")
+            if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
+                line += " -t 2"
+            }
+            let status = await shell(
+                "cd \(folder); PATH='\(builtFolder)':$PATH; \(files); { \(line); } </dev/null >out 2>err")
+            #expect(status == 0, "\(contents(of: "\(folder)/err"))")
+            #expect(!contents(of: "\(folder)/out").isEmpty || line.contains("send") || line.contains("terminal"))
+        }
+    }
+}
+
+/// The words of a command line, as the shell has them.
+private func words(of line: String) -> [String] {
+    var words: [String] = []
+    var (word, isQuoted) = ("", false)
+    for character in line {
+        switch character {
+        case "'": isQuoted.toggle()
+        case " " where !isQuoted:
+            if !word.isEmpty { words.append(word) }
+            word = ""
+        default: word.append(character)
+        }
+    }
+    return word.isEmpty ? words : words + [word]
+}
