@@ -13,6 +13,7 @@ private struct SummaryRow {
         SummaryRow("advertising report, HCI event → 3 fields, borrowed", "Advertising", "event → 3 fields"),
         SummaryRow("… → owned value, 3 typed fields read", "Advertising", "event → owned value, 3"),
         SummaryRow("… of one of 10,000 devices → stream", "Scanning", "joined, every report, all"),
+        SummaryRow("… of a private address, looked up among the keys of 100 bonds", "Private", "among"),
         SummaryRow("ATT PDU, decode", "decode a PDU", ""),
         SummaryRow("ATT PDU, encode into a buffer used again", "encode a PDU", ""),
         SummaryRow("server: Read Request answered in memory, 220 or 19,998 attributes", "Server: one", "Read Request"),
