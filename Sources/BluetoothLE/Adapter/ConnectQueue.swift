@@ -16,6 +16,8 @@ struct ConnectQueue {
     /// How long the kernel takes to give up an attempt whose socket was closed. One that joins it meanwhile may be given
     /// up with it, or forgotten, so the next waits.
     static let kernelLinger = Duration.milliseconds(2500)
+    /// How long after the controller the kernel itself knows that a link has ended, at most.
+    static let endingTime = Duration.milliseconds(50)
 
     private struct Waiting {
         let id: UInt64
@@ -34,7 +36,13 @@ struct ConnectQueue {
     private var waiting: [Waiting] = []
     /// Oldest first.
     private var underWay: [Attempt] = []
-    private var lingering: [BluetoothAddress: KernelInstant] = [:]
+    private struct Lingering {
+        var until: KernelInstant
+        /// The link's handle, where it is known.
+        let handle: UInt16?
+    }
+
+    private var lingering: [BluetoothAddress: Lingering] = [:]
     private var nextID: UInt64 = 0
 
     /// How many attempts there are.
@@ -62,14 +70,20 @@ struct ConnectQueue {
     }
 
     /// Lets nobody begin with a peer as long as the kernel may have a link to it that it is about to end.
-    mutating func hold(_ peer: BluetoothAddress, at now: KernelInstant) {
-        lingering = lingering.filter { $0.value > now }
-        lingering[peer] = now.advanced(by: Self.kernelLinger)
+    mutating func hold(_ peer: BluetoothAddress, _ handle: UInt16? = nil, at now: KernelInstant) {
+        lingering = lingering.filter { $0.value.until > now }
+        lingering[peer] = Lingering(until: now.advanced(by: Self.kernelLinger), handle: handle)
     }
 
     /// The kernel has ended it.
     mutating func release(_ peer: BluetoothAddress) {
         lingering[peer] = nil
+    }
+
+    /// The controller has ended the link with this handle, which the kernel is about to be told as well.
+    mutating func linkEnded(_ handle: UInt16, at now: KernelInstant) {
+        let end = now.advanced(by: Self.endingTime)
+        for (peer, link) in lingering where link.handle == handle && link.until > end { lingering[peer]?.until = end }
     }
 
     /// Lets those begin whose turn it is.
@@ -78,7 +92,7 @@ struct ConnectQueue {
         var index = 0
         while index < waiting.count, underWay.count < Self.limit {
             let next = waiting[index]
-            if let end = lingering[next.peer], end > now {
+            if let end = lingering[next.peer]?.until, end > now {
                 index += 1
                 continue
             }
@@ -103,7 +117,7 @@ struct ConnectQueue {
     }
 
     private func isReady(_ waiting: Waiting, at now: KernelInstant) -> Bool {
-        lingering[waiting.peer].map { $0 <= now } ?? true
+        lingering[waiting.peer].map { $0.until <= now } ?? true
     }
 
     /// When something changes by the passing of time alone; nil as long as nobody waits.
@@ -112,7 +126,7 @@ struct ConnectQueue {
         let ready = waiting.contains { isReady($0, at: now) }
         let slices = ready && underWay.count >= Self.limit
         let ends = slices ? underWay.filter { !$0.isGivingWay }.map { $0.since.advanced(by: Self.slice) } : []
-        return (ends + waiting.compactMap { lingering[$0.peer] }).filter { $0 > now }.min()
+        return (ends + waiting.compactMap { lingering[$0.peer]?.until }).filter { $0 > now }.min()
     }
 
     /// Ends everybody's wait.
@@ -158,8 +172,14 @@ extension Controller {
 
     /// A link is being ended: whoever connects to the peer waits until ``linkIsDown(_:)``, or until the kernel must have
     /// forgotten it.
-    func linkGoesDown(_ peer: BluetoothAddress) {
-        connects.hold(peer, at: loop.now)
+    func linkGoesDown(_ peer: BluetoothAddress, _ handle: UInt16? = nil) {
+        connects.hold(peer, handle, at: loop.now)
+        advanceConnects()
+    }
+
+    /// The controller says that a link has ended.
+    func linkEnded(_ handle: UInt16) {
+        connects.linkEnded(handle, at: loop.now)
         advanceConnects()
     }
 

@@ -212,7 +212,10 @@ actor Controller: LoopActor {
             case .leMeta(.connectionComplete(let event)), .leMeta(.enhancedConnectionComplete(let event)):
                 links.began(event)
                 connectionAttemptEnded()
-            case .disconnectionComplete(let event): links.ended(event)
+            case .disconnectionComplete(let event) where event.status.isSuccess:
+                links.ended(event)
+                // Later, since the packet is still being received.
+                loop.execute { [weak self] in self?.assumeIsolated { $0.linkEnded(event.handle.rawValue) } }
             case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
                 // Later, since the packet is still being received.
                 if let handler = links.encryptionHandler(of: event.handle) { loop.execute(handler) }

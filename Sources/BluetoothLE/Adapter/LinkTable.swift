@@ -95,7 +95,6 @@ struct LinkTable {
 
     /// A link has ended; its handle may be given again.
     mutating func ended(_ event: HCIDisconnectionComplete) {
-        guard event.status.isSuccess else { return }
         others[event.handle] = nil
         guard let number = numbers.removeValue(forKey: event.handle) else { return }
         entries[number]?.endReason = event.reason

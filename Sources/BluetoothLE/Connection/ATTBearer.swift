@@ -33,6 +33,8 @@ final class ATTBearer {
     /// Whether the socket has ended, so that nothing can be sent while what it still holds is received.
     private var isEnding = false
     private let onEnd: @Sendable (BluetoothError) -> Void
+    /// Who gets the socket when answers are outstanding at the end; nil closes it in any case.
+    private let drain: BearerDrain?
     private(set) var closeReason: BluetoothError?
     /// Tells what the end of the socket means, where somebody knows more than the socket; nil when that is told later,
     /// by ``close(_:)``.
@@ -82,10 +84,12 @@ final class ATTBearer {
     /// `localServer` is what the peer finds when it is a client as well.
     init(
         _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, onTimeOut: @escaping @Sendable () -> Void,
+        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, drain: BearerDrain? = nil,
+        onTimeOut: @escaping @Sendable () -> Void,
         onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) {
         self.onEnd = onEnd
+        self.drain = drain
         self.onEncryptionTimeOut = onEncryptionTimeOut
         self.localServer = localServer
         server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
@@ -97,6 +101,14 @@ final class ATTBearer {
         self.trace = trace
         requestTimer = loop.makeTimer(onTimeOut)
         indicationTimer = loop.makeTimer(onTimeOut)
+    }
+
+    deinit {
+        // A connection that nobody holds ends its link like one that is told to.
+        guard closeReason == nil, !isEnding, let drain else { return }
+        let outstanding = outstandingAtEnd
+        guard !outstanding.isEmpty else { return }
+        loop.execute { [socket] in drain.assumeIsolated { $0.begin(socket, outstanding) } }
     }
 
     var mtu: Int {
@@ -361,11 +373,13 @@ extension ATTBearer {
 
     /// Which answer belongs to which request cannot be told any more.
     private func closeForWrongAnswer(_ opcode: ATTOpcode) {
+        // The answer to what was asked is most likely still to come.
         close(
             BluetoothError(
                 .protocolViolation, .init("exchange attributes", peer: peer),
                 "The peer answered a request that was not made (\(opcode)); the link is closed.",
-                disconnectReason: .protocolViolation))
+                disconnectReason: .protocolViolation),
+            isResponseDue: true)
     }
 }
 
@@ -382,11 +396,15 @@ extension ATTBearer {
     }
 
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
-    func close(_ reason: BluetoothError) {
+    func close(_ reason: BluetoothError) { close(reason, isResponseDue: false) }
+
+    private func close(_ reason: BluetoothError, isResponseDue: Bool) {
         guard closeReason == nil else { return }
         closeReason = reason
+        var outstanding = outstandingAtEnd
+        if isResponseDue { outstanding.isResponseDue = true }
         engine.close()
-        end()
+        end(outstanding)
     }
 
     /// Ends the bearer because an answer is 30 s late (Core Vol 3 Part F §3.3.3).
@@ -396,16 +414,28 @@ extension ATTBearer {
             .disconnected, .init("exchange attributes", peer: peer),
             "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
             isRetryable: true, disconnectReason: .attributeTimeout)
+        let outstanding = outstandingAtEnd
         engine.timeOut()
-        end()
+        end(outstanding)
     }
 
-    private func end() {
+    /// What the two sides still owe each other.
+    private var outstandingAtEnd: OutstandingTransactions {
+        var outstanding = engine.outstandingAtEnd()
+        if server.isWaitingForProgram || server.preparedWriteCount > 0 { outstanding.isPeerWaiting = true }
+        return outstanding
+    }
+
+    private func end(_ outstanding: OutstandingTransactions) {
         requestTimer.cancel()
         indicationTimer.cancel()
         encryptionTimer = nil
         whenQuiet = nil
-        socket.close()
+        if let drain, !isEnding, !outstanding.isEmpty {
+            drain.assumeIsolated { [socket] in $0.begin(socket, outstanding) }
+        } else {
+            socket.close()
+        }
         guard let closeReason else { return }
         ownSubscribers.finish(closeReason)
         onEnd(closeReason)

@@ -37,6 +37,8 @@ public actor Connection: LoopActor {
     private var opening: PendingCall<Void>?
     private var socket: (any L2CAPSocket)?
     private var establishedBearer: ATTBearer?
+    /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
+    private var drain: BearerDrain?
     /// The bearers beside the fixed channel's, oldest first. See Connection+EnhancedBearers.
     var enhancedBearers: [EnhancedBearer] = []
     var nextBearerID: UInt64 = 0
@@ -131,10 +133,11 @@ public actor Connection: LoopActor {
         self.adapter = adapter
         let address = adapter.information.address
         route = (address, kernel)
+        let drain = BearerDrain(of: peer, at: adapter.controller)
+        self.drain = drain
         do {
-            socket = try kernel.connectL2CAP(to: peer, channel: .attribute, from: address, options: options) {
-                [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) }
-            }
+            socket = try kernel.connectL2CAP(
+                to: peer, channel: .attribute, from: address, options: options, handler(drain))
         } catch {
             let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
             finish(reason)
@@ -179,9 +182,19 @@ public actor Connection: LoopActor {
         self.onEnd = onEnd
         route = (adapter.information.address, kernel)
         self.socket = socket
+        let drain = BearerDrain(of: peer, at: adapter.controller)
+        self.drain = drain
         establish()
         attach()
-        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+        return handler(drain)
+    }
+
+    /// Takes the socket's events, and hands them on once the connection is no more.
+    private func handler(_ drain: BearerDrain) -> SocketHandler {
+        { [weak self] event in
+            guard let self else { return drain.assumeIsolated(with: event) { $0.handle($1) } }
+            assumeIsolated(with: event) { $0.handle($1) }
+        }
     }
 
     /// Begins to follow the link.
@@ -205,7 +218,7 @@ public actor Connection: LoopActor {
         linkTrace = trace?.link(over: socket, isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
         establishedBearer = makeBearer(
-            socket, trace: linkTrace?.attributeChannel,
+            socket, trace: linkTrace?.attributeChannel, drain: drain,
             onTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.timeOut() } },
             onEncryptionTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.encryptionTimedOut() } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
@@ -221,15 +234,20 @@ public actor Connection: LoopActor {
     }
 
     func makeBearer(
-        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, onTimeOut: @escaping @Sendable () -> Void,
+        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: BearerDrain? = nil,
+        onTimeOut: @escaping @Sendable () -> Void,
         onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: receiveMTU, loop: loop, log: log, trace: trace,
-            onTimeOut: onTimeOut, onEncryptionTimeOut: onEncryptionTimeOut, onEnd: onEnd)
+            drain: drain, onTimeOut: onTimeOut, onEncryptionTimeOut: onEncryptionTimeOut, onEnd: onEnd)
     }
 
     private func handle(_ event: SocketEvent) {
+        if end != nil {
+            drain?.assumeIsolated(with: event) { $0.handle($1) }
+            return
+        }
         if let bearer = establishedBearer {
             if attachment == nil, adapter != nil, event == .writable { attach() }
             if event == .writable, !encryptionMayBeOver() { return }
@@ -267,7 +285,8 @@ public actor Connection: LoopActor {
         endPeerRequests(reason)
         localServer.remove(ObjectIdentifier(self))
         lastIdentity = socketPeer
-        socket?.close()
+        // The bearer has closed it, or has left it to those who wait for the last answers.
+        if establishedBearer == nil { socket?.close() }
         socket = nil
         if let attachment {
             attachment.controller.assumeIsolated { $0.linkEnded(attachment.number, reason) }

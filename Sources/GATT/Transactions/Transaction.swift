@@ -29,7 +29,8 @@ public protocol ClientTransaction: AnyObject {
 
     /// Takes note that the caller gave up, and tells whether a last request has to be sent to leave the peer as it was.
     ///
-    /// Called between requests only, and not before the first has been sent.
+    /// Called between requests, and not before the first has been sent; at the end of the bearer also while one is
+    /// unanswered.
     func stop() -> TransactionStep
 
     /// Ends without a result. When an answer could not be understood, ``stop()`` follows.

@@ -316,6 +316,18 @@ public struct TransactionEngine {
         close()
     }
 
+    /// What the two sides still owe each other when the bearer ends now; to be asked right before ``close()`` or
+    /// ``timeOut()``.
+    public func outstandingAtEnd() -> OutstandingTransactions {
+        guard !isClosed else { return OutstandingTransactions() }
+        // Nothing is left behind by an Execute Write Request that is on its way, whatever it says.
+        let isExecuting = requestInFlight != nil && requestOpcode == .executeWriteRequest
+        return OutstandingTransactions(
+            isResponseDue: requestInFlight != nil, isConfirmationDue: indicationInFlight != nil,
+            isCancellationDue: hasBegun && !isExecuting && request?.stop() == .next,
+            isPeerWaiting: hasResponse || confirmationsOwed > 0)
+    }
+
     /// Ends everything that waits with ``TransactionFailure/closed``.
     public mutating func close() {
         guard !isClosed else { return }
@@ -332,6 +344,32 @@ public struct TransactionEngine {
         while let transaction = indications.popFirst() { transaction.fail(.closed) }
         while let message = messages.popFirst() { message.fail(.closed) }
     }
+}
+
+/// What is outstanding between the two sides of a bearer.
+public struct OutstandingTransactions: Hashable, Sendable {
+    /// Whether the peer has a request that it has not answered.
+    public var isResponseDue = false
+    /// Whether the peer has an indication that it has not confirmed.
+    public var isConfirmationDue = false
+    /// Whether the peer keeps prepared writes that it has to be told to forget (Execute Write Request).
+    public var isCancellationDue = false
+    /// Whether the peer waits for a response or a confirmation of this side.
+    public var isPeerWaiting = false
+
+    /// Nothing, unless said otherwise.
+    public init(
+        isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
+        isPeerWaiting: Bool = false
+    ) {
+        self.isResponseDue = isResponseDue
+        self.isConfirmationDue = isConfirmationDue
+        self.isCancellationDue = isCancellationDue
+        self.isPeerWaiting = isPeerWaiting
+    }
+
+    /// Whether neither side owes the other anything.
+    public var isEmpty: Bool { self == OutstandingTransactions() }
 }
 
 /// Writes `pdu` into `writer`; what does not fit is the caller's mistake.

@@ -122,13 +122,19 @@ class Hosted(Simple):
 class Peripheral(Hosted):
     """Advertises, serves what services() says, and takes one link after the other."""
 
+    link, late, held, taken = None, None, 0, 0
+
     async def start(self):
         self.make_host()
         if self.kind == 'secure':
             self.pairs()
         for service in self.services():
             self.device.add_service(service)
+        self.device.on('connection', self.follow)
         self.device.on('connection', self.connected)
+        server = self.device.gatt_server
+        answer = server.send_response
+        server.send_response = lambda bearer, response: self.send(response.op_code, answer, bearer, response)
         await self.device.power_on()
         self.device.advertising_data = self.payload()
         self.device.scan_response_data = bytes(AD([(AD.MANUFACTURER_SPECIFIC_DATA, b'\xff\xff' + self.kind.encode())]))
@@ -136,6 +142,39 @@ class Peripheral(Hosted):
             auto_restart=True, own_address_type=OwnAddressType.PUBLIC if self.public else OwnAddressType.RANDOM)
 
     def connected(self, _connection): pass
+
+    def follow(self, connection):
+        self.link, self.taken = connection, self.taken + 1
+        client = connection.gatt_client
+        confirm = client.send_confirmation
+        client.send_confirmation = lambda confirmation: self.send(confirmation.op_code, confirm, confirmation)
+
+    def hold(self, opcode=None, seconds='0'):
+        """From now on answers with this opcode go out so much later."""
+        self.late, self.held = opcode and (int(opcode, 16), float(seconds)), 0
+
+    def send(self, opcode, send, *arguments):
+        if not self.late or self.late[0] != opcode:
+            return send(*arguments)
+        self.held += 1
+
+        def later():
+            try:
+                send(*arguments)
+            except Exception:
+                logging.debug('%s: a link ended under an answer', self.name, exc_info=True)
+        asyncio.get_running_loop().call_later(self.late[1], later)
+
+    async def ask(self, what, uuid):
+        """What it does as the client of whoever has made the link."""
+        peer = Peer(self.link)
+        await peer.discover_services()
+        await peer.discover_characteristics()
+        found = peer.get_characteristics_by_uuid(UUID(uuid))[0]
+        match what:
+            case 'read': return (await found.read_value()).hex()
+            case 'confirm': await found.subscribe(lambda _: None, prefer_notify=False)
+            case _: raise ValueError(what)
 
     def attributes(self):
         """The truth about the database, for tests that compare: HANDLE TYPE VALUE of every attribute."""

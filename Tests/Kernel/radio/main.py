@@ -41,6 +41,10 @@ Addresses not given are made from --seed, hence the same at every run.
   indicate NAME HEX [UUID]   the same as an indication; answers when it was confirmed
   database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a value made at the moment of reading
   links NAME                 how many links it has
+  taken NAME                 how many links it has had
+  late NAME [OPCODE SECONDS] answers and confirmations with this opcode (hexadecimal) go out so much later; none does without
+  held NAME                  how many did since
+  ask NAME read|confirm UUID it reads, or asks for indications of, what whoever has made its link serves
   calm                       ends all links at once and shows every device; answers when no controller has a link
   unplug K | plug [ADDRESS]  hciK goes away / a new controller comes, which has the next address unless one is given
   count NAME                 how many bytes were written to an echo
@@ -151,6 +155,10 @@ class Rig:
             case ['indicate', name, data, *uuid]: await self.find(name).tell('indicate', bytes.fromhex(data), *uuid)
             case ['database', name]: return ';'.join(self.find(name).attributes())
             case ['links', name]: return len(self.find(name).chip.le_connections)
+            case ['taken', name]: return self.find(name).taken
+            case ['late', name, *late]: self.find(name).hold(*late)
+            case ['held', name]: return self.find(name).held
+            case ['ask', name, what, uuid]: return await self.find(name).ask(what, uuid)
             case ['calm']: await self.calm()
             case ['count', name]: return self.find(name).written_bytes
             case ['call', name, *rest]: return await self.find(name).call(*rest)
