@@ -10,6 +10,7 @@ final class FaultingKernel: BluetoothKernel {
         var index: Int?
         var fault: (@Sendable () -> Void)?
         var countsController = false
+        var listeningRefusal: ErrorNumber?
     }
 
     private let base: SimulatedKernel
@@ -27,6 +28,11 @@ final class FaultingKernel: BluetoothKernel {
     /// `withController` counts the packets of raw HCI sockets too.
     func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
         state.withLock { $0 = State(index: index, fault: fault, countsController: withController) }
+    }
+
+    /// From now on nobody may listen, or with nil everybody.
+    func refuseListening(_ number: ErrorNumber?) {
+        state.withLock { $0.listeningRefusal = number }
     }
 
     fileprivate func willPassToController() {
@@ -75,7 +81,8 @@ final class FaultingKernel: BluetoothKernel {
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {
-        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+        if let number = state.withLock({ $0.listeningRefusal }) { throw KernelError("listen", number) }
+        return try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
     }
 }
 

@@ -66,7 +66,8 @@ extension Adapter {
     /// Publishes services to all devices that are connected through this adapter, now and later, besides the Generic
     /// Access and Generic Attribute services they always find.
     ///
-    /// Some peripherals look for services on the central that connects to them. Handles that were given stay as they
+    /// They are served on every link, also on those that other devices make and that nobody takes; see
+    /// ``incomingConnections(_:)``. Some peripherals look for services on the central that connects to them. Handles that were given stay as they
     /// are; connected devices that follow changes are indicated Service Changed, and those with robust caching are
     /// refused what relies on the old database (Core Vol 3 Part G §2.5.2.1, §7.1).
     /// - Parameters:
@@ -85,6 +86,7 @@ extension Adapter {
         do throws(AttributeDatabaseError) {
             let (range, number, listeners) = try localServer.append(services, handlers)
             guard let range else { throw AttributeDatabaseError.outOfHandles }
+            offersChanged()
             tell(listeners, of: range)
             return PublishedServices(range, number, localServer, self)
         } catch {
@@ -124,6 +126,7 @@ extension Adapter {
     /// Takes published services away.
     package func withdraw(_ services: PublishedServices) {
         tell(localServer.remove(services.number), of: services.handles)
+        offersChanged()
     }
 
     private func tell(_ listeners: [Connection], of range: AttributeHandleRange) {

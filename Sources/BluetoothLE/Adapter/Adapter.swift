@@ -31,6 +31,8 @@ public actor Adapter: LoopActor {
     var ends = EndHandlers()
     /// What ends with the adapter of accepting links, while they are accepted; see Adapter+Incoming.
     var acceptance: (state: IncomingConnectionsState, end: UInt64)?
+    /// The links that nobody accepts; see Adapter+Serving.
+    var unclaimed = UnclaimedLinks()
     /// What is advertised; see Adapter+Advertising.
     var advertising = AdvertisingTable()
     /// Who answers the questions of pairing, and those that are being asked; see Adapter+Pairing.
@@ -110,10 +112,11 @@ public actor Adapter: LoopActor {
     }
 
     /// Ends what the adapter advertises, its scans and sockets, its streams, what it maintains, and attempts to connect,
-    /// which throw `.cancelled`. The controller stays as it is; connections stay up. Bonds that were made are written
+    /// which throw `.cancelled`. The controller stays as it is; connections that the program holds stay up. Bonds that were made are written
     /// when this returns.
     public func close() async {
         await stopAllAdvertising()
+        endServing()
         await bondKeeper.flush()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
@@ -125,6 +128,7 @@ public actor Adapter: LoopActor {
         log.debug("\(reason)")
         endLife(reason)
         endAllAdvertising(reason)
+        endServing()
         endPairing()
         controller.assumeIsolated { $0.close(reason) }
         bondKeeper.assumeIsolated { $0.close(reason) }

@@ -40,6 +40,8 @@ struct ConnectQueue {
         var until: KernelInstant
         /// The link's handle, where it is known.
         let handle: UInt16?
+        /// Whether there was no link yet.
+        let isAttempt: Bool
     }
 
     private var lingering: [BluetoothAddress: Lingering] = [:]
@@ -66,13 +68,21 @@ struct ConnectQueue {
         waiting.removeAll { $0.id == id }
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
         let attempt = underWay.remove(at: index)
-        if isPending { hold(attempt.peer, at: now) }
+        if isPending { hold(attempt.peer, isAttempt: true, at: now) }
     }
 
     /// Lets nobody begin with a peer as long as the kernel may have a link to it that it is about to end.
-    mutating func hold(_ peer: BluetoothAddress, _ handle: UInt16? = nil, at now: KernelInstant) {
+    mutating func hold(
+        _ peer: BluetoothAddress, _ handle: UInt16? = nil, isAttempt: Bool = false, at now: KernelInstant
+    ) {
         lingering = lingering.filter { $0.value.until > now }
-        lingering[peer] = Lingering(until: now.advanced(by: Self.kernelLinger), handle: handle)
+        lingering[peer] = Lingering(
+            until: now.advanced(by: Self.kernelLinger), handle: handle, isAttempt: isAttempt)
+    }
+
+    /// Whether an attempt at the peer was given up that the kernel may still bring to its end.
+    func isGivenUp(_ peer: BluetoothAddress, at now: KernelInstant) -> Bool {
+        lingering[peer].map { $0.isAttempt && $0.until > now } ?? false
     }
 
     /// The kernel has ended it.
@@ -182,6 +192,9 @@ extension Controller {
         connects.linkEnded(handle, at: loop.now)
         advanceConnects()
     }
+
+    /// Whether a link to the peer may be one that this program has tried to make and does not want any more.
+    func isGivenUp(_ peer: BluetoothAddress) -> Bool { connects.isGivenUp(peer, at: loop.now) }
 
     /// The link to a peer has ended.
     func linkIsDown(_ peer: BluetoothAddress) {

@@ -11,8 +11,8 @@ extension Adapter {
     /// see ``removeForeignAdvertising()``.
     ///
     /// A connection ends what it was made by; it begins again at once, or when the link has ended, by
-    /// ``AdvertisingOptions/continuesWhileConnected``. To take connections, use ``incomingConnections(_:)`` before. While a
-    /// connection is made from here the kernel may pause advertising. Another program may remove what this one advertises,
+    /// ``AdvertisingOptions/continuesWhileConnected``. Whoever connects is served what is published; to take the connections,
+    /// use ``incomingConnections(_:)``. While a connection is made from here the kernel may pause advertising. Another program may remove what this one advertises,
     /// as BlueZ's daemon does with everything when it starts; it ends with `.busy` then.
     ///
     /// Through the kernel there are neither directed advertisements nor a choice of channels. Needs CAP_NET_ADMIN.
@@ -28,6 +28,8 @@ extension Adapter {
         try followAdvertising()
         let record = AdvertisingRecord(operation, on: loop)
         let id = advertising.add(content, options, record)
+        // Before anybody can connect.
+        offersChanged()
         do {
             try await advertisingSettles(id, operation)
         } catch {
@@ -130,6 +132,7 @@ extension Adapter {
         advertising[id]?.retryTimer = nil
         entry.record.end(reason)
         for waiter in advertising.takeWaiters(of: id) { waiter.fail(reason) }
+        offersChanged()
     }
 
     /// Waits until the kernel has been told of a set.

@@ -62,6 +62,9 @@ struct AdvertisingTable {
     /// Its sets in the order they were made.
     var ids: [UInt64] { entries.keys.sorted() }
 
+    /// Whether devices can connect to anything of it.
+    var takesConnections: Bool { entries.values.contains { !$0.isStopping && $0.options.kind == .connectable } }
+
     /// The set that the kernel has under this number.
     func id(of instance: UInt8) -> UInt64? { entries.first { $0.value.instance == instance }?.key }
 

@@ -189,6 +189,9 @@ public actor Connection: LoopActor {
         return handler(drain)
     }
 
+    /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
+    func keep(_ onEnd: @escaping @Sendable (Connection) -> Void) { self.onEnd = onEnd }
+
     /// Takes the socket's events, and hands them on once the connection is no more.
     private func handler(_ drain: BearerDrain) -> SocketHandler {
         { [weak self] event in

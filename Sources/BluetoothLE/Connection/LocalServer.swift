@@ -174,6 +174,9 @@ final class LocalServer: Sendable {
         }
     }
 
+    /// Whether anything is published.
+    var isPublishing: Bool { state.withLock { !$0.handlers.isEmpty } }
+
     /// Where changes are indicated.
     var serviceChanged: AttributeHandle? {
         state.withLock { $0.database.valueHandle(of: .serviceChanged, in: .genericAttribute) }

@@ -4,7 +4,11 @@ import BluetoothPrimitives
 import GATT
 
 extension Adapter {
-    /// Takes the links that other devices make to what this machine advertises, and serves what is published on them.
+    /// Takes the links that other devices make to what this machine advertises, and those that they have made so far.
+    ///
+    /// What is published is served on every link that comes in, whether or not this is called: an adapter listens from the
+    /// first publication or connectable advertisement to the last. Of links that nobody takes so there can be 32, which
+    /// stay up until the devices end them or the adapter is closed; those beyond are closed at once.
     ///
     /// Each is a ``Connection`` like those made from here, with the role of the peripheral: the device finds what
     /// ``publish(_:handlers:)`` publishes, and what the device itself offers can be discovered, read and subscribed to.
@@ -55,6 +59,7 @@ extension Adapter {
         // What the controller tells of links is heard from before they come.
         controller.assumeIsolated { $0.connectingBegins() }
         acceptance = (state, ends.add { [weak state] reason in state?.end(reason) })
+        claimLinks(for: state)
         return IncomingConnections(state, of: self)
     }
 
@@ -64,11 +69,34 @@ extension Adapter {
         self.acceptance = nil
         localServer.tellFeatures([])
         controller.assumeIsolated { $0.connectingEnded() }
+        offersChanged()
     }
 
-    private func take(
+    func take(
         _ socket: any L2CAPSocket, for state: IncomingConnectionsState, _ options: IncomingConnectionOptions
     ) -> SocketHandler {
+        guard !closeIfGivenUp(socket) else { return { _ in } }
+        let (connection, handler) = accept(socket, options) { [weak state] in state?.remove($0) }
+        // One that has ended by now was told of before it was kept.
+        if connection.assumeIsolated({ $0.isConnected }) { state.add(connection) }
+        return handler
+    }
+
+    /// Closes the channel of a link that nobody wants any more; says whether it was one.
+    ///
+    /// Whoever listens is given the channel of every link on which nobody has it, whichever side has made the link: so also
+    /// of one that was being made from here and comes about just after it was given up.
+    func closeIfGivenUp(_ socket: any L2CAPSocket) -> Bool {
+        let peer = socket.peer
+        guard controller.assumeIsolated({ $0.isGivenUp(peer) }) else { return false }
+        socket.close()
+        return true
+    }
+
+    /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
+    func accept(
+        _ socket: any L2CAPSocket, _ options: IncomingConnectionOptions, onEnd: @escaping @Sendable (Connection) -> Void
+    ) -> (connection: Connection, handler: SocketHandler) {
         let peer = socket.peer
         let connection = Connection(
             to: peer, role: .peripheral, server: localServer,
@@ -78,12 +106,8 @@ extension Adapter {
             bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
             on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
-        let handler = connection.assumeIsolated { connection in
-            connection.accept(socket, by: self, of: kernel) { [weak state] in state?.remove($0) }
-        }
-        // One that has ended by now was told of before it was kept.
-        if connection.assumeIsolated({ $0.isConnected }) { state.add(connection) }
-        return handler
+        let handler = connection.assumeIsolated { $0.accept(socket, by: self, of: kernel, onEnd: onEnd) }
+        return (connection, handler)
     }
 
     /// Takes further bearers of any link that there is, whoever has made it.

@@ -9,8 +9,9 @@ import Synchronization
 /// ``close()`` is called, or the adapter is closed, for which the loop throws. While the adapter is switched off or
 /// unplugged nothing comes in; it goes on when it is back.
 ///
-/// A link is served from the moment it comes in, whether or not anybody reads this sequence, and is kept as long as this
-/// is, or the program holds its ``Connection``: a loop over this is all that a server needs. A loop that is slow misses
+/// Links that came in before that call, and that nobody has taken, are the first. A link is served from the moment it comes
+/// in, whether or not anybody reads this sequence, and is kept as long as this is, or the program holds its
+/// ``Connection``: a loop over this is all that a server needs. A loop that is slow misses
 /// the oldest links of those that wait for it, which are served all the same; ``connections`` has them all.
 public struct IncomingConnections: AsyncSequence, Sendable {
     /// What the sequence throws.
@@ -145,8 +146,9 @@ final class IncomingConnectionsState: Sendable {
         channel.finish(reason)
         guard !listeners.isEmpty else { return }
         loop.execute {
-            for listener in listeners { listener.close() }
+            // Whoever listens next begins before this ends, so that no link comes in between.
             onEnd?()
+            for listener in listeners { listener.close() }
         }
     }
 }

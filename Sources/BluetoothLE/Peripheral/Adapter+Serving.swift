@@ -1,0 +1,90 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// The links of other devices that the program does not take itself.
+struct UnclaimedLinks {
+    /// How many there can be; those that come in beyond are closed at once.
+    static let limit = 32
+
+    /// Listens for them; nil while nothing is offered, or the program takes all links.
+    var listener: (any L2CAPListener)?
+    /// Oldest first.
+    private(set) var connections: [Connection] = []
+
+    var isFull: Bool { connections.count >= Self.limit }
+
+    mutating func add(_ connection: Connection) { connections.append(connection) }
+
+    mutating func remove(_ connection: Connection) { connections.removeAll { $0 === connection } }
+
+    mutating func takeAll() -> [Connection] {
+        defer { connections = [] }
+        return connections
+    }
+}
+
+// What is published is served on every link that comes in, whether or not the program takes the links itself.
+extension Adapter {
+    /// Listens from the first publication or connectable advertisement to the last, unless the program does so itself.
+    func offersChanged() {
+        guard end == nil, localServer.isPublishing || advertising.takesConnections else { return stopServing() }
+        guard unclaimed.listener == nil, acceptance == nil else { return }
+        let options = IncomingConnectionOptions()
+        do {
+            unclaimed.listener = try kernel.listenL2CAP(
+                channel: .attribute, on: information.address, options: options.socket
+            ) { [weak self] socket in
+                guard let self else {
+                    socket.close()
+                    return { _ in }
+                }
+                return assumeIsolated { $0.serve(socket, options) }
+            }
+            controller.assumeIsolated { $0.connectingBegins() }
+        } catch {
+            // Publishing and advertising are good for links made from here as well.
+            let reason = BluetoothError.listening(operation("serve connections"), error, kernel.environment())
+            log.warning("links that come in are not served: \(reason)")
+        }
+    }
+
+    /// Takes no more links for those that take none; links stay up.
+    private func stopServing() {
+        guard let listener = unclaimed.listener else { return }
+        unclaimed.listener = nil
+        listener.close()
+        controller.assumeIsolated { $0.connectingEnded() }
+    }
+
+    /// Ends the links that nobody else holds as well.
+    func endServing() {
+        stopServing()
+        for connection in unclaimed.takeAll() { connection.assumeIsolated { $0.disconnect() } }
+    }
+
+    private func serve(_ socket: any L2CAPSocket, _ options: IncomingConnectionOptions) -> SocketHandler {
+        // It was on its way when the program began to take links.
+        if let acceptance { return take(socket, for: acceptance.state, options) }
+        guard !closeIfGivenUp(socket) else { return { _ in } }
+        guard !unclaimed.isFull else {
+            log.warning(
+                "closed a link: \(UnclaimedLinks.limit) are up that nobody takes", metadata: ["peer": "\(socket.peer)"])
+            socket.close()
+            return { _ in }
+        }
+        let (connection, handler) = accept(socket, options) { [weak self] connection in
+            self?.assumeIsolated { $0.unclaimed.remove(connection) }
+        }
+        // One that has ended by now was told of before it was kept.
+        if connection.assumeIsolated({ $0.isConnected }) { unclaimed.add(connection) }
+        return handler
+    }
+
+    /// Hands over the links that nobody has taken so far.
+    func claimLinks(for state: IncomingConnectionsState) {
+        for connection in unclaimed.takeAll() {
+            connection.assumeIsolated { connection in connection.keep { [weak state] in state?.remove($0) } }
+            state.add(connection)
+        }
+    }
+}
