@@ -20,6 +20,7 @@ extension Connection {
 
     /// A pairing on this link has made a bond.
     func bonded(isAgain: Bool) {
+        restoreClient()
         keepClient()
         nameBond()
         if let configuration = knownDatabase?.followedConfiguration {
@@ -55,22 +56,32 @@ extension Connection {
 
     // MARK: The peer as a client
 
-    /// Takes up what a bonded client wanted to be sent, and what it knows of our attributes, when it was here last
-    /// (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
-    func restoreClient() {
+    /// Has what a bonded client wanted to be sent, and what it knows of our attributes, taken up as soon as the link is
+    /// encrypted: before, it may be anybody, and is not sent anything.
+    func awaitClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), bonds != nil else { return }
         bearer.onClientChanged = { [weak self] in self?.assumeIsolated { $0.keepClient() } }
-        guard let record = bond?.client else { return }
-        let authorized = bearer.client.authorizedRanges
-        bearer.client = localServer.withDatabase { GATTClientState(record, database: $0) }
-        for range in authorized { bearer.client.authorize(range) }
-        bearer.owesServiceChanged = !bearer.client.isChangeAware
-        bearer.payServiceChanged()
-        untoldSubscriptions = Set(bearer.client.configurations.keys)
-        guard !untoldSubscriptions.isEmpty else { return }
-        bearer.onProtectedRequest = { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
+        guard bond?.client != nil else { return }
+        awaitsRestoring = true
+        bearer.onRequest = { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
         // Later, when whoever took the link has it.
-        loop.execute { [weak self] in self?.assumeIsolated { $0.tellRestoredSubscriptions() } }
+        loop.execute { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
+    }
+
+    /// Takes up what a bonded client wanted to be sent, and what it knows of our attributes, when it was here last, once
+    /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
+    private func restoreClient() {
+        guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
+        if awaitsRestoring {
+            awaitsRestoring = false
+            guard let record = bond?.client else { return bearer.onRequest = nil }
+            let before = Set(bearer.client.configurations.keys)
+            localServer.withDatabase { bearer.client.restore(record, database: $0) }
+            bearer.owesServiceChanged = !bearer.client.isChangeAware
+            bearer.payServiceChanged(isEncrypted: true)
+            untoldSubscriptions = Set(bearer.client.configurations.keys).subtracting(before)
+        }
+        tellRestoredSubscriptions()
     }
 
     /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes: of each when
@@ -84,7 +95,7 @@ extension Connection {
             guard let configuration = bearer.client.configurations[handle] else { continue }
             tell(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if untoldSubscriptions.isEmpty { bearer.onProtectedRequest = nil }
+        if untoldSubscriptions.isEmpty { bearer.onRequest = nil }
     }
 
     /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
@@ -95,7 +106,7 @@ extension Connection {
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         bearer.isToldEncrypted = true
         bearer.payServiceChanged(isEncrypted: true)
-        if !untoldSubscriptions.isEmpty { tellRestoredSubscriptions() }
+        restoreClient()
     }
 
     /// Has what a bonded client wants to be sent kept.
@@ -104,6 +115,8 @@ extension Connection {
     func keepClient() {
         guard let bonds, let bearer = try? bearer(for: .init("keep subscriptions", peer: peer)), let bond, isEncrypted
         else { return }
+        // What was kept before has not been taken up.
+        guard !awaitsRestoring else { return }
         let record = localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
         if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
         bonds.assumeIsolated { [identity = bond.identity] in $0.setClient(record, of: identity) }

@@ -142,7 +142,7 @@ extension ATTBearer {
             return
         }
         updateSecurity()
-        if server.security.isEncrypted { onProtectedRequest?() }
+        onRequest?()
         finishAnswer(serve { server.receive(bytes, database: &$0, into: &answer) })
         payServiceChanged()
     }

@@ -63,8 +63,8 @@ final class ATTBearer {
     var owesServiceChanged = false
     /// Whether the controller has told that the link is encrypted, which the kernel may take in a little later.
     var isToldEncrypted = false
-    /// Told before what the peer's client asks is looked at, when the link is protected at all.
-    var onProtectedRequest: (() -> Void)?
+    /// Told before what the peer's client asks is looked at.
+    var onRequest: (() -> Void)?
     /// What tells the peer's client that our attributes have changed, while it waits for its turn.
     var waitingServiceChanged: ServiceChangedIndication?
     /// What has changed and could not be told, since too many indications wait.

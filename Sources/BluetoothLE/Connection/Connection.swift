@@ -64,6 +64,8 @@ public actor Connection: LoopActor {
     var remembering: Task<Void, Never>?
     /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
     let bonds: BondKeeper?
+    /// Whether what is kept of a bonded client waits for the link to be encrypted.
+    var awaitsRestoring = false
     /// Subscriptions that a bonded client has brought along, of which the program has not been told yet.
     var untoldSubscriptions: Set<AttributeHandle> = []
     /// Whether the link has been seen to be encrypted.
@@ -233,7 +235,7 @@ public actor Connection: LoopActor {
         }
         localServer.add(self)
         adapter?.assumeIsolated { $0.pairingMayConcern(self) }
-        restoreClient()
+        awaitClient()
     }
 
     func makeBearer(

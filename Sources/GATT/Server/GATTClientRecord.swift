@@ -59,6 +59,17 @@ extension GATTClientState {
             knownDatabase: isChangeAware ? database.hash : last?.knownDatabase)
     }
 
+    /// Takes up what was kept of the client, once it is known to be the one that it is; what it has said on this link
+    /// already counts for more.
+    public mutating func restore(_ record: GATTClientRecord, database: borrowing AttributeDatabase) {
+        let before = GATTClientState(record, database: database)
+        for (handle, configuration) in before.configurations where !configured.contains(handle) {
+            configurations[handle] = configuration
+        }
+        if features.isEmpty { features = before.features }
+        if !before.isChangeAware { awareness = .unaware }
+    }
+
     /// A client that was here before.
     ///
     /// Of a characteristic that is not there any more it is sent nothing, and where the database is another than the one

@@ -17,6 +17,8 @@ public struct GATTClientState: Hashable, Sendable {
 
     /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
     public internal(set) var configurations: [AttributeHandle: ClientCharacteristicConfiguration]
+    /// What the client has said on this link whether it wants to be sent, by the handle of the characteristic's value.
+    var configured: Set<AttributeHandle> = []
     /// The value of Client Supported Features as the client has written it; empty until then.
     var features: [UInt8] = []
     var awareness = Awareness.aware
@@ -60,6 +62,7 @@ public struct GATTClientState: Hashable, Sendable {
         changeCount &+= 1
         awareness = .unaware
         for handle in configurations.keys where database.position(of: handle) == nil { configurations[handle] = nil }
+        for handle in configured where database.position(of: handle) == nil { configured.remove(handle) }
     }
 
     /// Takes note that the client confirmed an indication of Service Changed that was sent when there had been

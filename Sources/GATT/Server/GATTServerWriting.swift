@@ -133,6 +133,7 @@ extension GATTServer {
                 events.append(.storedValueChanged(write.handle))
             case .clientConfiguration(let characteristic, _):
                 let new = configuration(write.value)
+                client.configured.insert(characteristic)
                 guard configurations[characteristic] ?? [] != new else { continue }
                 client.configurations[characteristic] = new.isEmpty ? nil : new
                 events.append(.configurationChanged(characteristic, new))
