@@ -36,6 +36,8 @@ actor Controller: LoopActor {
     var audience = ScanAudience()
     /// Ends the wait for others that use the scanner.
     var holdTimer: LoopTimer?
+    /// Ends the wait of first reports for their scan responses.
+    var scanResponseTimer: LoopTimer?
     /// Has a scan shown another address.
     var privateAddressTimer: LoopTimer?
     /// What another sent and was not yet answered. The kernel sends the controller one command at a time.

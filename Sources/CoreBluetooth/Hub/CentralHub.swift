@@ -14,7 +14,10 @@ struct ScanRequest: Sendable {
     var options: ScanOptions {
         var filter = ScanFilter.all
         if let services { filter = .any([.services(services)] + solicited.map { .solicitedService($0) }) }
-        return ScanOptions(filter: filter, duplicates: allowsDuplicates ? .all : .merge)
+        var options = ScanOptions(filter: filter, duplicates: allowsDuplicates ? .all : .merge)
+        // Most programs look at the first report alone, and at its name.
+        options.scanResponseTimeout = .milliseconds(100)
+        return options
     }
 }
 

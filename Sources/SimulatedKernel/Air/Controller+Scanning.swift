@@ -13,7 +13,9 @@ extension Controller {
         let address = advertiser.address
         if scan.isEnabled, let timing, passesFilter(advertiser), advertiser.isLegacy || scan.isExtended {
             report(advertiser, isResponse: false)
-            if timing.type == .active, advertiser.isScannable { report(advertiser, isResponse: true) }
+            if timing.type == .active, advertiser.isScannable, !world.happens(world.conditions.scanResponseLoss) {
+                report(advertiser, isResponse: true)
+            }
         }
         guard let initiation, advertiser.isLegacy || initiation.isExtended,
             initiation.peer.map({ $0 == address }) ?? acceptList.contains(.device(address)),

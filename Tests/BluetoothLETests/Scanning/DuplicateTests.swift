@@ -124,4 +124,104 @@ private func collect(_ stream: BoundedStream<Advertisement>, in story: Story) ->
             #expect(try await enough.value.count == 3)
         }
     }
+
+    // MARK: Waiting for scan responses
+
+    private static func options(_ duplicates: DuplicatePolicy, isActive: Bool = true) -> ScanOptions {
+        var options = ScanOptions(isActive: isActive, duplicates: duplicates)
+        options.scanResponseTimeout = .milliseconds(100)
+        return options
+    }
+
+    /// The first report of a device that answers scan requests comes with the answer, and that of any other at once.
+    @Test(arguments: [DuplicatePolicy.merge, .once]) func theFirstReportWaitsForTheScanResponse(
+        _ duplicates: DuplicatePolicy
+    ) async throws {
+        try await Story.run { story in
+            let named = SimulatedPeripheral(
+                on: story.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
+            let beacon = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            let heard = collect(try await adapter.scan(Self.options(duplicates)), in: story)
+            try await story.radio.sleep(for: .seconds(3))
+            await adapter.close()
+            let all = try await heard.value
+            #expect(all.count == 2)
+            #expect(all.first { $0.address == named.address }?.data.localName == "Name")
+            #expect(all.first { $0.address == beacon.address }?.data.localName == nil)
+        }
+    }
+
+    /// An answer that is lost is waited for no longer than that; it comes as a change.
+    @Test func aLostScanResponseDelaysTheFirstReportBriefly() async throws {
+        try await Story.run { story in
+            story.radio.conditions.scanResponseLoss = 1
+            SimulatedPeripheral(
+                on: story.radio,
+                advertisements: [
+                    SimulatedAdvertisement(data: flags, scanResponse: name, interval: .milliseconds(30))
+                ])
+            let beacon = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            // Every report, for when the first one came.
+            let all = collect(try await adapter.scan(ScanOptions(duplicates: .all)), in: story)
+            var scan = try await adapter.scan(Self.options(.merge)).makeAsyncIterator()
+            var delays: [Bool: Duration] = [:]
+            var ages: [Bool: Duration] = [:]
+            var first: [Bool: KernelInstant] = [:]
+            for _ in 0..<2 {
+                let advertisement = try #require(await scan.next())
+                let isBeacon = advertisement.address == beacon.address
+                first[isBeacon] = story.radio.now
+                ages[isBeacon] = advertisement.time.duration(to: story.radio.now)
+            }
+            story.radio.conditions.scanResponseLoss = 0
+            let changed = try #require(await scan.next())
+            #expect(changed.data.localName == "Name")
+            await adapter.close()
+            for advertisement in try await all.value {
+                let isBeacon = advertisement.address == beacon.address
+                guard delays[isBeacon] == nil, let first = first[isBeacon] else { continue }
+                delays[isBeacon] = advertisement.time.duration(to: first)
+            }
+            #expect(delays == [true: .zero, false: .milliseconds(100)])
+            // It is the newest report that is handed out.
+            #expect(ages[true] == .zero)
+            #expect((ages[false] ?? .zero) <= .milliseconds(41))
+        }
+    }
+
+    /// A passive scan gets no answers, and does not wait for any.
+    @Test func aPassiveScanWaitsForNoScanResponse() async throws {
+        try await Story.run { story in
+            SimulatedPeripheral(
+                on: story.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            var scan = try await adapter.scan(Self.options(.merge, isActive: false)).makeAsyncIterator()
+            let heard = try #require(await scan.next())
+            #expect(heard.time == story.radio.now)
+            #expect(heard.data.localName == nil)
+            await adapter.close()
+        }
+    }
+
+    /// Many devices at once that do not answer: those that have waited longest make room, and none is lost.
+    @Test func reportsThatWaitAreBounded() async throws {
+        try await Story.run { story in
+            story.radio.conditions.scanResponseLoss = 1
+            for number in 0..<300 {
+                SimulatedPeripheral(
+                    on: story.radio, address: BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random),
+                    advertisements: [SimulatedAdvertisement(data: flags, interval: .milliseconds(20))])
+            }
+            let adapter = try await Adapter.open(on: story.kernel)
+            var options = Self.options(.once)
+            options.deviceLimit = 280
+            let heard = collect(try await adapter.scan(options), in: story)
+            try await story.radio.sleep(for: .milliseconds(150))
+            // What waits still is handed out ahead of the end.
+            await adapter.close()
+            #expect(Set(try await heard.value.map(\.address)).count == 300)
+        }
+    }
 }

@@ -302,6 +302,21 @@ extension Controller {
         } catch {
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }
+        updateScanResponseTimer()
+    }
+
+    /// Has the next report handed out that has waited long enough for its scan response.
+    private func updateScanResponseTimer() {
+        guard scanResponseTimer == nil, let deadline = audience.nextDeadline else { return }
+        let timer = loop.makeTimer { [weak self] in
+            self?.assumeIsolated {
+                $0.scanResponseTimer = nil
+                $0.audience.releaseHeld(at: $0.loop.now)
+                $0.updateScanResponseTimer()
+            }
+        }
+        timer.set(at: deadline)
+        scanResponseTimer = timer
     }
 }
 

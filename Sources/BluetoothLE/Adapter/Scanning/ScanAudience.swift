@@ -33,7 +33,8 @@ struct ScanAudience {
     /// Ends sessions' streams with an error; unless it is for good, those that are to be resumed stay.
     mutating func finish(_ reason: BluetoothError, isForGood: Bool) {
         let ended = sessions.filter { isForGood || $0.whenAdapterLeaves == .end }
-        for session in ended {
+        for var session in ended {
+            session.releaseHeld(at: nil)
             session.channel.finish(reason)
             remove(session.id)
         }
@@ -43,6 +44,21 @@ struct ScanAudience {
     /// To be told when scanning stops: what has come of a chain of packets will not be completed.
     mutating func scanStopped() {
         joiner.removeParts()
+    }
+
+    /// When the next report has waited long enough for its scan response; nil when none waits.
+    var nextDeadline: KernelInstant? {
+        var next: KernelInstant?
+        for session in sessions {
+            guard let deadline = session.nextDeadline else { continue }
+            next = min(next ?? deadline, deadline)
+        }
+        return next
+    }
+
+    /// Hands out the reports whose scan response has not come in time.
+    mutating func releaseHeld(at now: KernelInstant) {
+        for index in sessions.indices { sessions[index].releaseHeld(at: now) }
     }
 
     mutating func receive(

@@ -11,6 +11,13 @@ public struct ScanOptions: Sendable {
     /// Left out on a controller without it as long as LE 1M is wanted as well; otherwise the scan throws `.unsupported`.
     /// The radio divides its time among the PHYs, so each of them hears less.
     public var leCoded: ScanParameters?
+    /// How long the first report of a device that answers scan requests waits for the answer, where names often are; zero,
+    /// as at first, does not wait. It has an effect in an active scan, with ``DuplicatePolicy/merge`` and
+    /// ``DuplicatePolicy/once``.
+    ///
+    /// The answer follows the report within a millisecond, or is lost; then the next report may bring it. At most 256 reports
+    /// wait: the one that has waited longest makes room.
+    public var scanResponseTimeout = Duration.zero
     /// How many advertisements may wait for the consumer; the oldest makes room for the newest.
     public var bufferCapacity: Int
     /// How many devices are remembered for joining and merging; the one silent the longest is forgotten first.
@@ -85,8 +92,8 @@ public struct DuplicatePolicy: Hashable, Sendable {
 
     /// Each device is handed out once: when it first passes the filter.
     ///
-    /// In an active scan one that answers scan requests is handed out with its answer, or with its second report when
-    /// the answer did not come.
+    /// In an active scan one that answers scan requests is handed out with its answer, or, when the answer did not come,
+    /// with its second report or after the ``ScanOptions/scanResponseTimeout``.
     public static let once = DuplicatePolicy(rule: .once)
 
     /// A device is handed out when it first passes the filter and whenever what it says has changed: its advertising

@@ -1,3 +1,4 @@
+import BluetoothKernel
 import HCI
 
 /// One consumer of what a controller hears.
@@ -10,8 +11,11 @@ struct ScanSession {
     private let isFilterStable: Bool
     private let rule: DuplicatePolicy.Rule
     private let isActive: Bool
+    private let scanResponseTimeout: Duration
     /// By the place at which a device is remembered.
     private var devices: [Device] = []
+    /// What waits for a scan response.
+    private var held = HeldReports()
 
     /// What has become of a device in this session.
     private struct Device {
@@ -34,6 +38,7 @@ struct ScanSession {
         isFilterStable = options.filter.dependsOnDataOnly
         rule = options.duplicates.rule
         isActive = settings.isActive
+        scanResponseTimeout = options.scanResponseTimeout
     }
 
     /// Takes a report and hands it out if it passes the filter and is no duplicate.
@@ -43,16 +48,44 @@ struct ScanSession {
             return
         }
         while devices.count <= heard.index { devices.append(Device()) }
+        // The device that was remembered in this place has made room for another.
+        if let forgotten = held.take(at: heard.index, bornBefore: heard.birth) { channel.send(forgotten.advertisement) }
         let isDue = isDue(heard, report)
         guard isDue else { return }
         guard filter.matches(advertisement) else {
             if isFilterStable { devices[heard.index].refused = heard.state }
             return
         }
-        if rule == .once, isWaitingForScanResponse(heard, advertisement) { return }
-        devices[heard.index].handedOut = heard.state
-        devices[heard.index].rssi = report.rssi
-        channel.send(advertisement)
+        if isAwaitingScanResponse(heard, advertisement) {
+            if scanResponseTimeout > .zero {
+                return hold(HeldReport(heard, advertisement, rssi: report.rssi))
+            } else if rule == .once, devices[heard.index].awaited < heard.birth {
+                return devices[heard.index].awaited = heard.state
+            }
+        }
+        held.remove(at: heard.index)
+        handOut(HeldReport(heard, advertisement, rssi: report.rssi))
+    }
+
+    private mutating func handOut(_ report: HeldReport) {
+        devices[report.index].handedOut = report.state
+        devices[report.index].rssi = report.rssi
+        channel.send(report.advertisement)
+    }
+
+    // MARK: Scan responses
+
+    /// When the next report has waited long enough for its scan response; nil when none waits.
+    var nextDeadline: KernelInstant? { held.nextDeadline }
+
+    private mutating func hold(_ report: HeldReport) {
+        let deadline = report.advertisement.time.advanced(by: scanResponseTimeout)
+        if let evicted = held.insert(report, until: deadline) { handOut(evicted) }
+    }
+
+    /// Hands out the reports whose scan response has not come in time; nil is all that wait.
+    mutating func releaseHeld(at now: KernelInstant?) {
+        while let report = held.takeDue(at: now) { handOut(report) }
     }
 
     /// Whether the device has something new to say, and the filter may let it.
@@ -67,13 +100,10 @@ struct ScanSession {
         return abs(Int(now) - Int(before)) >= rssiChange
     }
 
-    /// Whether a device that will answer a scan request has not yet, in its first report.
-    private mutating func isWaitingForScanResponse(_ heard: HeardDevice, _ advertisement: Advertisement) -> Bool {
-        guard isActive, advertisement.isScannable, !heard.hasScanResponse,
-            devices[heard.index].awaited < heard.birth
-        else { return false }
-        devices[heard.index].awaited = heard.state
-        return true
+    /// Whether a device that was not handed out may still answer a scan request.
+    private func isAwaitingScanResponse(_ heard: HeardDevice, _ advertisement: Advertisement) -> Bool {
+        isActive && advertisement.isScannable && !heard.hasScanResponse
+            && devices[heard.index].handedOut < heard.birth
     }
 }
 
