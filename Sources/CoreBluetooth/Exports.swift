@@ -6,4 +6,11 @@
 public typealias dispatch_queue_t = DispatchQueue
 
 /// Seconds since the beginning of 2001, as `Date.timeIntervalSinceReferenceDate` counts them.
-public typealias CFAbsoluteTime = Double
+public typealias CFAbsoluteTime = CFTimeInterval
+
+/// Seconds from one moment to another, as Core Foundation has them.
+public typealias CFTimeInterval = Double
+
+/// The seconds since the beginning of 2001. Gives way to Foundation's own, where there is one.
+@_disfavoredOverload
+public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }

@@ -207,6 +207,18 @@ extension Screen: @preconcurrency CBCentralManagerDelegate {
         #expect("\(CBManagerState.poweredOff)" == "poweredOff")
     }
 
+    @Test func timesAndPlaceholders() throws {
+        var serviceUUID = CBUUID()
+        let timeout: CFTimeInterval = 5
+        let start = CFAbsoluteTimeGetCurrent()
+        let deadline: CFAbsoluteTime = start + timeout
+        #expect(deadline - start == timeout)
+        #expect(abs(start - Date().timeIntervalSinceReferenceDate) < 60)
+        #expect(serviceUUID != .heartRate)
+        serviceUUID = .heartRate
+        #expect(serviceUUID == .heartRate)
+    }
+
     @Test func subclasses() {
         let manager = SafeCentralManager(delegate: nil, queue: DispatchQueue(label: "any"))
         #expect((manager as CentralManagerType).isScanning == false)

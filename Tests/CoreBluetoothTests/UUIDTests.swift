@@ -39,9 +39,46 @@ import Testing
         #expect(uuid.copy() as? CBUUID === uuid)
         #expect(CBUUIDClientCharacteristicConfigurationString == "2902")
     }
+
+    /// A placeholder, as in many programs.
+    @Test func noneInParticular() {
+        #expect(CBUUID() == CBUUID())
+        #expect(CBUUID() == CBUUID(data: Data(count: 16)))
+        #expect(CBUUID() != CBUUID(string: "0000"))
+        #expect(CBUUID().uuidString == "00000000-0000-0000-0000-000000000000")
+    }
 }
 
 @Suite struct ErrorTests {
+    /// What a program prints says what went wrong, as on Apple's systems.
+    @Test func whatIsPrinted() {
+        func prints(_ error: (any Error)?, _ domain: String, _ code: Int, _ sentence: String) throws {
+            let error = try #require(error)
+            let text =
+                "Error Domain=\(domain) Code=\(code) \"\(sentence)\" UserInfo={NSLocalizedDescription=\(sentence)}"
+            #expect("\(error)" == text)
+            #expect(String(describing: error) == text)
+            #expect(String(reflecting: error) == text)
+            // Foundation makes an error of its own, and prints that.
+            #expect("\(error as NSError)".contains(sentence))
+            #expect("\(String(describing: Optional(error)))" == "Optional(\(text))")
+            #expect(error.localizedDescription == sentence)
+            #expect((error as NSError).localizedDescription == sentence)
+        }
+        #expect(throws: Never.self) {
+            try prints(
+                CBError(.connectionTimeout), CBErrorDomain, 6, "The device vanished: the connection has timed out.")
+            try prints(CBATTError(.attributeNotFound), CBATTErrorDomain, 10, "The attribute could not be found.")
+            let own = "own (null)"
+            try prints(CBError(.unknown, userInfo: [NSLocalizedDescriptionKey: own]), CBErrorDomain, 0, own)
+        }
+        #expect(
+            "\(CBError(.unknown, userInfo: [NSLocalizedDescriptionKey: "own", "key": 1]))"
+                == "Error Domain=CBErrorDomain Code=0 \"own\" UserInfo={NSLocalizedDescription=own, key=1}")
+        #expect((CBError(.unknown) as NSError).isEqual(CBError(.unknown) as NSError))
+        #expect(CBError(.unknown) == CBError(.unknown) && CBError(.unknown) != CBError(.notConnected))
+    }
+
     @Test func aCodeIsSeenInEveryWay() throws {
         let error: any Error = CBError(.connectionTimeout)
         #expect((error as? CBError)?.code == .connectionTimeout)

@@ -184,8 +184,16 @@ extension CBATTErrorCode: @retroactive _ErrorCodeProtocol {
 extension NSError {
     /// The same error with a description, which Foundation looks for in the user information alone.
     fileprivate func described(as domain: String, by text: String) -> NSError {
-        guard self.domain == domain, userInfo[NSLocalizedDescriptionKey] == nil else { return self }
-        return NSError(
-            domain: domain, code: code, userInfo: userInfo.merging([NSLocalizedDescriptionKey: text]) { $1 })
+        guard self.domain == domain, !(self is DescribedError) else { return self }
+        return DescribedError(
+            domain: domain, code: code, userInfo: userInfo.merging([NSLocalizedDescriptionKey: text]) { own, _ in own })
+    }
+}
+
+/// An error that prints its sentence; Foundation's own prints "(null)" on Linux.
+private final class DescribedError: NSError, @unchecked Sendable {
+    override var description: String {
+        let details = userInfo.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: ", ")
+        return "Error Domain=\(domain) Code=\(code) \"\(localizedDescription)\" UserInfo={\(details)}"
     }
 }

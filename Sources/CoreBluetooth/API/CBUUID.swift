@@ -33,6 +33,12 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         width = uuid.shortestWidth
     }
 
+    /// A UUID of 128 zero bits, which stands for none.
+    public override init() {
+        uuid = BluetoothUUID(high: 0, low: 0)
+        width = .bits128
+    }
+
     /// A UUID from 4, 8 or 36 characters in either case; anything else stops the program.
     public init(string theString: String) {
         guard let uuid = BluetoothUUID(theString), [4, 8, 36].contains(theString.utf8.count) else {
