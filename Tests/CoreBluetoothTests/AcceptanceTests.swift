@@ -32,7 +32,11 @@ import Testing
             }
             await program.wait(for: "disconnected")
             try await world.radio.sleep(for: .seconds(5))
-            #expect(program.take().filter { !$0.hasPrefix("name") } == ["state 5", "connected", "disconnected"])
+            // A connection that is up is reported for each time that it is asked for.
+            #expect(
+                program.take().filter { !$0.hasPrefix("name") } == [
+                    "state 5", "connected", "connected", "disconnected",
+                ])
         }
     }
 

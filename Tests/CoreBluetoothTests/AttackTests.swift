@@ -155,7 +155,7 @@ enum Blow: CaseIterable, Sendable {
         await program.wait(for: "services", count: count + 1)
         let services = program.peripherals.first?.services ?? []
         #expect(!services.contains { $0.uuid == battery }, comment)
-        #expect(services.count == 4, "\(comment): \(services.map(\.uuid))")
+        #expect(services.count == 2, "\(comment): \(services.map(\.uuid))")
         for service in services where service.uuid != CBUUID(string: "180D") {
             if let old = before[service.uuid] { #expect(old == ObjectIdentifier(service), comment) }
         }

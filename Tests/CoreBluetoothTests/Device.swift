@@ -112,7 +112,7 @@ extension CBPeripheral {
 
 extension Recorder {
     /// Connects to the device and discovers everything.
-    func reachDevice() async -> CBPeripheral? {
+    func reachDevice(named name: String = Device.name) async -> CBPeripheral? {
         await perform { manager, recorder in
             guard
                 let peripheral = UUID(uuidString: Device.identifier).map({
@@ -131,7 +131,7 @@ extension Recorder {
         }
         await wait(for: "characteristics \(Device.own.uppercased())")
         // Nothing was heard of it before.
-        await wait(for: "name \(Device.name)")
+        await wait(for: "name \(name)")
         _ = take()
         return peripherals.first
     }

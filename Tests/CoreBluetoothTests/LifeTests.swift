@@ -288,7 +288,7 @@ import Testing
             let peripheral = try #require(await program.reachDevice())
             let before = peripheral.services ?? []
             let characteristics = before.flatMap { $0.characteristics ?? [] }
-            #expect(before.count == 5)
+            #expect(before.count == 3)
             await program.perform(with: { peripheral in
                 peripheral.discoverServices([CBUUID(string: "180F")])
                 for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }

@@ -11,12 +11,14 @@ import Testing
 struct World: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
+    /// What was logged of peripherals that programs let go of.
+    let misuse = Journal<String>()
     /// Where the programs of the story are called back.
     let queue: DispatchQueue
 
     static func run(
         _ controller: SimulatedController = .fresh, seed: UInt64 = 1, writeCredits: Int = 64, sendBuffer: Int? = nil,
-        agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
+        agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard, showsGenericServices: Bool = false,
         _ story: @escaping @Sendable (World) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
@@ -24,7 +26,8 @@ struct World: Sendable {
         let world = World(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(
             kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer,
-            agent: agent, bonds: bonds
+            agent: agent, bonds: bonds, reportMisuse: { world.misuse.add($0) },
+            showsGenericServices: showsGenericServices
         ) {
             // Long enough for a busy machine: the programs' threads are not the radio's.
             try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(world) }

@@ -30,6 +30,19 @@ final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDeleg
         queue.sync { (manager, peripheral) = (nil, nil) }
     }
 
+    /// Lets go of the peripheral.
+    func release(cancelling: Bool) {
+        queue.async { [self] in
+            if cancelling, let manager, let peripheral { manager.cancelPeripheralConnection(peripheral) }
+            peripheral = nil
+        }
+    }
+
+    /// Looks for the device once more.
+    func seek() {
+        queue.async { [self] in manager?.scanForPeripherals(withServices: nil) }
+    }
+
     func characteristic(_ uuid: String) -> CBCharacteristic? {
         peripheral?.services?.lazy.compactMap { $0.characteristics?.first { $0.uuid == CBUUID(string: uuid) } }.first
     }

@@ -28,8 +28,8 @@ open class CBManager: NSObject {
 }
 
 /// Tells the programmer of a call that has no effect.
-func misuse(_ message: String) {
-    coreBluetoothLog.warning("API misuse: \(message)")
+@Sendable func misuse(_ message: String) {
+    coreBluetoothLog.warning("API MISUSE: \(message)")
 }
 
 let coreBluetoothLog = Logger(label: "CoreBluetooth")

@@ -4,7 +4,8 @@ public import Foundation
 /// A device that a central manager has heard of.
 ///
 /// There is one object for a device and a manager, and it is the program that keeps it: when the last reference goes,
-/// its connection ends, made or not.
+/// its connection ends, made or not, which is logged as `API MISUSE` and not reported to the delegate. A program that
+/// has called ``CBCentralManager/cancelPeripheralConnection(_:)`` may let go of it at once.
 open class CBPeripheral: CBPeer {
     let link: PeripheralLink
     private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
@@ -15,7 +16,7 @@ open class CBPeripheral: CBPeer {
     }
 
     deinit {
-        link.abandon()
+        link.drop(description)
     }
 
     /// Who is told what happens; not kept alive.
@@ -54,7 +55,8 @@ open class CBPeripheral: CBPeer {
     /// Asks how strongly the device is received.
     open func readRSSI() { link.request(.readRSSI, "readRSSI()") }
 
-    /// Discovers services: all, or those that are given.
+    /// Discovers services: all, or those that are given, but not Generic Access and Generic Attribute unless
+    /// ``CBLinux/showsGenericServices`` is set.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         link.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
     }

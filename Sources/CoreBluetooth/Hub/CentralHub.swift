@@ -2,6 +2,7 @@ import BluetoothKernel
 import BluetoothLE
 import Foundation
 import Logging
+import Synchronization
 
 /// What a program wants to hear of.
 struct ScanRequest: Sendable {
@@ -54,6 +55,11 @@ actor CentralHub: LoopActor {
     /// The manager, as long as the program has it.
     nonisolated var manager: CBCentralManager? { owner.object }
 
+    /// Whether the program has the manager. Unlike ``manager`` it never holds the last reference, under whatever lock.
+    nonisolated var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
+
+    private nonisolated let isClosed = Atomic(false)
+
     private nonisolated func onLoop(_ body: @escaping @Sendable (isolated CentralHub) -> Void) {
         loop.execute { self.assumeIsolated { body($0) } }
     }
@@ -71,6 +77,7 @@ actor CentralHub: LoopActor {
     /// Ends everything: the program has no manager any more.
     nonisolated func close() {
         let id = ObjectIdentifier(self)
+        isClosed.store(true, ordering: .releasing)
         for peripheral in livePeripherals { peripheral.link.abandon() }
         onLoop { hub in
             hub.scan?.cancel()
@@ -98,9 +105,13 @@ actor CentralHub: LoopActor {
 
     /// The one object for a device.
     nonisolated func peripheral(_ address: BluetoothAddress) -> CBPeripheral {
-        shared { shared in
+        // Outlives the lock: the last reference may be among them.
+        var live: [CBPeripheral] = []
+        defer { withExtendedLifetime(live) {} }
+        return shared { shared in
             if let known = shared.peripherals[address]?.object { return known }
             if shared.peripherals.count >= 256, shared.peripherals.count.isMultiple(of: 256) {
+                live = shared.peripherals.values.compactMap(\.object)
                 shared.peripherals = shared.peripherals.filter { $0.value.object != nil }
             }
             let peripheral = CBPeripheral(address, of: self)

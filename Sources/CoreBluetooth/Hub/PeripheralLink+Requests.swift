@@ -190,7 +190,7 @@ extension PeripheralLink {
             let old = before[service.handles.start]
             known[service.handles.start] = old?.remote == service ? old : CBService(service, of: peripheral)
         }
-        let all = found.compactMap { $0.isPrimary ? known[$0.handles.start] : nil }
+        let all = found.compactMap { $0.isPrimary ? known[$0.handles.start] : nil }.filter(isShown)
         shared { [known] shared in
             shared.known = known
             let shown = shared.services ?? []
@@ -198,6 +198,12 @@ extension PeripheralLink {
                 shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
             }
         }
+    }
+
+    /// Whether the program may see a service: Core Bluetooth keeps those that describe the device and its database.
+    nonisolated func isShown(_ service: CBService) -> Bool {
+        let uuid = service.uuid.bluetooth
+        return hub.configuration.showsGenericServices || uuid != .genericAccess && uuid != .genericAttribute
     }
 
     /// Tells of the peripheral's changes of its services.
@@ -433,6 +439,7 @@ extension CBService {
     fileprivate func addIncludedServices(_ uuids: [BluetoothUUID]?, of peripheral: CBPeripheral) {
         let starts = remote?.includedServices.map(\.handles.start) ?? []
         let all = peripheral.link.shared { shared in starts.compactMap { shared.known[$0] } }
+            .filter(peripheral.link.isShown)
         contents { contents in
             let shown = contents.includedServices ?? []
             contents.includedServices = all.filter { service in

@@ -88,34 +88,74 @@ actor PeripheralLink: LoopActor {
 
     // MARK: The program's wishes, from any thread
 
-    /// Begins to connect, unless that has begun.
+    /// Begins to connect, unless that has begun; a connection that is up is reported once more.
     nonisolated func connect(_ options: PeripheralConnectOptions) {
-        let attempt = shared { shared -> Int? in
-            switch shared.state {
-            case .connecting, .connected: return nil
+        let (state, attempt, isTaken) = shared { shared -> (CBPeripheralState, Int, Bool) in
+            let state = shared.state
+            switch state {
+            case .connecting: break
+            case .connected:
+                guard shared.requestCount < Self.requestLimit else { return (state, shared.attempt, false) }
+                shared.requestCount += 1
             case .disconnected, .disconnecting:
                 shared.attempt += 1
                 shared.state = .connecting
                 shared.isCancelled = false
-                return shared.attempt
             }
+            return (state, shared.attempt, true)
         }
-        guard let attempt else { return }
-        loop.execute { self.assumeIsolated { $0.begin(attempt, options) } }
+        switch state {
+        case .connecting: break
+        case .connected:
+            guard isTaken else {
+                return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are waiting already.")
+            }
+            answer(attempt) { [hub] peripheral, _ in
+                guard let manager = hub.manager, peripheral.state == .connected else { return }
+                manager.delegate?.centralManager(manager, didConnect: peripheral)
+            }
+        case .disconnected, .disconnecting:
+            loop.execute { self.assumeIsolated { $0.begin(attempt, options) } }
+        }
     }
 
     /// Ends the connection, or the attempt at one.
-    nonisolated func cancel() {
+    /// - Parameter peripheral: the program's object for it, which lives until the program has received the end, though the
+    ///   program lets go of it before.
+    nonisolated func cancel(_ peripheral: CBPeripheral) {
         let isDue = shared { shared -> Bool in
             guard shared.state == .connecting || shared.state == .connected else { return false }
             shared.state = .disconnecting
             shared.isCancelled = true
             return true
         }
-        if isDue { abandon() }
+        guard isDue else { return }
+        let kept = Handed(peripheral)
+        loop.execute { self.assumeIsolated { $0.end(keeping: kept) } }
     }
 
-    /// Ends the connection, or the attempt at one, whoever wants to know.
+    private func end(keeping peripheral: Handed<CBPeripheral>) {
+        task?.cancel()
+        Task(executorPreference: loop) { [task, hub] in
+            await task?.value
+            // Behind the report of the end.
+            hub.callbacks.post { withExtendedLifetime(peripheral) {} }
+        }
+    }
+
+    /// The program has let go of the peripheral: ends the connection, or the attempt at one, which the program has not
+    /// cancelled.
+    nonisolated func drop(_ description: @autoclosure () -> String) {
+        let isInUse = shared { $0.state == .connecting || $0.state == .connected }
+        if isInUse, hub.isOpen {
+            hub.configuration.reportMisuse(
+                "Cancelling connection for unused peripheral \(description()), Did you forget to keep a reference to it?"
+            )
+        }
+        abandon()
+    }
+
+    /// Ends the connection, or the attempt at one, without a report.
     nonisolated func abandon() {
         loop.execute { self.assumeIsolated { $0.task?.cancel() } }
     }
@@ -171,6 +211,8 @@ actor PeripheralLink: LoopActor {
             await before?.value
             await run(attempt, options)
         }
+        // Another thread may have cancelled it before it began.
+        if shared({ $0.attempt != attempt || $0.isCancelled }) { task?.cancel() }
     }
 
     private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {

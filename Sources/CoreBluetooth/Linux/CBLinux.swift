@@ -60,6 +60,13 @@ public enum CBLinux {
         withExtendedLifetime(former) {}
     }
 
+    /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's systems
+    /// keep to themselves; false at first. It holds for managers that are created afterwards.
+    public static var showsGenericServices: Bool {
+        get { chosen.withLock { $0.showsGenericServices } }
+        set { chosen.withLock { $0.showsGenericServices = newValue } }
+    }
+
     /// Has the managers that `body` creates use a simulated kernel.
     /// - Parameters:
     ///   - kernel: whose adapters.
@@ -69,26 +76,38 @@ public enum CBLinux {
     ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
     ///   - agent: who answers what pairing asks.
     ///   - bonds: where bonds are kept.
+    ///   - reportMisuse: receives what is logged when a peripheral in use is let go of.
+    ///   - showsGenericServices: see ``showsGenericServices``.
     ///   - body: the story.
     package static func withKernel<Result: Sendable>(
         _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
         sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
+        reportMisuse: (@Sendable (String) -> Void)? = nil, showsGenericServices: Bool = false,
         _ body: () async throws -> Result
     ) async rethrows -> Result {
         let configuration = Configuration(
             power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
-            sendBuffer: sendBuffer, agent: agent, bonds: bonds)
+            sendBuffer: sendBuffer, agent: agent, bonds: bonds, reportMisuse: reportMisuse ?? misuse,
+            showsGenericServices: showsGenericServices)
         return try await $scoped.withValue(configuration, operation: body)
     }
 
     @TaskLocal private static var scoped: Configuration?
-    private static let chosen = Mutex<(base: Configuration?, agent: (any PairingAgent)?)>((nil, nil))
+    private struct Choices {
+        var base: Configuration?
+        var agent: (any PairingAgent)?
+        var showsGenericServices = false
+    }
+
+    private static let chosen = Mutex(Choices())
 
     /// What a manager that is created now has beneath it.
     static var configuration: Configuration {
         if let scoped { return scoped }
-        let (base, agent) = chosen.withLock { $0 }
-        return Configuration(base: base, agent: agent, environment: environment)
+        let choices = chosen.withLock { $0 }
+        var configuration = Configuration(base: choices.base, agent: choices.agent, environment: environment)
+        configuration.showsGenericServices = choices.showsGenericServices
+        return configuration
     }
 
     private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
@@ -110,6 +129,10 @@ extension CBLinux {
         /// Nil is the usual one, ``UnattendedPairingAgent``.
         var agent: (any PairingAgent)?
         var bonds = BondKeeping.standard
+        /// Receives what is logged when the program lets go of a peripheral in use.
+        var reportMisuse: @Sendable (String) -> Void = misuse
+        /// Whether peripherals show the services that Apple's systems keep to themselves.
+        var showsGenericServices = false
 
         func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
             if let problem = problem ?? pairingProblem { throw problem }

@@ -1,0 +1,184 @@
+import CoreBluetooth
+import SimulatedKernel
+import TestSupport
+import Testing
+
+/// Peripherals that a program lets go of, and those that it connects to twice.
+@Suite struct ReleaseTests {
+    /// The end of what was cancelled is reported with the program's own object, though the program has none any more.
+    @Test(arguments: [true, false]) func aCancelledPeripheralNeedNotBeKept(isConnected: Bool) async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let watch = try await program.begin(world, device, isConnected: isConnected)
+            await program.perform { manager, program in
+                guard let peripheral = program.peripherals.first else { return }
+                manager.cancelPeripheralConnection(peripheral)
+                program.peripherals = []
+                #expect(
+                    manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first === peripheral)
+            }
+            await program.wait(for: "disconnected")
+            #expect(program.take() == ["disconnected"])
+            #expect(watch.ends.entries == [watch.identity])
+            // Nothing else keeps it, nor the link.
+            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            #expect(world.misuse.entries == [])
+        }
+    }
+
+    /// The same where the program begins anew before the end of the first attempt: that is a misuse when it lets go.
+    @Test func cancelledAndBegunAnew() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let watch = try await program.begin(world, device)
+            await program.perform { manager, program in
+                guard let peripheral = program.peripherals.first else { return }
+                manager.cancelPeripheralConnection(peripheral)
+                manager.connect(peripheral)
+                manager.cancelPeripheralConnection(peripheral)
+                manager.connect(peripheral)
+                program.peripherals = []
+            }
+            await program.wait(for: "disconnected connecting")
+            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            try await world.radio.sleep(for: .seconds(10))
+            #expect(program.take() == ["disconnected connecting"])
+            #expect(watch.ends.entries == [watch.identity])
+            #expect(world.misuse.entries.count == 1)
+        }
+    }
+
+    /// A manager that goes reports nothing more, and nothing stays of what it was to end.
+    @Test func cancelledAndTheManagerDropped() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let watch = try await program.begin(world, device)
+            await program.perform { manager, program in
+                guard let peripheral = program.peripherals.first else { return }
+                manager.cancelPeripheralConnection(peripheral)
+                program.peripherals = []
+                program.manager = nil
+            }
+            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            #expect(program.take() == [])
+            #expect(world.misuse.entries == [])
+        }
+    }
+
+    /// What is let go of without a cancel is cancelled as on Apple's systems: with a line in the log, and no report.
+    @Test(arguments: [true, false]) func aDroppedPeripheralIsLogged(isConnected: Bool) async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let watch = try await program.begin(world, device, isConnected: isConnected)
+            await program.perform { _, program in program.peripherals = [] }
+            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            device.peripheral.setHidden(false)
+            try await world.radio.sleep(for: .seconds(10))
+            #expect(program.take() == [])
+            #expect(device.peripheral.links.isEmpty)
+            let (name, state) = isConnected ? ("Pulse", "connected") : ("(null)", "connecting")
+            let peripheral = "<CBPeripheral: identifier = \(Device.identifier), name = \(name), state = \(state)>"
+            #expect(
+                world.misuse.entries == [
+                    "Cancelling connection for unused peripheral \(peripheral), Did you forget to keep a reference to it?"
+                ])
+        }
+    }
+
+    /// No misuse: what is not connected, and what goes after its manager.
+    @Test func whatIsDroppedWithoutALine() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            let watch = try await program.begin(world, device)
+            device.peripheral.disconnect()
+            await program.wait(for: "disconnected CBError 7")
+            await program.perform { _, program in program.peripherals = [] }
+            #expect(watch.peripheral == nil)
+            let other = await Recorder.start(world)
+            let second = try await other.begin(world, device)
+            await world.onQueue { (other.manager, other.peripherals) = (nil, []) }
+            await world.settle { second.peripheral == nil && device.peripheral.links.isEmpty }
+            #expect(world.misuse.entries == [])
+        }
+    }
+
+    /// Libraries connect to whatever they are given, and wait for the report.
+    @Test func connectingToWhatIsConnected() async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let program = await Recorder.start(world)
+            _ = try #require(await program.reachDevice())
+            await program.perform { manager, program in
+                let count = program.journal.entries.count
+                manager.connect(program.peripherals[0])
+                #expect(program.peripherals[0].state == .connected)
+                #expect(program.peripherals[0].services != nil)
+                #expect(program.journal.entries.count == count)
+            }
+            await program.wait(for: "connected", count: 2)
+            #expect(program.take() == ["connected"])
+            #expect(device.peripheral.links.count == 1)
+            // Not what is about to end, nor more often than there is room for.
+            await program.perform { manager, program in
+                manager.connect(program.peripherals[0])
+                manager.cancelPeripheralConnection(program.peripherals[0])
+            }
+            await program.wait(for: "disconnected")
+            #expect(program.take() == ["disconnected"])
+            _ = try #require(await program.reachAgain())
+            await program.perform { manager, program in
+                for _ in 0..<1030 { manager.connect(program.peripherals[0]) }
+            }
+            await program.perform(with: { $0.readRSSI() })
+            await program.wait(for: "rssi -55")
+            #expect(program.take().count { $0 == "connected" } == 1 + 1024)
+        }
+    }
+}
+
+/// What has become of a peripheral that its program may have let go of.
+private final class Watch: @unchecked Sendable {
+    /// Nil when nobody keeps it.
+    weak let peripheral: CBPeripheral?
+    let identity: ObjectIdentifier
+    /// With which objects ends were reported.
+    let ends = Journal<ObjectIdentifier>()
+
+    init(_ peripheral: CBPeripheral) {
+        self.peripheral = peripheral
+        identity = ObjectIdentifier(peripheral)
+    }
+}
+
+extension Recorder {
+    /// Connects to the device, or begins to while it is out of reach.
+    fileprivate func begin(_ world: World, _ device: Device, isConnected: Bool = true) async throws -> Watch {
+        device.peripheral.setHidden(!isConnected)
+        let found = Journal<Watch>()
+        await perform { manager, program in
+            guard let identifier = UUID(uuidString: Device.identifier) else { return }
+            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            found.add(Watch(program.peripherals[0]))
+            manager.connect(program.peripherals[0])
+        }
+        let watch = try #require(found.entries.first)
+        for entry in ["disconnected", "disconnected connecting"] {
+            then[entry] = { _, peripheral in
+                if let peripheral = peripheral as? CBPeripheral { watch.ends.add(ObjectIdentifier(peripheral)) }
+            }
+        }
+        if isConnected {
+            await wait(for: "connected")
+            await wait(for: "name \(Device.name)")
+        } else {
+            try await world.radio.sleep(for: .seconds(5))
+        }
+        _ = take()
+        return watch
+    }
+}
