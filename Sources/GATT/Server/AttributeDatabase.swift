@@ -164,6 +164,9 @@ private func partitionPoint<Element>(of elements: [Element], where isBefore: (El
 public enum AttributeDatabaseError: Error, Hashable, Sendable {
     /// The handle asked for is 0x0000 or taken, or not above those that come before it in what is added.
     case handleNotAvailable(AttributeHandle)
+    /// The properties of a characteristic ask for a descriptor, such as a Client Characteristic Configuration, for which
+    /// the handles that are named leave no place. It would have to be at `at`; nil when that is behind 0xFFFF.
+    case noHandle(for: BluetoothUUID, of: BluetoothUUID, at: AttributeHandle?)
     /// There are more attributes than handles left.
     case outOfHandles
     /// A value cannot have this length; no value is longer than 512 bytes.
@@ -181,6 +184,11 @@ extension AttributeDatabaseError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .handleNotAvailable(let handle): "handle \(handle) is not free"
+        case .noHandle(let descriptor, let characteristic, let handle):
+            """
+            characteristic \(characteristic) needs a place for its \(descriptor.assignedName ?? "descriptor \(descriptor)") \
+            at handle \(handle.map { "\($0)" } ?? "0x10000"), which the handles asked for do not leave
+            """
         case .outOfHandles: "no handles are left"
         case .invalidValueLength(let handle, let count): "a value of \(count) bytes is not possible at \(handle)"
         case .includedServiceNotFound(let uuid): "the included service \(uuid) is not in the database"

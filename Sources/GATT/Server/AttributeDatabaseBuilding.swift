@@ -6,8 +6,9 @@ extension AttributeDatabase {
     ///
     /// Handles ascend from 0x0001 without gaps except where a description names one.
     ///
-    /// - Throws: ``AttributeDatabaseError`` when a handle that is named is not free, when handles run out, when a
-    ///   value has a length that is not allowed, when a descriptor is repeated, or when an included service is missing.
+    /// - Throws: ``AttributeDatabaseError`` when a handle that is named is not free, or leaves no place for a descriptor
+    ///   that properties ask for, when handles run out, when a value has a length that is not allowed, when a descriptor is
+    ///   repeated, or when an included service is missing.
     public init(_ services: [GATTService]) throws(AttributeDatabaseError) {
         try append(services)
     }
@@ -61,7 +62,7 @@ extension AttributeDatabase {
         let position = lowerBound(first)
         // Nothing else may be in between, nor belong to the service before.
         if position < attributes.count, attributes[position].handle <= range.end {
-            throw .handleNotAvailable(attributes[position].handle)
+            throw builder.obstacle(at: attributes[position].handle)
         }
         if let before = serviceDeclarations.last(where: { $0 < position }), attributes[before].groupEnd >= first {
             throw .handleNotAvailable(first)
@@ -117,6 +118,9 @@ private struct AttributeDatabaseBuilder {
     /// All that there are, those that were there before them.
     private var services: [Service]
     private var includes: [Include] = []
+    /// The descriptors that properties ask for and descriptions leave out, since the last handle that was named.
+    private var automatic: [(descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle)] = []
+    private var isAnyHandleNamed = false
     /// The next free handle, or one above them all.
     private(set) var next: Int
 
@@ -142,7 +146,10 @@ private struct AttributeDatabaseBuilder {
         }
         for characteristic in service.characteristics { try append(characteristic) }
         if let end = service.endHandle {
-            guard Int(end.rawValue) >= next - 1 else { throw .handleNotAvailable(end) }
+            guard Int(end.rawValue) >= next - 1 else {
+                throw obstacle(at: end, asLast: true)
+            }
+            if Int(end.rawValue) >= next { automatic = [] }
             next = Int(end.rawValue) + 1
         }
         let end = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
@@ -163,8 +170,15 @@ private struct AttributeDatabaseBuilder {
         attributes[declaration].content = .stored(
             [properties.rawValue] + encoded(handle) + encoded(characteristic.uuid))
 
-        for descriptor in automaticDescriptors(of: characteristic, properties: properties) + characteristic.descriptors
-        {
+        for descriptor in automaticDescriptors(of: characteristic, properties: properties) {
+            guard let place = UInt16(exactly: next).map({ AttributeHandle($0) }) else {
+                if !isAnyHandleNamed { throw .outOfHandles }
+                throw .noHandle(for: descriptor.uuid, of: characteristic.uuid, at: nil)
+            }
+            automatic.append((descriptor.uuid, characteristic.uuid, place))
+            try append(descriptor, properties: properties, after: value, valueHandle: handle)
+        }
+        for descriptor in characteristic.descriptors {
             try append(descriptor, properties: properties, after: value, valueHandle: handle)
         }
         attributes[declaration].groupEnd = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
@@ -242,6 +256,15 @@ private struct AttributeDatabaseBuilder {
         }
     }
 
+    /// Why `handle`, which is named, cannot be had, or cannot be the last: the descriptors that only properties ask for may
+    /// be what is in the way.
+    func obstacle(at handle: AttributeHandle, asLast isLast: Bool = false) -> AttributeDatabaseError {
+        guard Int(handle.rawValue) + (isLast ? 1 : 0) >= next - automatic.count,
+            let obstacle = automatic.first(where: { $0.handle >= handle }) ?? automatic.last
+        else { return .handleNotAvailable(handle) }
+        return .noHandle(for: obstacle.descriptor, of: obstacle.characteristic, at: obstacle.handle)
+    }
+
     /// Appends an attribute and returns its position.
     private mutating func place(
         at explicit: AttributeHandle? = nil, type: BluetoothUUID, permissions: AttributePermissions = .read,
@@ -249,8 +272,10 @@ private struct AttributeDatabaseBuilder {
         lengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength
     ) throws(AttributeDatabaseError) -> Int {
         if let explicit {
-            guard explicit != .none, Int(explicit.rawValue) >= next else { throw .handleNotAvailable(explicit) }
+            guard explicit != .none, Int(explicit.rawValue) >= next else { throw obstacle(at: explicit) }
             next = Int(explicit.rawValue)
+            automatic = []
+            isAnyHandleNamed = true
         }
         guard let handle = UInt16(exactly: next).map({ AttributeHandle($0) }) else { throw .outOfHandles }
         guard lengths.lowerBound >= 0, lengths.upperBound <= AttributeProtocol.maximumAttributeValueLength else {

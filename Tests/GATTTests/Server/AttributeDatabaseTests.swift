@@ -184,6 +184,71 @@ import Testing
         ),
     ]
 
+    /// A heart rate that is notified, at 2 and 3, so that its configuration has to be at 4; and what is named there.
+    static let missingPlaces: [([GATTService], AttributeHandle?)] = {
+        func service(
+            _ descriptors: [GATTDescriptor] = [], then next: [GATTCharacteristic] = [], end: AttributeHandle? = nil
+        ) -> GATTService {
+            GATTService(
+                0x180D,
+                characteristics: [
+                    GATTCharacteristic(0x2A37, properties: .notify, descriptors: descriptors, handle: 2)
+                ] + next, endHandle: end)
+        }
+        let description = GATTDescriptor(.characteristicUserDescription, value: .stored([]))
+        return [
+            ([service([GATTDescriptor(.characteristicUserDescription, value: .stored([]), handle: 4)])], 4),
+            ([service(then: [GATTCharacteristic(0x2A38, properties: .read, handle: 4)])], 4),
+            ([service(), GATTService(0x180F, handle: 4)], 4),
+            ([service(end: 3)], 4),
+            // One handle further on, where there would be room without the configuration.
+            ([service([description], then: [GATTCharacteristic(0x2A38, properties: .read, handle: 5)])], 4),
+            (
+                [
+                    GATTService(
+                        0x180D, characteristics: [GATTCharacteristic(0x2A37, properties: .indicate, handle: 0xFFFE)])
+                ], nil
+            ),
+        ]
+    }()
+
+    @Test("a missing place for a client's configuration is told as that", arguments: missingPlaces)
+    func missingPlace(_ services: [GATTService], _ handle: AttributeHandle?) {
+        let error = AttributeDatabaseError.noHandle(
+            for: .clientCharacteristicConfiguration, of: 0x2A37, at: handle)
+        #expect(throws: error) { try AttributeDatabase(services) }
+        #expect(error.description.contains("2A37 needs a place for its Client Characteristic Configuration"))
+        #expect(error.description.contains(handle.map { "\($0)" } ?? "0x10000"))
+    }
+
+    @Test("what is there already may have taken the place")
+    func missingPlaceBeforeAnother() throws {
+        var database = try AttributeDatabase([Self.service(0x1111, at: 0x10)])
+        let service = GATTService(
+            0x180D, characteristics: [GATTCharacteristic(0x2A37, properties: .notify)], handle: 0x0D)
+        #expect(
+            throws: AttributeDatabaseError.noHandle(
+                for: .clientCharacteristicConfiguration, of: 0x2A37, at: 0x10)
+        ) { try database.append([service]) }
+        // Where the handle is another's by itself, that is said.
+        let longer = GATTService(
+            0x180D,
+            characteristics: [
+                GATTCharacteristic(0x2A37, properties: .notify), GATTCharacteristic(0x2A38, properties: .read),
+            ], handle: 0x0D)
+        #expect(throws: AttributeDatabaseError.handleNotAvailable(0x10)) { try database.append([longer]) }
+        #expect(throws: AttributeDatabaseError.handleNotAvailable(3)) {
+            try AttributeDatabase([
+                GATTService(
+                    0x180D,
+                    characteristics: [
+                        GATTCharacteristic(0x2A37, properties: .notify, handle: 2),
+                        GATTCharacteristic(0x2A38, properties: .read, handle: 3),
+                    ])
+            ])
+        }
+    }
+
     static func characteristic(
         value: AttributeValue, lengths: ClosedRange<Int> = 0...512, descriptors: [GATTDescriptor] = []
     ) -> [GATTService] {
