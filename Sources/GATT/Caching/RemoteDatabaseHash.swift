@@ -31,6 +31,11 @@ public struct DatabaseHashRead: ClientProcedure {
 }
 
 extension DatabaseHash {
+    /// Whether a server that sent this hash has the whole database `services`, in whichever order it sends its bytes.
+    ///
+    /// False also where the hash depends on what discovery does not tell; see ``init(of:)``.
+    public func isHash(of services: [RemoteService]) -> Bool { isSame(as: DatabaseHash(of: services)) }
+
     /// The hash that a server has whose whole database is `services`.
     ///
     /// It comes out differently for a server that declares what discovery does not tell: extended properties, or short

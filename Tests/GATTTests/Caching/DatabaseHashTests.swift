@@ -44,6 +44,8 @@ import Testing
         #expect(database.attribute(at: 0x000D)?.type == .databaseHash)
         #expect(database.attribute(at: 0x000D)?.storedValue == database.hash.bytes)
         #expect(DatabaseHash(database.hash.bytes) == database.hash)
+        // A number of 128 bits, as any in a value: Core Vol 3 Part G §2.4, GATT/SR/GAS/BV-02-C.
+        #expect(database.hash.bytes == hex("90A9FBB9BB30888AAC8BF5EC482DCAF1"))
         #expect(DatabaseHash([1, 2, 3]) == nil)
     }
 
