@@ -94,7 +94,7 @@ extension AttributeSelector {
     /// The one attribute it means in a database.
     /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` when the device has none, ``ExitStatus/usage`` when it has
     ///   several.
-    public func resolve(in services: [RemoteService]) throws -> ChosenAttribute {
+    public func resolve(in services: some Collection<RemoteService>) throws -> ChosenAttribute {
         let found = candidates(in: services)
         if let only = found.first, found.count == 1 { return only.attribute }
         if case .handle(let handle) = self { return ChosenAttribute(handle) }
@@ -108,7 +108,7 @@ extension AttributeSelector {
     }
 
     private func candidates(
-        in services: [RemoteService]
+        in services: some Collection<RemoteService>
     ) -> [(attribute: ChosenAttribute, service: RemoteService)] {
         services.flatMap { service in
             service.characteristics.flatMap { characteristic in
@@ -138,7 +138,7 @@ extension Connection {
         _ selectors: [AttributeSelector], needsDeclarations: Bool = false, timeout: Duration?
     ) async throws -> [ChosenAttribute] {
         let isKnown = !needsDeclarations && !selectors.contains(where: \.needsDiscovery)
-        let services = isKnown ? [] : try await discover(timeout: timeout)
+        let services = isKnown ? [] : try await discover(timeout: timeout).services
         return try selectors.map { try $0.resolve(in: services) }
     }
 }

@@ -9,7 +9,9 @@ struct ExploreCommand: AsyncParsableCommand {
             Every line names the kind of attribute, its UUID and name, the handle of its value, what can be done with \
             it, and its value where it can be read.
 
-            With --json: one line for the device and each service, include, characteristic and descriptor.
+            What the device declares and cannot be true is named at the end; the rest is shown.
+
+            With --json: one line for the device and each service, include, characteristic, descriptor and problem.
 
             EXAMPLES:
               ble explore -n Pulse-Z1
@@ -86,12 +88,13 @@ private struct Line: Sendable {
 
 /// Draws what the device has, line by line as the values are read.
 private func draw(
-    _ services: [RemoteService], of connection: Connection, _ reading: Reading, _ limit: Int?, _ console: Console
+    _ database: RemoteDatabase, of connection: Connection, _ reading: Reading, _ limit: Int?, _ console: Console
 ) async throws {
     let mtu = await connection.maximumTransmissionUnit
     let style = console.output
     var device = Tree(Line(text: "\(style.bold("\(connection.peer)")) \(connection.peer.kind), ATT_MTU \(mtu)"))
-    for service in services { device.add(picture(of: service, style)) }
+    for service in database { device.add(picture(of: service, style)) }
+    for problem in database.problems { device.add(Tree(Line(text: "\(style.yellow("problem:")) \(problem)"))) }
     for (branches, line) in device.rows {
         var text = branches + line.text
         if let (uuid, handle) = line.attribute, let outcome = try await reading.value(of: handle) {
@@ -131,13 +134,13 @@ private func name(of uuid: BluetoothUUID) -> String {
 }
 
 private func list(
-    _ services: [RemoteService], of connection: Connection, _ reading: Reading, _ console: Console
+    _ database: RemoteDatabase, of connection: Connection, _ reading: Reading, _ console: Console
 ) async throws {
     console.result([
         ("event", .string("device")), ("addr", .string("\(connection.peer)")),
         ("addrType", .string("\(connection.peer.kind)")), ("mtu", .integer(await connection.maximumTransmissionUnit)),
     ])
-    for service in services {
+    for service in database {
         console.result([
             ("event", .string("service")), ("uuid", .string("\(service.uuid)")),
             ("name", JSONValue(service.uuid.assignedName)), ("primary", .bool(service.isPrimary)),
@@ -173,6 +176,7 @@ private func list(
             }
         }
     }
+    for problem in database.problems { console.result([("event", .string("problem"))] + problem.jsonFields) }
 }
 
 private func fields(_ outcome: Reading.Outcome?, of uuid: BluetoothUUID) -> [(String, JSONValue)] {

@@ -71,7 +71,7 @@ import Testing
     func counts(_ follows: Follows, _ counts: [Int]) async throws {
         try await Self.run(follows) { scene in
             var connection = try await scene.connect()
-            let found = Mutex<[RemoteService]>([])
+            let found = Mutex<RemoteDatabase?>(nil)
             let first = try await scene.count {
                 let services = try await connection.discover()
                 found.withLock { $0 = services }
@@ -149,6 +149,75 @@ import Testing
             }
             #expect(counts[0] == counts[1])
             #expect(counts[2] == 2)
+        }
+    }
+
+    @Test("a hash is recognised in whichever order its bytes come", arguments: [true, false])
+    func orderOfTheHash(isLeastSignificantFirst: Bool) async throws {
+        try await Story.run { story in
+            let services = [
+                GATTService(
+                    .genericAccess,
+                    characteristics: [
+                        GATTCharacteristic(0x2A00, properties: .read, value: .stored([])),
+                        GATTCharacteristic(0x2A01, properties: .read, value: .stored([])),
+                    ]),
+                GATTService(
+                    .genericAttribute,
+                    characteristics: [
+                        GATTCharacteristic(.serviceChanged, properties: .read, value: .stored([])),
+                        GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
+                    ]),
+            ]
+            let database = try AttributeDatabase(services)
+            let hash = database.hash.bytes
+            let sent = isLeastSignificantFirst ? hash : hash.reversed()
+            // Any server will do that has the structure: ours, behind a hand that turns the hash around.
+            let server = HashTurner(database, hash: sent)
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in server }
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            var counts: [Int] = []
+            for _ in 0..<2 {
+                let connection = try await adapter.connect(to: peripheral.address)
+                kernel.arm(at: nil) {}
+                let found = try await connection.discover()
+                #expect(found.map(\.uuid) == [.genericAccess, .genericAttribute])
+                try await story.radio.sleep(for: .seconds(1))
+                counts.append(kernel.count)
+                await connection.disconnect()
+            }
+            #expect(counts[0] > 2)
+            #expect(counts[1] == 2, "the hash, and nothing else")
+        }
+    }
+
+    /// A server whose Database Hash has its bytes in another order.
+    private final class HashTurner: SimulatedLinkHandler {
+        private struct State {
+            var server = GATTServer()
+            var database: AttributeDatabase
+            var writer = ByteWriter(capacity: 517)
+        }
+
+        private let state: Mutex<State>
+        private let hash: [UInt8]
+
+        init(_ database: AttributeDatabase, hash: [UInt8]) {
+            state = Mutex(State(database: database))
+            self.hash = hash
+        }
+
+        func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+            let request = [UInt8](packet)
+            let answer = state.withLock { state in
+                state.writer.removeAll()
+                _ = state.server.receive(request.span.bytes, database: &state.database, into: &state.writer)
+                let bytes = state.writer.bytes
+                // The response to the request for its type: a handle and sixteen bytes.
+                return bytes.count == 20 && bytes.first == 9 ? Array(bytes.prefix(4)) + hash : bytes
+            }
+            if !answer.isEmpty { link.send(answer) }
         }
     }
 

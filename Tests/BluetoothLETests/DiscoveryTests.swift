@@ -1,4 +1,7 @@
+import BluetoothKernel
 import SimulatedKernel
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import BluetoothLE
@@ -50,6 +53,87 @@ import Testing
             let characteristic = try #require(secondary.characteristic(0x2A00))
             let value = try await connection.read(characteristic)
             #expect(value == [7])
+        }
+    }
+
+    @Test("what cannot be true is told, and the rest is there, also the second time and from the file")
+    func problems() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in AnsweringHandler(malformedSensor) }
+            let adapter = try await Adapter.open(on: story.kernel)
+            try await adapter.withConnection(to: peripheral.address) { connection in
+                let database = try await connection.discover()
+                #expect(database.map(\.uuid) == [.genericAccess, 0x180D])
+                #expect(
+                    database.problems == [
+                        DatabaseProblem(
+                            .invalidValueHandle, .characteristic, at: 5,
+                            declared: AttributeHandleRange(start: 0, end: 0), uuid: 0x2A37)
+                    ])
+                let location = try #require(database.characteristic(0x2A38, in: 0x180D))
+                let value = try await connection.read(location)
+                #expect(value == [2])
+                let again = try await connection.discover()
+                #expect(again == database)
+                let step = try await connection.discoverCharacteristics(of: try #require(database.service(0x180D)))
+                #expect(step.map(\.uuid) == [0x2A38])
+            }
+        }
+    }
+
+    @Test("a server without an end is given up with what it has")
+    func limit() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EndlessServer(on: story.radio.loop) }
+            let adapter = try await Adapter.open(on: story.kernel)
+            try await adapter.withConnection(to: peripheral.address) { connection in
+                let database = try await connection.discover()
+                #expect(database.problems.map(\.reason) == [.tooManyRequests])
+                #expect(database.count == DatabaseDiscovery.requestLimit)
+                #expect(await connection.isConnected)
+            }
+        }
+    }
+
+    @Test("a server that takes its time is given up after five minutes")
+    func timeLimit() async throws {
+        try await Story.run { story in
+            let loop = story.radio.loop
+            let peripheral = SimulatedPeripheral(on: story.radio) { _ in
+                EndlessServer(pause: .seconds(29), on: loop)
+            }
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let taken = await story.duration {
+                let error = await failure { _ = try await connection.discover() }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(taken == .seconds(300))
+            #expect(await connection.isConnected)
+            await connection.disconnect()
+        }
+    }
+
+    /// A service at every handle, one an answer.
+    private final class EndlessServer: SimulatedLinkHandler {
+        private let pause: Duration?
+        private let loop: EventLoop
+        private let timer = Mutex<LoopTimer?>(nil)
+
+        init(pause: Duration? = nil, on loop: EventLoop) {
+            self.pause = pause
+            self.loop = loop
+        }
+
+        func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+            let request = [UInt8](packet)
+            guard let opcode = request.first else { return }
+            guard opcode == 0x10, request.count > 3 else { return _ = link.send([0x01, opcode, 0, 0, 0x06]) }
+            let answer = [0x11, 0x06] + request[1...2] + request[1...2] + [0x00, 0x18]
+            guard let pause else { return _ = link.send(answer) }
+            let later = loop.makeTimer { link.send(answer) }
+            later.set(after: pause)
+            timer.withLock { $0 = later }
         }
     }
 

@@ -41,7 +41,7 @@ struct TraceToolTests {
             let trace = try await PacketTrace.open(file.path, source: source, on: story.kernel)
             let adapter = try await Adapter.open(on: story.kernel, trace: trace)
             let connection = try await adapter.connect(to: Self.peer)
-            _ = discovers ? try await connection.discover() : try await connection.discoverServices()
+            _ = discovers ? try await connection.discover().services : try await connection.discoverServices()
             _ = try await connection.read(read)
             // The configuration follows the value.
             try await connection.write([1, 0], to: AttributeHandle(rawValue: notified.rawValue + 1))

@@ -53,6 +53,16 @@ import Testing
         #expect(ValueText.describe(value, of: uuid) == text)
     }
 
+    @Test func aProblemIsToldInJSON() {
+        let problem = DatabaseProblem(
+            .invalidValueHandle, .characteristic, at: 5, declared: AttributeHandleRange(start: 0, end: 0), uuid: "2A37")
+        let fields = problem.jsonFields.map { "\($0.0): \($0.1)" }.joined(separator: ", ")
+        #expect(problem.jsonFields.map(\.0) == ["reason", "type", "handle", "uuid", "start", "end", "text"])
+        #expect(fields.contains("invalidValueHandle") && fields.contains("its value at 0x0000 is not behind it"))
+        let limit = DatabaseProblem(.tooManyRequests, .primaryService, at: 9).jsonFields
+        #expect(limit.map(\.0) == ["reason", "type", "handle", "text"])
+    }
+
     @Test func aTreeIsDrawn() {
         let tree = Tree("a", [Tree("b", [Tree("c")]), Tree("d", [Tree("e"), Tree("f")])])
         let lines = tree.rows.map { $0.branches + $0.content }

@@ -1,5 +1,6 @@
 import BluetoothLE
 import SimulatedKernel
+import TestSupport
 import Testing
 
 /// Docs/Guide/Central/Attributes.md
@@ -41,8 +42,18 @@ import Testing
         }
     }
 
+    @Test func problems() async throws {
+        try await World.withAdapter { world, adapter in
+            let device = SimulatedPeripheral(on: world.radio) { _ in AnsweringHandler(malformedSensor) }
+            try await adapter.withConnection(to: device.address) { connection in
+                try await AttributesPage.discover4(connection)
+            }
+            #expect(world.lines == ["characteristic 2A37 at 0x0005: its value at 0x0000 is not behind it"])
+        }
+    }
+
     @Test func stepByStep() async throws {
-        try await Self.lines(of: AttributesPage.discover4) { lines, _ in #expect(lines == ["1 1"]) }
+        try await Self.lines(of: AttributesPage.discover5) { lines, _ in #expect(lines == ["1 1"]) }
     }
 
     // MARK: Reading

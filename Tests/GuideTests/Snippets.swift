@@ -213,6 +213,14 @@ enum AttributesPage {
 
     /// Discover
     static func discover4(_ connection: Connection) async throws {
+        let database = try await connection.discover()
+        for problem in database.problems {
+            print(problem)  // characteristic 2A37 at 0x0005: its value at 0x0000 is not behind it
+        }
+    }
+
+    /// Discover
+    static func discover5(_ connection: Connection) async throws {
         if let service = try await connection.discoverServices(0x180D).first {
             let included = try await connection.discoverIncludedServices(of: service)
             let measurements = try await connection.discoverCharacteristics(0x2A37, of: service)

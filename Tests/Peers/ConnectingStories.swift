@@ -30,7 +30,7 @@ extension Peers {
                 var connections: [Connection] = []
                 for name in names { connections.append(try await band.connect(to: name)) }
                 #expect(try await band.chip()?["links"] == names.count)
-                try await withThrowingTaskGroup(of: [RemoteService].self) { group in
+                try await withThrowingTaskGroup(of: RemoteDatabase.self) { group in
                     for connection in connections { group.addTask { try await connection.discover() } }
                     for try await services in group { #expect(services.count >= 3) }
                 }

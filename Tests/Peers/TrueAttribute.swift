@@ -70,7 +70,7 @@ enum Outline {
     }
 
     /// What a discovery found.
-    static func of(_ services: [RemoteService]) -> [String] {
+    static func of(_ services: some Sequence<RemoteService>) -> [String] {
         services.flatMap { service in
             ["\(service.handles.start) \(service.isPrimary ? "service" : "secondary") \(service.uuid)"]
                 + service.includedServices.map { "\($0.declarationHandle) include \($0.handles.start) \($0.uuid)" }

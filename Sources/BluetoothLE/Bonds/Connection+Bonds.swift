@@ -133,7 +133,9 @@ extension Connection {
     func changesAreTold(_ configuration: AttributeHandle) {
         knownDatabase?.followedConfiguration = configuration
         guard isPeerBonded, let knownDatabase, let services = knownDatabase.services else { return }
-        remember(CachedDatabase(services: services, hash: knownDatabase.hash, isFollowed: true))
+        remember(
+            CachedDatabase(
+                services: services, problems: knownDatabase.problems, hash: knownDatabase.hash, isFollowed: true))
     }
 }
 

@@ -56,7 +56,9 @@ extension Connection {
             do {
                 let isFirst = !isSynchronized && repetitions == 0
                 let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }
-                return try await transaction.call.value(operation, timeout: remaining, on: loop)
+                let output = try await transaction.call.value(operation, timeout: remaining, on: loop)
+                warn(of: transaction.problems)
+                return output
             } catch {
                 if error.cause == .attribute(.databaseOutOfSync), !isSynchronized {
                     isSynchronized = true
@@ -68,6 +70,14 @@ extension Connection {
                     throw error
                 }
             }
+        }
+    }
+
+    /// Says in the log what of a peer's database cannot be true; a hostile one does not fill it.
+    private func warn(of problems: [DatabaseProblem]) {
+        for problem in problems.prefix(16) { log.warning("\(problem)", metadata: ["peer": "\(peer)"]) }
+        if problems.count > 16 {
+            log.warning("\(problems.count - 16) more problems of the database", metadata: ["peer": "\(peer)"])
         }
     }
 

@@ -24,47 +24,52 @@ extension Connection {
     /// After a discovery the peer is asked, behind the caller's back and only as far as it can, to indicate changes and
     /// to refuse what relies on an old database; see ``serviceChanges()``. Where the database is kept is
     /// ``Adapter/setAttributeCache(_:)``'s to say.
+    /// What the peer declares and cannot be true is left out or cut down, and everything else is there: see
+    /// ``RemoteDatabase/problems``, which the log has as warnings as well. A discovery ends after
+    /// ``DatabaseDiscovery/requestLimit`` requests with what it has found, one of the problems being that it did.
     /// - Parameters:
     ///   - cached: false discovers in any case.
-    ///   - timeout: the most time for each step.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers
-    ///   cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
+    ///   - timeout: the most time for each step; 5 minutes unless another is given.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers are
+    ///   none, `.timedOut`, `.cancelled`, `.disconnected`.
     public func discover(
         cached: Bool = true, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteService] {
+    ) async throws(BluetoothError) -> RemoteDatabase {
         let operation = BluetoothError.Operation("discover all attributes", peer: peer)
         // What is remembered needs no link, but handing it out without one, or to a task that is cancelled, helps nobody.
         _ = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if cached, let services = knownDatabase?.services { return services }
+        if cached, let database = knownDatabase?.database { return database }
+        let timeout = timeout ?? Self.discoveryTimeLimit
         var hash: DatabaseHash?
         if cached, let cache, let remembered = await cache.store.database(for: cacheKey(of: cache)) {
             if remembered.isFollowed, isPeerBonded, knownDatabase?.changeCount ?? 0 == 0,
                 try !bearer(for: operation).mayHaveMissed(
                     KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
             {
-                adopt(remembered.services, hash: remembered.hash)
-                return remembered.services
+                return adopt(remembered.database, hash: remembered.hash)
             }
             // Read before the discovery, so that a database that changes under it is not kept under its new hash.
             hash = try await perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
             if let hash, hash == remembered.hash {
-                adopt(remembered.services, hash: hash)
-                return remembered.services
+                return adopt(remembered.database, hash: hash)
             }
         }
         let changes = knownDatabase?.changeCount ?? 0
-        let services = try await perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
-        guard changes == knownDatabase?.changeCount ?? 0 else { return services }
-        adopt(services, hash: hash)
+        let database = try await perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
+        guard changes == knownDatabase?.changeCount ?? 0 else { return database }
+        adopt(database, hash: hash)
         if hash != nil {
-            remember(CachedDatabase(services: services, hash: hash))
-            follow(services)
+            remember(CachedDatabase(database, hash: hash))
+            follow(database.services)
         } else {
-            learnHash(of: services)
+            learnHash(of: database)
         }
-        return services
+        return database
     }
+
+    /// The most time for a discovery that is not given another; a peer may take 30 s for each answer.
+    private static let discoveryTimeLimit = Duration.seconds(300)
 
     /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
     ///
@@ -94,14 +99,16 @@ extension Connection {
     // MARK: What is known
 
     /// Takes note of the database as it is now, and ends the subscriptions to what is gone.
-    private func adopt(_ services: [RemoteService], hash: DatabaseHash?) {
+    @discardableResult
+    private func adopt(_ database: RemoteDatabase, hash: DatabaseHash?) -> RemoteDatabase {
         var known = knownDatabase ?? KnownDatabase()
         let former = known.formerServices
-        known.discovered(services, hash: hash)
+        known.discovered(database.services, problems: database.problems, hash: hash)
         knownDatabase = known
-        guard let bearer = try? bearer(for: .init("take values", peer: peer)) else { return }
+        guard let bearer = try? bearer(for: .init("take values", peer: peer)) else { return database }
         bearer.serviceChanged = known.serviceChanged
         for handle in known.gone(among: bearer.subscribers.handles, from: former) { endSubscriptions(to: handle) }
+        return database
     }
 
     func remember(_ database: CachedDatabase?) {
@@ -140,18 +147,19 @@ extension Connection {
     ///
     /// The hash may be that of a later database. It is not if what was discovered has just this hash; where that cannot
     /// be said, it is only remembered that there is one, and the next discovery reads it first.
-    private func learnHash(of services: [RemoteService]) {
+    private func learnHash(of database: RemoteDatabase) {
+        let services = database.services
         guard KnownDatabase.genericAttribute(.databaseHash, in: services) != nil else { return follow(services) }
         submit(DatabaseHashRead()) { [weak self] answer in
             self?.assumeIsolated { connection in
                 if case .success(let hash?) = answer {
-                    let isTheirs = DatabaseHash(of: services) == hash
+                    let isTheirs = hash.isHash(of: services)
                     if isTheirs, connection.knownDatabase?.services == services {
                         connection.knownDatabase?.hash = hash
                     }
                     connection.remember(
                         isTheirs
-                            ? CachedDatabase(services: services, hash: hash) : CachedDatabase(services: [], hash: nil))
+                            ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil))
                 }
                 connection.follow(services)
             }
@@ -227,4 +235,12 @@ extension Adapter {
     public func setAttributeCache(_ cache: (any AttributeCache)?) {
         attributeCache = cache
     }
+}
+
+extension CachedDatabase {
+    fileprivate init(_ database: RemoteDatabase, hash: DatabaseHash?) {
+        self.init(services: database.services, problems: database.problems, hash: hash)
+    }
+
+    fileprivate var database: RemoteDatabase { RemoteDatabase(services: services, problems: problems) }
 }

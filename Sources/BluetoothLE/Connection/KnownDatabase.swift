@@ -15,6 +15,10 @@ struct KnownDatabase {
 
     /// The database as it is as far as is known; nil before it is discovered and after it has changed.
     private(set) var services: [RemoteService]?
+    /// What in ``services`` could not be true when they were discovered.
+    private(set) var problems: [DatabaseProblem] = []
+    /// ``services`` as a program gets them.
+    var database: RemoteDatabase? { services.map { RemoteDatabase(services: $0, problems: problems) } }
     /// The hash of ``services``.
     var hash: DatabaseHash?
     /// Counts what makes ``services`` invalid.
@@ -33,8 +37,11 @@ struct KnownDatabase {
     var nextListener: UInt64 = 0
 
     /// Takes note of the database as it is now.
-    mutating func discovered(_ services: [RemoteService], hash: DatabaseHash? = nil) {
+    mutating func discovered(
+        _ services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash? = nil
+    ) {
         self.services = services
+        self.problems = problems
         self.hash = hash
         changed = []
         former = []

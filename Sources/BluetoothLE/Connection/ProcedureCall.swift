@@ -26,6 +26,9 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     var isAbandoned: Bool { call.isResolved }
 
+    /// What in the answers could not be true.
+    var problems: [DatabaseProblem] { procedure.problems }
+
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
         departure?()

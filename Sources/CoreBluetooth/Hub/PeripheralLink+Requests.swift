@@ -183,7 +183,7 @@ extension PeripheralLink {
 
     /// Takes over what the peripheral has, keeping the objects of what has not changed, and shows those services that
     /// were asked for besides those that were found before.
-    private nonisolated func take(_ found: [RemoteService], of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
+    private nonisolated func take(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
         let before = shared { $0.known }
         var known: [AttributeHandle: CBService] = [:]
         for service in found {

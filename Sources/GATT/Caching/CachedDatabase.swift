@@ -20,14 +20,19 @@ public struct AttributeCacheKey: Hashable, Sendable {
 public struct CachedDatabase: Hashable, Sendable {
     /// All of its services; empty when it is only known that it has a hash.
     public var services: [RemoteService]
+    /// What in it could not be true when it was discovered.
+    public var problems: [DatabaseProblem]
     /// The hash that the database had; nil when none is known for just these services.
     public var hash: DatabaseHash?
     /// Whether the device remembers, being bonded, that it has to tell us of changes.
     public var isFollowed: Bool
 
     /// A database from its parts.
-    public init(services: [RemoteService], hash: DatabaseHash?, isFollowed: Bool = false) {
+    public init(
+        services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash?, isFollowed: Bool = false
+    ) {
         self.services = services
+        self.problems = problems
         self.hash = hash
         self.isFollowed = isFollowed
     }
@@ -57,6 +62,7 @@ private enum Field {
     static let include: UInt8 = 4
     static let characteristic: UInt8 = 5
     static let descriptor: UInt8 = 6
+    static let problem: UInt8 = 7
 }
 
 extension CachedDatabase {
@@ -73,10 +79,17 @@ extension CachedDatabase {
             if let hash { try writer.writeField(Field.hash, hash.bytes) }
             if isFollowed { try writer.writeField(Field.isFollowed, []) }
             for service in services { try writer.write(service) }
+            for problem in problems { try writer.write(problem) }
         } catch {
             return nil
         }
-        return writer.bytes + DatabaseHash(code: AESCMAC.code(of: writer.bytes)).bytes
+        return writer.bytes + Self.checksum(of: writer.bytes)
+    }
+
+    /// What stands behind the bytes, so that those that are not whole are told from those that are.
+    static func checksum(of bytes: some Sequence<UInt8>) -> [UInt8] {
+        let code = AESCMAC.code(of: bytes)
+        return (0..<16).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
     }
 
     /// What was kept for `key`.
@@ -85,7 +98,7 @@ extension CachedDatabase {
     public init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(CachedDatabaseError) {
         let checked = bytes.dropLast(16)
         guard checked.count >= magic.count + 2, checked.starts(with: magic),
-            DatabaseHash(Array(bytes.suffix(16))) == DatabaseHash(code: AESCMAC.code(of: checked))
+            Array(bytes.suffix(16)) == Self.checksum(of: checked)
         else { throw .damaged }
         let body = Array(checked.dropFirst(magic.count))
         var reader = ByteReader(body.span.bytes)
@@ -101,6 +114,7 @@ extension CachedDatabase {
                 case Field.hash: hash = DatabaseHash([UInt8](field.readRemaining()))
                 case Field.isFollowed: isFollowed = true
                 case Field.service: services.append(try field.readService())
+                case Field.problem: if let problem = try field.readProblem() { problems.append(problem) }
                 default: break
                 }
             }
@@ -134,6 +148,18 @@ extension ByteWriter {
                 }
             }
             for characteristic in service.characteristics { try field.write(characteristic) }
+        }
+    }
+
+    fileprivate mutating func write(_ problem: DatabaseProblem) throws(BufferFull) {
+        try writeField(Field.problem) { (field) throws(BufferFull) in
+            try field.write(problem.reason.rawValue)
+            try field.write(problem.attributeType, width: .bits128)
+            try field.write(problem.handle.rawValue)
+            try field.write(problem.declared == nil ? 0 : 1 as UInt8)
+            try field.write(problem.declared?.start.rawValue ?? 0)
+            try field.write(problem.declared?.end.rawValue ?? 0)
+            if let uuid = problem.uuid { try field.write(uuid, width: .bits128) }
         }
     }
 
@@ -186,6 +212,20 @@ extension ByteReader {
             }
         }
         return service
+    }
+
+    /// Nil for a reason that a later program knows.
+    @_lifetime(self: copy self)
+    fileprivate mutating func readProblem() throws(TruncatedBytes) -> DatabaseProblem? {
+        let reason = DatabaseProblem.Reason(rawValue: try readUInt8())
+        let type = try readUUID(.bits128)
+        let handle = AttributeHandle(try readUInt16())
+        let hasRange = try readUInt8() != 0
+        let range = try readRange()
+        let uuid = isAtEnd ? nil : try readUUID(.bits128)
+        return reason.map {
+            DatabaseProblem($0, type, at: handle, declared: hasRange ? range : nil, uuid: uuid)
+        }
     }
 
     @_lifetime(self: copy self)

@@ -28,6 +28,9 @@ public protocol ClientProcedure: Sendable {
     mutating func receive(_ answer: ATTServerPDU) throws(TransactionFailure)
         -> ProcedureStep<Output>
 
+    /// What in the answers so far cannot be true, and is not in the result.
+    var problems: [DatabaseProblem] { get }
+
     /// Ends before its time; says whether one more request has to be sent so that the server forgets what it was told.
     ///
     /// Called between requests only: the first has been sent, and what was sent has been answered.
@@ -35,6 +38,9 @@ public protocol ClientProcedure: Sendable {
 }
 
 extension ClientProcedure {
+    /// Most procedures do not look into what they bring.
+    public var problems: [DatabaseProblem] { [] }
+
     /// Most procedures leave nothing behind.
     public mutating func stop() -> Bool { false }
 

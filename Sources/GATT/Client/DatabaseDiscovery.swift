@@ -9,35 +9,56 @@ import BluetoothPrimitives
 ///   so that a server which has none, and leaves no handles free there, is not asked.
 /// - Secondary services exist to be included, so they are found by the includes and not asked for. What lies in them
 ///   is discovered like what lies in the others.
-/// - Characteristics that lie in no service are left out, as is an include of a service that overlaps another one: the
-///   server contradicts itself.
+/// - Characteristics that lie in no service are left out: they are those of secondary services that nobody includes.
+/// - What cannot be true is a ``DatabaseProblem``, and everything else is found nevertheless.
+/// - It ends after ``requestLimit`` requests with what it has, and takes time in proportion to what the server says.
 public struct DatabaseDiscovery: ClientProcedure {
+    /// How many requests a discovery makes unless it is given another limit: some ten times as many as a large database
+    /// takes at the least ATT_MTU.
+    public static let requestLimit = 4096
+
     private enum Phase: Sendable {
         case services
         case characteristics
         case includes
         /// Asking for the descriptors of one characteristic.
-        case descriptors(service: Int, characteristic: Int)
+        case descriptors(Position)
+    }
+
+    /// A characteristic, when the services are gone through in the order of their handles.
+    private struct Position: Sendable {
+        var service = 0
+        var characteristic = 0
+
+        var next: Position { Position(service: service, characteristic: characteristic + 1) }
     }
 
     private var phase = Phase.services
     // Apart from the phase, so that what they have found grows in place.
     private var serviceDiscovery = ServiceDiscovery()
     private var characteristicDiscovery = CharacteristicDiscovery(in: .all)
-    private var includeDiscovery = IncludedServiceDiscovery(in: .all)
+    private var includeDiscovery = IncludedServiceDiscovery(in: [], knowing: [])
     private var descriptorDiscovery = DescriptorDiscovery(in: .all)
-    /// What has been found, in the order of the handles.
-    private var services: [RemoteService] = []
+    private var services = KnownServices()
     /// The one range that has been searched for characteristics, and what is still to be searched at its ends.
     private var searched: AttributeHandleRange?
     private var unsearched: [AttributeHandleRange] = []
-    /// Characteristics in no service known so far.
-    private var strays: [RemoteCharacteristic] = []
-    /// The services that have not been searched for includes, by their first handles.
-    private var newServices: Set<AttributeHandle> = []
+    /// Characteristics in no service known so far, by their declarations.
+    private var strays: [AttributeHandle: RemoteCharacteristic] = [:]
+    /// The services that have not been searched for includes, in the order of their handles.
+    private var newServices: [Int] = []
+    private let limit: Int
+    private var requestCount = 0
+    /// What cannot be true.
+    public private(set) var problems: [DatabaseProblem] = []
+    private var reported: Set<DatabaseProblem> = []
 
     /// A discovery that begins at the first handle.
-    public init() {}
+    ///
+    /// - Parameter requestLimit: after how many requests it ends with what it has found.
+    public init(requestLimit: Int = DatabaseDiscovery.requestLimit) {
+        limit = requestLimit
+    }
 
     /// Writes the request of the phase the discovery is in.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
@@ -53,39 +74,84 @@ public struct DatabaseDiscovery: ClientProcedure {
     /// that lies in it.
     public mutating func receive(
         _ answer: ATTServerPDU
-    ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
+    ) throws(TransactionFailure) -> ProcedureStep<RemoteDatabase> {
+        requestCount += 1
+        if try take(answer) {
+            if requestCount < limit { return .next }
+            giveUp()
+        }
+        return .done(RemoteDatabase(services: services.inOrder, problems: problems))
+    }
+
+    /// Takes the answer; returns whether there is more to ask.
+    private mutating func take(_ answer: ATTServerPDU) throws(TransactionFailure) -> Bool {
         switch phase {
         case .services:
-            guard case .done(let found) = try serviceDiscovery.receive(answer) else { return .next }
-            services = found
-            newServices = Set(found.map(\.handles.start))
+            guard case .done(let found) = try serviceDiscovery.receive(answer) else { return true }
+            add(found)
             return askForCharacteristics()
-
         case .characteristics:
-            guard case .done(let found) = try characteristicDiscovery.receive(answer) else { return .next }
+            guard case .done(let found) = try characteristicDiscovery.receive(answer) else { return true }
             assign(found)
             return goOn()
-
         case .includes:
-            guard case .done(let found) = try includeDiscovery.receive(answer) else { return .next }
-            return takeIncludes(found)
-
-        case .descriptors(let service, let characteristic):
-            guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return .next }
-            services[service].characteristics[characteristic].descriptors = found
-            return askForDescriptors(from: (service, characteristic + 1))
+            guard case .done(let found) = try includeDiscovery.receive(answer) else { return true }
+            assign(found)
+            return newServices.isEmpty ? askForDescriptors() : askForCharacteristics()
+        case .descriptors(let position):
+            guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
+            assign(found, at: position)
+            return askForDescriptors(from: position.next)
         }
+    }
+
+    /// Ends where it is, with what has been found.
+    private mutating func giveUp() {
+        let next: (type: BluetoothUUID, range: AttributeHandleRange)
+        var position = Position()
+        switch phase {
+        case .services:
+            next = (.primaryService, serviceDiscovery.remaining)
+            add(serviceDiscovery.services)
+        case .characteristics:
+            next = (.characteristic, characteristicDiscovery.remaining)
+            assign(characteristicDiscovery.characteristics)
+        case .includes:
+            next = (.include, includeDiscovery.remaining)
+            assign(includeDiscovery.includes)
+        case .descriptors(let last):
+            next = (.characteristic, descriptorDiscovery.remaining)
+            assign(descriptorDiscovery.descriptors, at: last)
+            position = last.next
+        }
+        report([DatabaseProblem(.tooManyRequests, next.type, at: next.range.start)])
+        // Those that follow from declarations need no request.
+        while askForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
+    }
+
+    private mutating func report(_ found: [DatabaseProblem]) {
+        // Passes over includes may meet the same ones again.
+        for problem in found where reported.insert(problem).inserted { problems.append(problem) }
     }
 }
 
-// MARK: Characteristics
+// MARK: Services and characteristics
 
 extension DatabaseDiscovery {
+    /// Takes in primary services.
+    private mutating func add(_ found: [RemoteService]) {
+        report(serviceDiscovery.problems)
+        for service in found {
+            newServices.append(services.insert(service))
+            includeDiscovery.know(service)
+        }
+    }
+
     /// Searches the new services for characteristics, in one pass each below and above what has been searched.
     ///
     /// Only those count that have room for one, which takes two handles besides the service's own.
-    private mutating func askForCharacteristics() -> ProcedureStep<[RemoteService]> {
-        let roomy = services.filter { newServices.contains($0.handles.start) && $0.handles.count > 2 }.map(\.handles)
+    private mutating func askForCharacteristics() -> Bool {
+        let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 2 }
         if let searched {
             let below = roomy.first { $0.end < searched.start }
             if let start = below?.start, let end = searched.start.previous {
@@ -106,33 +172,41 @@ extension DatabaseDiscovery {
     }
 
     /// Searches what is left to be searched for characteristics, then for includes.
-    private mutating func goOn() -> ProcedureStep<[RemoteService]> {
+    private mutating func goOn() -> Bool {
         guard let range = unsearched.popLast() else { return askForIncludes() }
         characteristicDiscovery = CharacteristicDiscovery(in: range)
         phase = .characteristics
-        return .next
+        return true
     }
 
-    /// Gives each characteristic to the service it lies in. The last of a service ends with it, not with the next
-    /// declaration.
+    /// Gives each characteristic to the service it lies in.
     private mutating func assign(_ found: [RemoteCharacteristic]) {
-        var service = services.startIndex
-        for var characteristic in found {
-            while service < services.endIndex, services[service].handles.end < characteristic.declarationHandle {
-                service += 1
+        report(characteristicDiscovery.problems)
+        for characteristic in found {
+            if let service = services.index(containing: characteristic.declarationHandle) {
+                assign(characteristic, to: service)
+            } else {
+                strays[characteristic.declarationHandle] = characteristic
             }
-            guard service < services.endIndex,
-                services[service].handles.contains(characteristic.declarationHandle)
-            else {
-                strays.append(characteristic)
-                continue
-            }
-            let range = services[service].handles
-            guard characteristic.declarationHandle > range.start, characteristic.valueHandle <= range.end else {
-                continue
-            }
-            characteristic.endHandle = min(characteristic.endHandle, range.end)
-            services[service].characteristics.append(characteristic)
+        }
+    }
+
+    /// The last characteristic of a service ends with it, not with the next declaration.
+    private mutating func assign(_ found: RemoteCharacteristic, to service: Int) {
+        let range = services.list[service].handles
+        guard found.declarationHandle > range.start else { return report([DatabaseProblem(.misplaced, found)]) }
+        guard found.valueHandle <= range.end else { return report([DatabaseProblem(.valueOutside, found)]) }
+        var characteristic = found
+        characteristic.endHandle = min(found.endHandle, range.end)
+        services.list[service].characteristics.append(characteristic)
+    }
+
+    /// Gives a service that has just come to light what was found in it before.
+    private mutating func claimStrays(for service: Int) {
+        guard !strays.isEmpty, let range = services.list[service].handles.closedRange else { return }
+        // No two services share a handle, so that all of them together have 65,535 at most.
+        for number in range.lowerBound.rawValue...range.upperBound.rawValue {
+            if let stray = strays.removeValue(forKey: AttributeHandle(number)) { assign(stray, to: service) }
         }
     }
 }
@@ -142,95 +216,148 @@ extension DatabaseDiscovery {
 extension DatabaseDiscovery {
     /// Searches the new services for includes, all in one pass, where there are handles between the service's
     /// declaration and its first characteristic's.
-    private mutating func askForIncludes() -> ProcedureStep<[RemoteService]> {
-        var places: [AttributeHandleRange] = []
-        for service in services where newServices.contains(service.handles.start) {
+    private mutating func askForIncludes() -> Bool {
+        let places = newServices.compactMap { index -> AttributeHandleRange? in
+            let service = services.list[index]
             let end = service.characteristics.first?.declarationHandle.previous ?? service.handles.end
-            if let start = service.handles.start.next, start <= end {
-                places.append(AttributeHandleRange(start: start, end: end))
-            }
+            guard let start = service.handles.start.next, start <= end else { return nil }
+            return AttributeHandleRange(start: start, end: end)
         }
         newServices = []
-        guard !places.isEmpty else { return askForDescriptors(from: (0, 0)) }
-        includeDiscovery = IncludedServiceDiscovery(in: places, knowing: services)
+        guard !places.isEmpty else { return askForDescriptors() }
+        includeDiscovery.begin(in: places)
         phase = .includes
-        return .next
+        return true
     }
 
-    /// Gives each include to the service it lies in, and goes on with the secondary services that came to light.
-    private mutating func takeIncludes(_ found: [RemoteIncludedService]) -> ProcedureStep<[RemoteService]> {
-        var secondary: [RemoteService] = []
-        var service = services.startIndex
+    /// Gives each include to the service it lies in, and takes in the secondary services that come to light.
+    private mutating func assign(_ found: [RemoteIncludedService]) {
+        report(includeDiscovery.problems)
+        let known = services.count
         for include in found {
-            while service < services.endIndex, services[service].handles.end < include.declarationHandle {
-                service += 1
-            }
-            guard service < services.endIndex, services[service].handles.contains(include.declarationHandle) else {
+            guard let service = services.index(containing: include.declarationHandle), service < known else {
                 continue
             }
             // The walk from one new service to another passes over what is known.
-            if let last = services[service].includedServices.last, last.declarationHandle >= include.declarationHandle {
+            if let last = services.list[service].includedServices.last,
+                last.declarationHandle >= include.declarationHandle
+            {
                 continue
             }
-            if let place = place(of: include.handles, in: services),
-                let new = self.place(of: include.handles, in: secondary)
-            {
-                if case .free = place, case .free(let index) = new {
-                    secondary.insert(
-                        RemoteService(uuid: include.uuid, handles: include.handles, isPrimary: false), at: index)
-                }
-                services[service].includedServices.append(include)
+            switch services.vacancy(of: include.handles) {
+            case .taken: break
+            case .free:
+                let secondary = RemoteService(uuid: include.uuid, handles: include.handles, isPrimary: false)
+                let index = services.insert(secondary)
+                newServices.append(index)
+                includeDiscovery.know(secondary)
+                claimStrays(for: index)
+            case .overlaps:
+                report([
+                    DatabaseProblem(
+                        .overlap, .include, at: include.declarationHandle, declared: include.handles,
+                        uuid: include.uuid)
+                ])
+                continue
             }
+            services.list[service].includedServices.append(include)
         }
-        guard !secondary.isEmpty else { return askForDescriptors(from: (0, 0)) }
-        services = (services + secondary).sorted { $0.handles.start < $1.handles.start }
-        newServices = Set(secondary.map(\.handles.start))
-        // What was searched above came before what was searched below.
-        let unassigned = strays.sorted { $0.declarationHandle < $1.declarationHandle }
-        strays = []
-        assign(unassigned)
-        return askForCharacteristics()
-    }
-
-    private enum Place {
-        /// A service begins at the same handle.
-        case taken
-        /// No service is there; where one would have to be put in.
-        case free(Int)
-    }
-
-    /// What is known at `range` among services that ascend, or nil when one overlaps it.
-    private func place(of range: AttributeHandleRange, in services: [RemoteService]) -> Place? {
-        var (low, high) = (services.startIndex, services.endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if services[middle].handles.end < range.start { low = middle + 1 } else { high = middle }
-        }
-        guard low < services.endIndex, services[low].handles.start <= range.end else { return .free(low) }
-        return services[low].handles.start == range.start ? .taken : nil
+        newServices.sort { services.list[$0].handles.start < services.list[$1].handles.start }
     }
 }
 
 // MARK: Descriptors
 
 extension DatabaseDiscovery {
-    private mutating func askForDescriptors(
-        from start: (service: Int, characteristic: Int)
-    ) -> ProcedureStep<[RemoteService]> {
-        var next = start.characteristic
-        for service in services.indices[start.service...] {
-            for index in services[service].characteristics.indices[next...] {
-                let characteristic = services[service].characteristics[index]
-                if let inferred = characteristic.inferredDescriptors {
-                    services[service].characteristics[index].descriptors = inferred
-                } else if let range = characteristic.descriptorRange {
-                    descriptorDiscovery = DescriptorDiscovery(in: range)
-                    phase = .descriptors(service: service, characteristic: index)
-                    return .next
-                }
+    /// Goes through the characteristics from the given one, in the order of their handles, to the first that the server
+    /// has to be asked about.
+    private mutating func askForDescriptors(from start: Position = Position()) -> Bool {
+        var position = start
+        while position.service < services.order.count {
+            let service = Int(services.order[position.service].index)
+            guard position.characteristic < services.list[service].characteristics.count else {
+                position = Position(service: position.service + 1)
+                continue
             }
-            next = 0
+            let characteristic = services.list[service].characteristics[position.characteristic]
+            if let inferred = characteristic.inferredDescriptors {
+                services.list[service].characteristics[position.characteristic].descriptors = inferred
+            } else if let range = characteristic.descriptorRange {
+                descriptorDiscovery = DescriptorDiscovery(in: range)
+                phase = .descriptors(position)
+                return true
+            }
+            position = position.next
         }
-        return .done(services)
+        return false
+    }
+
+    private mutating func assign(_ found: [RemoteDescriptor], at position: Position) {
+        report(descriptorDiscovery.problems)
+        let service = Int(services.order[position.service].index)
+        services.list[service].characteristics[position.characteristic].descriptors = found
+    }
+}
+
+// MARK: What is known
+
+/// The services known so far, in the order in which they came to light, and where they are.
+private struct KnownServices: Sendable {
+    /// A service's handles, and which one it is. Small, so that putting one in between costs little.
+    struct Place: Sendable {
+        var start: AttributeHandle
+        var end: AttributeHandle
+        var index: Int32
+    }
+
+    enum Vacancy {
+        /// A service begins at the same handle.
+        case taken
+        /// No service has any of the handles.
+        case free
+        /// A service has some of them and begins elsewhere.
+        case overlaps
+    }
+
+    var list: [RemoteService] = []
+    /// Where they are, ascending.
+    private(set) var order: [Place] = []
+
+    var count: Int { list.count }
+
+    var inOrder: [RemoteService] { order.map { list[Int($0.index)] } }
+
+    /// The service in which `handle` lies.
+    func index(containing handle: AttributeHandle) -> Int? {
+        let place = firstPlace(notBefore: handle)
+        guard place < order.endIndex, order[place].start <= handle else { return nil }
+        return Int(order[place].index)
+    }
+
+    func vacancy(of range: AttributeHandleRange) -> Vacancy {
+        let place = firstPlace(notBefore: range.start)
+        guard place < order.endIndex, order[place].start <= range.end else { return .free }
+        return order[place].start == range.start ? .taken : .overlaps
+    }
+
+    /// Takes in a service whose handles are free; says which one it is.
+    mutating func insert(_ service: RemoteService) -> Int {
+        let index = list.count
+        list.append(service)
+        let range = service.handles
+        // There are no more services than handles.
+        let place = Place(start: range.start, end: range.end, index: Int32(truncatingIfNeeded: index))
+        order.insert(place, at: firstPlace(notBefore: range.start))
+        return index
+    }
+
+    /// The first that does not end before `handle`.
+    private func firstPlace(notBefore handle: AttributeHandle) -> Int {
+        var (low, high) = (order.startIndex, order.endIndex)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if order[middle].end < handle { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

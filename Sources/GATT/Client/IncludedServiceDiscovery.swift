@@ -4,8 +4,7 @@ import BluetoothPrimitives
 /// Find Included Services (Core Vol 3 Part G §4.5.1), over one service or over several at once.
 ///
 /// A UUID of 128 bits does not stand in the declaration: it is read from the included service's own declaration, once
-/// for each service, unless it is known already. An include whose service the server does not let be read is left out:
-/// the server contradicts itself.
+/// for each service, unless it is known already. An include whose service the server does not let be read is a problem.
 public struct IncludedServiceDiscovery: ClientProcedure {
     private struct Declaration: Sendable {
         var handle: AttributeHandle
@@ -15,12 +14,14 @@ public struct IncludedServiceDiscovery: ClientProcedure {
 
     private var walk: HandleWalk
     /// Where declarations can be, in ascending order; the walk passes over what lies between.
-    private let places: [AttributeHandleRange]
+    private var places: [AttributeHandleRange]
     /// How many places the walk has behind it.
     private var passed = 0
     /// The UUIDs of services by the handles of their declarations; nil for one that cannot be read.
     private var uuids: [AttributeHandle: BluetoothUUID?]
     private var declarations: [Declaration] = []
+    /// Declarations that cannot be true.
+    public private(set) var problems: [DatabaseProblem] = []
     /// The declaration whose service's UUID is being read.
     private var reading: Int?
 
@@ -34,9 +35,37 @@ public struct IncludedServiceDiscovery: ClientProcedure {
     /// A discovery of all includes declared in any of `places`, which ascend and do not overlap, in one walk.
     init(in places: [AttributeHandleRange], knowing services: [RemoteService]) {
         self.places = places
-        walk = HandleWalk(
-            AttributeHandleRange(start: places.first?.start ?? .none, end: places.last?.end ?? .none))
+        walk = HandleWalk(Self.range(of: places))
         uuids = Dictionary(services.map { ($0.handles.start, $0.uuid) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private static func range(of places: [AttributeHandleRange]) -> AttributeHandleRange {
+        AttributeHandleRange(
+            start: places.first?.start ?? AttributeHandle.none, end: places.last?.end ?? AttributeHandle.none)
+    }
+
+    /// Begins anew in other places, with what it knows of services.
+    mutating func begin(in places: [AttributeHandleRange]) {
+        self.places = places
+        walk = HandleWalk(Self.range(of: places))
+        passed = 0
+        declarations = []
+        problems = []
+    }
+
+    /// Takes in that the UUID of a service need not be read.
+    mutating func know(_ service: RemoteService) { uuids[service.handles.start] = service.uuid }
+
+    /// What the next request asks for.
+    var remaining: AttributeHandleRange { walk.range }
+
+    /// What has been found so far, in the order of the declarations.
+    var includes: [RemoteIncludedService] {
+        declarations.compactMap { declaration in
+            declaration.uuid.map {
+                RemoteIncludedService(uuid: $0, handles: declaration.service, declarationHandle: declaration.handle)
+            }
+        }
     }
 
     /// Writes a Read By Type Request for what lies behind the last include found, then Read Requests for UUIDs.
@@ -59,10 +88,8 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         switch answer {
         case .readByTypeResponse(let list):
             var list = list
-            while let entry = list.next() {
-                try walk.advance(over: entry.handle, to: entry.handle)
-                declarations.append(try declaration(entry.handle, entry.value))
-            }
+            while let entry = list.next() { take(entry.handle, entry.value) }
+            walk.endOfAnswer()
             skip()
         case .errorResponse(let error) where error.code == .attributeNotFound:
             walk.end()
@@ -71,19 +98,27 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         return walk.isAtEnd ? nextUnknown(from: 0) : .next
     }
 
-    private func declaration(
-        _ handle: AttributeHandle, _ value: RawSpan
-    ) throws(TransactionFailure) -> Declaration {
+    private mutating func take(_ handle: AttributeHandle, _ value: RawSpan) {
+        guard walk.advance(over: handle) else {
+            problems.append(DatabaseProblem(.unexpectedHandle, .include, at: handle))
+            return
+        }
         var reader = ByteReader(value)
-        do {
-            let start = AttributeHandle(try reader.readUInt16())
-            let service = AttributeHandleRange(start: start, end: AttributeHandle(try reader.readUInt16()))
-            let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
-            if service.isValid, uuid != nil || value.byteCount == 4 {
-                return Declaration(handle: handle, service: service, uuid: uuid)
-            }
-        } catch {}
-        throw .violation("an include at \(handle) with the value \([UInt8](value).hexadecimal)")
+        guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else {
+            problems.append(DatabaseProblem(.malformedValue, .include, at: handle))
+            return
+        }
+        let service = AttributeHandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
+        let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
+        let isWellFormed = uuid != nil || value.byteCount == 4
+        guard isWellFormed, service.isValid else {
+            problems.append(
+                DatabaseProblem(
+                    isWellFormed ? .invalidRange : .malformedValue, .include, at: handle, declared: service, uuid: uuid)
+            )
+            return
+        }
+        declarations.append(Declaration(handle: handle, service: service, uuid: uuid))
     }
 
     /// Goes on at the next place where a declaration can be.
@@ -97,20 +132,19 @@ public struct IncludedServiceDiscovery: ClientProcedure {
     /// Goes on to the first include whose service's UUID is not known.
     private mutating func nextUnknown(from start: Int) -> ProcedureStep<[RemoteIncludedService]> {
         for index in declarations.indices[start...] where declarations[index].uuid == nil {
-            if let known = uuids[declarations[index].service.start] {
-                declarations[index].uuid = known
-            } else {
+            let declaration = declarations[index]
+            guard let known = uuids[declaration.service.start] else {
                 reading = index
                 return .next
             }
+            declarations[index].uuid = known
+            if known == nil {
+                problems.append(
+                    DatabaseProblem(.unreadable, .include, at: declaration.handle, declared: declaration.service))
+            }
         }
-        return .done(
-            declarations.compactMap { declaration in
-                declaration.uuid.map {
-                    RemoteIncludedService(
-                        uuid: $0, handles: declaration.service, declarationHandle: declaration.handle)
-                }
-            })
+        reading = nil
+        return .done(includes)
     }
 
     private mutating func receiveUUID(

@@ -1,6 +1,28 @@
 import ATT
 import BluetoothPrimitives
 
+/// The database of the peer, as discovery found it: its services in the order of their handles, and what could not be
+/// true of it.
+public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
+    /// The services with all that is in them, as far as it is sound.
+    public var services: [RemoteService]
+    /// What the peer declares and cannot be true, in the order in which it was found; empty for a sound database.
+    public var problems: [DatabaseProblem]
+
+    /// A database from its parts.
+    public init(services: [RemoteService], problems: [DatabaseProblem] = []) {
+        self.services = services
+        self.problems = problems
+    }
+
+    /// The position of the first service.
+    public var startIndex: Int { services.startIndex }
+    /// The position behind the last service.
+    public var endIndex: Int { services.endIndex }
+    /// The service at `position`.
+    public subscript(position: Int) -> RemoteService { services[position] }
+}
+
 /// A service of the peer, as discovery found it.
 public struct RemoteService: Hashable, Sendable {
     /// What service it is.

@@ -56,7 +56,10 @@ public struct ValueReadByUUID: ClientProcedure {
             let mayGoOn = list.valueLength >= ATTValueLimits(mtu: mtu).readByType
             var list = list
             while let entry = list.next() {
-                try walk.advance(over: entry.handle, to: entry.handle)
+                let asked = walk.range
+                guard walk.advance(over: entry.handle) else {
+                    throw .violation("a value at \(entry.handle) in an answer to a request for \(asked)")
+                }
                 if mayGoOn { incomplete.append(values.count) }
                 values.append(RemoteValue(handle: entry.handle, value: [UInt8](entry.value)))
             }

@@ -1,5 +1,6 @@
 import ATT
 import BluetoothPrimitives
+import Glibc
 import TestSupport
 import Testing
 
@@ -187,6 +188,9 @@ import Testing
         // A service of 128 bits at the same handle, which cannot be read.
         case 0x08 where request.suffix(2) == [0x02, 0x28]:
             [0x09, 0x06] + handle(request) + handle(request) + handle(request)
+        // A declaration at every odd handle, and its value at the next.
+        case 0x08 where request[1] & 1 == 0:
+            [0x09, 0x07] + handle(request, 1) + [0x02] + handle(request, 2) + [0x00, 0x2A]
         case 0x08: [0x09, 0x07] + handle(request) + [0x02] + handle(request, 1) + [0x00, 0x2A]
         case 0x10: [0x11, 0x06] + handle(request) + handle(request) + [0x00, 0x18]
         default: [0x01, request[0], 0, 0, 0x06]
@@ -199,7 +203,7 @@ import Testing
         // Every service is asked for its UUID.
         (IncludedServiceDiscovery(in: .all), 2 * 65_535),
         // No service has room for a characteristic.
-        (DatabaseDiscovery(), 65_535),
+        (DatabaseDiscovery(requestLimit: .max), 65_535),
     ]
 
     @Test("a service, characteristic or descriptor at every handle", arguments: discoveries)
@@ -210,7 +214,7 @@ import Testing
 
     @Test("a database of one service that is full of characteristics, and of one that is full of descriptors")
     func fullDatabase() throws {
-        let characteristics = Conversation(DatabaseDiscovery(), mtu: 23)
+        let characteristics = Conversation(DatabaseDiscovery(requestLimit: .max), mtu: 23)
         let count = try HostileServerTests.drive(characteristics) { request in
             request[0] == 0x10 ? hex("11 06 0100 FFFF 0018") : Self.answer(request)
         }
@@ -218,7 +222,7 @@ import Testing
         // descriptor.
         #expect(count == 1 + 32_767 + 2 + 1)
 
-        let descriptors = Conversation(DatabaseDiscovery(), mtu: 23)
+        let descriptors = Conversation(DatabaseDiscovery(requestLimit: .max), mtu: 23)
         let other = try HostileServerTests.drive(descriptors) { request in
             switch request[0] {
             case 0x10: hex("11 06 0100 FFFF 0018")
@@ -231,7 +235,7 @@ import Testing
 
     @Test("secondary services that each include the next")
     func chain() throws {
-        let conversation = Conversation(DatabaseDiscovery(), mtu: 23)
+        let conversation = Conversation(DatabaseDiscovery(requestLimit: .max), mtu: 23)
         let count = try HostileServerTests.drive(conversation) { request in
             switch (request[0], request.last) {
             case (0x10, _): request[1] == 1 ? hex("11 06 0100 4000 0018") : hex("01 10 4100 0A")
@@ -245,7 +249,57 @@ import Testing
         }
         // Two for services; for each of 1023 services one for characteristics and two for includes, until one is of a
         // service that cannot be.
-        #expect(count == 2 + 1022 * 3 + 2)
+        #expect(count == 2 + 1023 * 3)
+    }
+
+    /// Asks a server for a chain of secondary services of four handles, each of which includes the one above it or the
+    /// one below; returns how long that kept the processor, and what came of it.
+    private static func chain(of count: Int, isAscending: Bool) throws -> (seconds: Double, database: RemoteDatabase) {
+        let top = count * 4
+        let primary = isAscending ? 1 : top + 1
+        func bytes(_ number: Int) -> [UInt8] { [UInt8(number & 0xFF), UInt8(number >> 8)] }
+        var discovery = DatabaseDiscovery(requestLimit: .max)
+        var request = ByteWriter(capacity: 23)
+        let began = processorTime()
+        while true {
+            request.removeAll()
+            try discovery.writeRequest(into: &request)
+            let asked = request.bytes
+            let start = Int(asked[1]) | Int(asked[2]) << 8
+            let next = isAscending ? start + 3 : start - 5
+            var answer: [UInt8] = [0x01, asked[0], 0, 0, 0x0A]
+            if asked[0] == 0x10, start <= primary {
+                answer = [0x11, 0x06] + bytes(primary) + bytes(primary + 3) + [0x00, 0x18]
+            } else if asked[0] == 0x08, asked[5] == 0x02, start % 4 == 2, next > 0, next <= top {
+                answer = [0x09, 0x08] + bytes(start) + bytes(next) + bytes(next + 3) + [0x34, 0x12]
+            }
+            if case .done(let database) = try discovery.receive(try ATTServerPDU(decoding: answer.span.bytes)) {
+                return (processorTime() - began, database)
+            }
+        }
+    }
+
+    private static func processorTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    @Test("a chain of includes takes time in proportion to its length", arguments: [true, false])
+    func longChain(isAscending: Bool) throws {
+        let short = try Self.chain(of: 2000, isAscending: isAscending)
+        let long = try Self.chain(of: 16_000, isAscending: isAscending)
+        #expect(long.database.count == (isAscending ? 16_000 : 16_001))
+        #expect(long.database.problems.isEmpty)
+        #expect(long.database.map(\.handles.start) == long.database.map(\.handles.start).sorted())
+        // Eight times as long; with the square of the length it would be 64.
+        #expect(long.seconds < 24 * short.seconds, "\(short.seconds) s, \(long.seconds) s")
+    }
+
+    @Test("a discovery ends after so many requests, whatever the server has")
+    func requestLimit() throws {
+        let conversation = Conversation(DatabaseDiscovery(), mtu: 23)
+        #expect(try HostileServerTests.drive(conversation) { Self.answer($0) } == DatabaseDiscovery.requestLimit)
     }
 
     @Test("values without an end", arguments: [(23, 24), (24, 23), (247, 3), (517, 1)])

@@ -116,7 +116,7 @@ extension ServerFixture {
         var fixture = try ServerFixture(ServerFixture.tenByFive, mtu: mtu)
         let discovery = try fixture.perform(DatabaseDiscovery())
         #expect(discovery.requests == requests)
-        #expect(discovery.output == (try expectedTree(of: fixture.database)))
+        #expect(discovery.output == (try RemoteDatabase(services: expectedTree(of: fixture.database))))
         #expect(discovery.output.map(\.characteristics.count) == [Int](repeating: 5, count: 10))
         for service in discovery.output {
             for characteristic in service.characteristics {
@@ -250,7 +250,9 @@ extension ServerFixture {
             secondary(0xFFF4, 0x2A04), secondary(0xFFF2, 0x2A02, 0xFFF3),
         ]
         var fixture = try ServerFixture(services, mtu: 247)
-        #expect(try fixture.perform(DatabaseDiscovery()).output == (try expectedTree(of: fixture.database)))
+        #expect(
+            try fixture.perform(DatabaseDiscovery()).output
+                == RemoteDatabase(services: expectedTree(of: fixture.database)))
     }
 
     @Test("what a database was built from is discovered", arguments: databases, [23, 247])
@@ -258,7 +260,7 @@ extension ServerFixture {
         var fixture = try ServerFixture(database.services, mtu: mtu)
         let discovered = try fixture.perform(DatabaseDiscovery()).output
         #expect(ending(discovered) == database.tree)
-        #expect(discovered == (try expectedTree(of: fixture.database)))
+        #expect(discovered == (try RemoteDatabase(services: expectedTree(of: fixture.database))))
     }
 
     @Test("an included service costs the request for its include, and those for what does not follow from it")
@@ -276,7 +278,7 @@ extension ServerFixture {
         var fixture = try ServerFixture(services, mtu: mtu)
         let expected = try expectedTree(of: fixture.database)
 
-        #expect(try fixture.perform(DatabaseDiscovery()).output == expected)
+        #expect(try fixture.perform(DatabaseDiscovery()).output == RemoteDatabase(services: expected))
 
         var bare = expected.filter(\.isPrimary)
         for index in bare.indices {

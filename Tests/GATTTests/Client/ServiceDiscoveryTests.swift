@@ -72,26 +72,67 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
             [
                 "10 0100 FFFF 0028": "11 06 0100 0500 0018",
                 "10 0600 FFFF 0028": "11 06 0100 0500 0018",
-            ], "violation"),
+            ], "1800 0001-0005 !unexpectedHandle 2800@0001/0001-0005 1800"),
         Transcript(
             "services that overlap", ServiceDiscovery(),
-            ["10 0100 FFFF 0028": "11 06 0100 0500 0018 0500 0900 0118"], "violation"),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0500 0018 0500 0900 0118",
+                "10 0A00 FFFF 0028": "01 10 0A00 0A",
+            ], "1800 0001-0004; 1801 0005-0009 !overlap 2800@0001/0001-0005 1800"),
+        Transcript(
+            "services that all reach to the end", ServiceDiscovery(),
+            ["10 0100 FFFF 0028": "11 06 0100 FFFF 0018 0500 FFFF 0118 0900 FFFF 0F18"],
+            "1800 0001-0004; 1801 0005-0008; 180F 0009-FFFF !overlap 2800@0001/0001-FFFF 1800 "
+                + "!overlap 2800@0005/0005-FFFF 1801"),
+        Transcript(
+            "a service around another, which is followed by a third", ServiceDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 2000 0018 0500 0800 0118",
+                "10 0900 FFFF 0028": "11 06 0900 FFFF 0F18",
+            ], "1800 0001-0004; 1801 0005-0008; 180F 0009-FFFF !overlap 2800@0001/0001-0020 1800"),
+        Transcript(
+            "a service at the same handle as another", ServiceDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0500 0018 0100 0900 0118",
+                "10 0600 FFFF 0028": "01 10 0600 0A",
+            ], "1800 0001-0005 !unexpectedHandle 2800@0001/0001-0009 1801"),
         Transcript(
             "services in the wrong order", ServiceDiscovery(),
-            ["10 0100 FFFF 0028": "11 06 0600 0900 0118 0100 0500 0018"], "violation"),
+            [
+                "10 0100 FFFF 0028": "11 06 0600 0900 0118 0100 0500 0018",
+                "10 0A00 FFFF 0028": "01 10 0A00 0A",
+            ], "1801 0006-0009 !unexpectedHandle 2800@0001/0001-0005 1800"),
         Transcript(
             "a service that ends before it begins", ServiceDiscovery(),
-            ["10 0100 FFFF 0028": "11 06 0500 0400 0018"], "violation"),
+            ["10 0100 FFFF 0028": "11 06 0500 0400 0018", "10 0600 FFFF 0028": "11 06 0600 FFFF 0118"],
+            "1801 0006-FFFF !invalidRange 2800@0005/0005-0004 1800"),
         Transcript(
-            "a service at no handle", ServiceDiscovery(), ["10 0100 FFFF 0028": "11 06 0000 0400 0018"], "violation"),
+            "a service that ends at no handle, in one that reaches beyond it", ServiceDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0900 0018 0500 0000 0118",
+                "10 0600 FFFF 0028": "01 10 0600 0A",
+            ], "1800 0001-0004 !overlap 2800@0001/0001-0009 1800 !invalidRange 2800@0005/0005-0000 1801"),
+        Transcript(
+            "a service at no handle", ServiceDiscovery(), ["10 0100 FFFF 0028": "11 06 0000 0400 0018"],
+            "!unexpectedHandle 2800@0000/0000-0004 1800"),
+        Transcript(
+            "a service at no handle beside another", ServiceDiscovery(),
+            ["10 0100 FFFF 0028": "11 06 0000 0400 0018 0500 FFFF 0118"],
+            "1801 0005-FFFF !unexpectedHandle 2800@0000/0000-0004 1800"),
         Transcript(
             "a service behind the last handle", ServiceDiscovery(),
-            ["10 0100 FFFF 0028": "11 06 0100 FFFF 0018 0200 0300 0118"], "violation"),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 FFFF 0018 0200 0300 0118",
+                "10 0400 FFFF 0028": "01 10 0400 0A",
+            ], "1800 0001-0001; 1801 0002-0003 !overlap 2800@0001/0001-FFFF 1800"),
         Transcript(
-            "a service without a UUID", ServiceDiscovery(), ["10 0100 FFFF 0028": "11 04 0100 0400"], "violation"),
+            "a service without a UUID", ServiceDiscovery(),
+            ["10 0100 FFFF 0028": "11 04 0100 0400", "10 0500 FFFF 0028": "11 06 0500 FFFF 0118"],
+            "1801 0005-FFFF !malformedValue 2800@0001/0001-0004"),
         Transcript(
-            "a UUID of four bytes", ServiceDiscovery(), ["10 0100 FFFF 0028": "11 08 0100 0400 0D180000"],
-            "violation"),
+            "a UUID of four bytes", ServiceDiscovery(),
+            ["10 0100 FFFF 0028": "11 08 0100 0400 0D180000", "10 0500 FFFF 0028": "01 10 0500 0A"],
+            "!malformedValue 2800@0001/0001-0004"),
         Transcript(
             "an answer of another kind", ServiceDiscovery(), ["10 0100 FFFF 0028": "07 0100 0400"], "violation"),
         Transcript("a PDU nobody knows", ServiceDiscovery(), ["10 0100 FFFF 0028": "3F 0100"], "violation"),
@@ -128,16 +169,19 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
             ["06 0100 FFFF 0028 0F18": "01 06 0100 06"], "refused 06"),
         Transcript(
             "the same answer again leads nowhere", ServiceDiscoveryByUUID(uuid: 0x180F),
-            ["06 0100 FFFF 0028 0F18": "07 0400 0700", "06 0800 FFFF 0028 0F18": "07 0400 0700"], "violation"),
+            ["06 0100 FFFF 0028 0F18": "07 0400 0700", "06 0800 FFFF 0028 0F18": "07 0400 0700"],
+            "180F 0004-0007 !unexpectedHandle 2800@0004/0004-0007 180F"),
         Transcript(
             "services that overlap", ServiceDiscoveryByUUID(uuid: 0x180F),
-            ["06 0100 FFFF 0028 0F18": "07 0400 0700 0700 0900"], "violation"),
+            ["06 0100 FFFF 0028 0F18": "07 0400 0700 0700 0900", "06 0A00 FFFF 0028 0F18": "01 06 0A00 0A"],
+            "180F 0004-0006; 180F 0007-0009 !overlap 2800@0004/0004-0007 180F"),
         Transcript(
             "a service that ends before it begins", ServiceDiscoveryByUUID(uuid: 0x180F),
-            ["06 0100 FFFF 0028 0F18": "07 0400 0300"], "violation"),
+            ["06 0100 FFFF 0028 0F18": "07 0400 0300", "06 0500 FFFF 0028 0F18": "01 06 0500 0A"],
+            "!invalidRange 2800@0004/0004-0003 180F"),
         Transcript(
             "a service at no handle", ServiceDiscoveryByUUID(uuid: 0x180F),
-            ["06 0100 FFFF 0028 0F18": "07 0000 0300"], "violation"),
+            ["06 0100 FFFF 0028 0F18": "07 0000 0300"], "!unexpectedHandle 2800@0000/0000-0003 180F"),
         Transcript(
             "an answer of another kind", ServiceDiscoveryByUUID(uuid: 0x180F),
             ["06 0100 FFFF 0028 0F18": "11 06 0100 0500 0F18"], "violation"),

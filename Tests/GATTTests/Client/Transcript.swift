@@ -81,11 +81,13 @@ struct Conversation {
     var state: State {
         switch stage {
         case .asks(let request): .asks(request)
-        case .done(let output): .ended(output.ending)
+        case .done(let output): .ended(Self.line([output.ending] + procedure.problems.map(describe)))
         case .failed(let failure): .ended(GATTTests.ending(failure))
         case .malformed: .ended("malformed")
         }
     }
+
+    private static func line(_ words: [String]) -> String { words.filter { !$0.isEmpty }.joined(separator: " ") }
 
     /// The request that waits for its answer.
     var request: [UInt8]? {
@@ -177,6 +179,7 @@ func ending<Output>(_ output: Output) -> String {
     switch output {
     // An empty array is an array of anything.
     case let value as [UInt8] where Output.self == [UInt8].self: "value " + value.hexadecimal
+    case let database as RemoteDatabase: ending(database.services)
     case let services as [RemoteService]: services.map(describe).joined(separator: "; ")
     case let characteristics as [RemoteCharacteristic]: characteristics.map(describe).joined(separator: " ")
     case let descriptors as [RemoteDescriptor]: descriptors.map(describe).joined(separator: " ")
@@ -212,6 +215,13 @@ func describe(_ characteristic: RemoteCharacteristic) -> String {
     let descriptors = characteristic.descriptors.map(describe).joined(separator: " ")
     return "\(characteristic.uuid)@\(handles)\(characteristic.properties)"
         + (descriptors.isEmpty ? "" : "(\(descriptors))")
+}
+
+/// `!valueOutside 2803@0004/0006-0006 2A01`: the declaration, what it declares where it is not nothing, and what it is.
+func describe(_ problem: DatabaseProblem) -> String {
+    let declared = problem.declared.map { "/\(short($0.start))-\(short($0.end))" } ?? ""
+    let uuid = problem.uuid.map { " \($0)" } ?? ""
+    return "!\(problem.reason) \(problem.attributeType)@\(short(problem.handle))\(declared)\(uuid)"
 }
 
 /// `2902@0004`.

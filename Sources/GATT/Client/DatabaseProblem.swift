@@ -1,0 +1,91 @@
+import ATT
+import BluetoothPrimitives
+
+/// What cannot be true of a peer's database, found while it was discovered (Core Vol 3 Part G §2.6, §3).
+///
+/// What a problem concerns is left out of the result, or cut down to what can be true; everything else is there.
+public struct DatabaseProblem: Hashable, Sendable {
+    /// What is wrong.
+    public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
+        /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
+        case malformedValue = 1
+        /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
+        case invalidRange = 2
+        /// A service reaches into the next one, and is taken to end before it; or an include speaks of handles that a
+        /// service has which begins elsewhere, and is left out.
+        case overlap = 3
+        /// The value of a characteristic is at 0x0000, at its own declaration, or before it. It is left out.
+        case invalidValueHandle = 4
+        /// The value of a characteristic lies behind the next declaration, or behind the end of its service. It is left
+        /// out.
+        case valueOutside = 5
+        /// A characteristic is declared where a service is. It is left out.
+        case misplaced = 6
+        /// The UUID of an included service cannot be read. The include is left out.
+        case unreadable = 7
+        /// The peer answered with a handle that it was not asked for, or that goes back. It is left out, and nothing more
+        /// is asked when there was nothing else in the answer.
+        case unexpectedHandle = 8
+        /// The discovery took more requests than it may. What was found by then is there.
+        case tooManyRequests = 9
+    }
+
+    /// What is wrong.
+    public var reason: Reason
+    /// What kind of attribute it is about: the UUID of a declaration, or of a descriptor.
+    public var attributeType: BluetoothUUID
+    /// Where it is: the handle of the attribute, or the next to be asked about.
+    public var handle: AttributeHandle
+    /// What the attribute says: the handles of a service, or that of a value; nil where it says nothing.
+    public var declared: AttributeHandleRange?
+    /// What service or characteristic is declared; nil when it is not known.
+    public var uuid: BluetoothUUID?
+
+    /// A problem from its parts.
+    public init(
+        _ reason: Reason, _ attributeType: BluetoothUUID, at handle: AttributeHandle,
+        declared: AttributeHandleRange? = nil, uuid: BluetoothUUID? = nil
+    ) {
+        self.reason = reason
+        self.attributeType = attributeType
+        self.handle = handle
+        self.declared = declared
+        self.uuid = uuid
+    }
+}
+
+extension DatabaseProblem: CustomStringConvertible {
+    /// The problem in one line, such as `characteristic 2A19 at 0x0005: its value at 0x0000 is not behind it`.
+    public var description: String {
+        if reason == .tooManyRequests { return "the discovery took too many requests and ended at \(handle)" }
+        let subject = [kind, uuid.map { "\($0)" }, "at \(handle)"].compactMap { $0 }.joined(separator: " ")
+        return "\(subject): \(complaint)"
+    }
+
+    private var kind: String {
+        switch attributeType {
+        case .primaryService: "service"
+        case .secondaryService: "secondary service"
+        case .include: "include"
+        case .characteristic: "characteristic"
+        default: "attribute \(attributeType)"
+        }
+    }
+
+    private var complaint: String {
+        let handles = declared.map { "\($0.start)-\($0.end)" } ?? "none"
+        let value = declared.map { "\($0.start)" } ?? "none"
+        return switch reason {
+        case .malformedValue: "the declaration has not the form of one"
+        case .invalidRange: "its handles \(handles) are not a range"
+        case .overlap where attributeType == .include: "another service has some of its handles \(handles)"
+        case .overlap: "its handles \(handles) reach into the next service"
+        case .invalidValueHandle: "its value at \(value) is not behind it"
+        case .valueOutside: "its value at \(value) is behind the last handle it can have"
+        case .misplaced: "a service is declared there"
+        case .unreadable: "the service \(handles) cannot be read"
+        case .unexpectedHandle: "the peer was not asked about it, or not any more"
+        case .tooManyRequests: "the discovery ended there"
+        }
+    }
+}

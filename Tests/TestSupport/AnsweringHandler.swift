@@ -1,0 +1,35 @@
+import BluetoothKernel
+import SimulatedKernel
+import Synchronization
+
+/// A peripheral's attribute server that knows some answers by heart, true or not, and has no attribute for any other
+/// request.
+public final class AnsweringHandler: SimulatedLinkHandler {
+    private let answers: [[UInt8]: [UInt8]]
+    private let counter = Mutex(0)
+
+    /// A server with these answers by their requests, both in hexadecimal.
+    public init(_ answers: [String: String]) {
+        self.answers = Dictionary(answers.map { (hex($0.key), hex($0.value)) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// How many requests there were.
+    public var count: Int { counter.withLock { $0 } }
+
+    /// Answers a request.
+    public func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        let request = [UInt8](packet)
+        guard channel == .attribute, let opcode = request.first, opcode != 0x1E else { return }
+        counter.withLock { $0 += 1 }
+        link.send(answers[request] ?? [0x01, opcode, 0, 0, opcode == 0x02 ? 0x06 : 0x0A])
+    }
+}
+
+/// A heart rate sensor whose database is wrong in one place: the value of its measurement is at 0x0000.
+public let malformedSensor = [
+    "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0800 0D18",
+    "08 0100 0800 0328": "09 07 0200 02 0300 002A 0500 10 0000 372A",
+    "08 0600 0800 0328": "09 07 0700 02 0800 382A",
+    "08 0400 0800 0328": "09 07 0500 10 0000 372A 0700 02 0800 382A",
+    "0A 0800": "0B 02",
+]
