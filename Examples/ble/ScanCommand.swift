@@ -20,7 +20,7 @@ struct ScanCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Go on until Ctrl-C.")
+    @Flag(help: "Go on until Ctrl-C, or for --timeout seconds.")
     var watch = false
 
     @Flag(help: "Only listen; do not ask devices for their scan response, where names often are.")
@@ -95,7 +95,7 @@ struct ScanCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let limit = watch ? nil : common.timeout(or: .seconds(10))
+        let limit = common.timeout.map { Duration.seconds($0) } ?? (watch ? nil : .seconds(10))
         var options = ScanOptions(filter: filter, isActive: !passive, coded: coded)
         // The table counts reports; the lines are only worth printing when something is new.
         options.duplicates = once ? .once : common.json && !duplicates ? .merge : .all

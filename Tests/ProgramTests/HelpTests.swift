@@ -1,5 +1,6 @@
 import ArgumentParser
 import ExampleSupport
+import Glibc
 import Testing
 
 @testable import ble
@@ -126,8 +127,12 @@ import Testing
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " -t 2"
             }
+            #expect(await shell("cd \(folder) && { \(files); }") == 0)
+            let script = try #require(fopen("\(folder)/script", "w"))
+            fputs(line + "\n", script)
+            fclose(script)
             let status = await shell(
-                "cd \(folder); PATH='\(builtFolder)':$PATH; \(files); { \(line); } </dev/null >out 2>err")
+                "cd \(folder); PATH='\(builtFolder)':$PATH timeout 120 sh script </dev/null >out 2>err")
             #expect(status == 0, "\(contents(of: "\(folder)/err"))")
             #expect(!contents(of: "\(folder)/out").isEmpty || line.contains("send") || line.contains("terminal"))
         }
