@@ -8,6 +8,10 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
+/// Tests are more than half of the code and need no optimisation; what they test has it in release builds.
+let unoptimised = SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))
+let testSettings = settings + [unoptimised]
+
 /// One floor of the house: a folder below Sources with its own folder below Tests.
 func floor(_ name: String, on dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -19,7 +23,7 @@ func tests(of name: String, with dependencies: [Target.Dependency] = [], path: S
         dependencies: (path == nil ? [.init(stringLiteral: name)] : []) + ["TestSupport"] + dependencies,
         path: path,
         exclude: path == nil ? [] : ["README.md"],
-        swiftSettings: settings)
+        swiftSettings: testSettings)
 }
 
 let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -38,7 +42,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(
             name: "CoreBluetoothTestSupport", dependencies: ["CoreBluetooth", "TestSupport"],
-            path: "Tests/CoreBluetoothTestSupport", swiftSettings: settings),
+            path: "Tests/CoreBluetoothTestSupport", swiftSettings: testSettings),
         tests(of: "CoreBluetooth", with: ["CoreBluetoothTestSupport", "SimulatedKernel", "SimulatedLINBLE"]),
         tests(
             of: "Peers", with: ["BluetoothLE", "LinuxKernel", "CoreBluetooth", "CoreBluetoothTestSupport"],
@@ -56,7 +60,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
                 "CoreBluetooth", "CoreBluetoothCentral", "CoreBluetoothPeripheral", "BluetoothLE", "SimulatedKernel",
                 "SimulatedLINBLE", "TestSupport",
             ],
-            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]),
+            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error), unoptimised]),
     ]
 #else
     let coreBluetoothProducts: [Product] = []
@@ -127,7 +131,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: ["BluetoothKernel", "BluetoothPrimitives", "Management", "SimulatedKernel"],
-            path: "Tests/TestSupport", swiftSettings: settings),
+            path: "Tests/TestSupport", swiftSettings: testSettings),
         tests(of: "BluetoothPrimitives"),
         tests(of: "ATT"),
         tests(of: "BluetoothCryptography"),
@@ -149,10 +153,11 @@ let package = Package(
                 "BluetoothLE", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel", "SimulatedLINBLE",
                 "TestSupport",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport", arguments], path: "Tests/ProgramTests",
-            exclude: ["explore.txt"], swiftSettings: settings),
+            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport", arguments],
+            path: "Tests/ProgramTests",
+            exclude: ["explore.txt"], swiftSettings: testSettings),
         tests(
             of: "Conformance",
             with: ["LinuxKernel", "SimulatedKernel", "BluetoothCryptography", "GATT", "HCI", "Management", "Capture"],

@@ -16,7 +16,7 @@ private let characteristic = RemoteCharacteristic(
             connection, socket in
             var first: BoundedStream? = try await connection.subscribe(to: characteristic)
             var second = try await connection.subscribe(to: characteristic).makeAsyncIterator()
-            _ = first
+            withExtendedLifetime(first) {}
             first = nil
             socket.deliver("1B 0300 01")
             let value = try await second.next()
@@ -82,7 +82,7 @@ private let characteristic = RemoteCharacteristic(
                 _ = try await connection.subscribe(to: characteristic, kind: .indication)
             }
             await connection.settle { socket.sent.count == 2 }
-            _ = first
+            withExtendedLifetime(first) {}
             first = nil
             await connection.settle { await connection.wantedKinds(3) == .indication }
             socket.deliver("01 12 0400 13")

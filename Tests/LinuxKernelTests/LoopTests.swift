@@ -87,6 +87,7 @@ struct LoopTests {
             for (timer, delay) in zip(timers, delays) { timer.set(at: start.advanced(by: delay)) }
         }
         let entries = await fired.wait(on: loop) { $0.count == 4 }
+        withExtendedLifetime(timers) {}
         #expect(entries?.map(\.number) == [3, 1, 2, 0])
         for entry in entries ?? [] { #expect(entry.at >= start.advanced(by: delays[entry.number])) }
     }
@@ -109,6 +110,7 @@ struct LoopTests {
             loop.makeTimer { fired.add("dropped") }.set(at: start.advanced(by: .milliseconds(5)))
         }
         let entries = await fired.wait(on: loop) { $0.contains("last") }
+        withExtendedLifetime((cancelled, moved, last)) {}
         #expect(entries == ["moved", "last"])
     }
 
@@ -123,6 +125,7 @@ struct LoopTests {
         await loop.run {}
         short.set(after: .milliseconds(1))
         #expect(await fired.wait(on: loop) { !$0.isEmpty } == [2])
+        withExtendedLifetime((long, short)) {}
     }
 
     @Test func deadlinesBeyondEveryClockAreNoHarm() async throws {
@@ -139,6 +142,7 @@ struct LoopTests {
         never.set(after: .seconds(Int64.max))
         await loop.run {}
         #expect(fired.entries == [2])
+        withExtendedLifetime((never, past)) {}
     }
 
     @Test func anIdleLoopDoesNotWakeUp() async throws {
@@ -158,6 +162,7 @@ struct LoopTests {
         #expect(poll(&quiet, 1, 500) == 0)
         let after = try switches(path)
         #expect(after.count == before.count)
+        withExtendedLifetime(far) {}
         await pair.close()
     }
 

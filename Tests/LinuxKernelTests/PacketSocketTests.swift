@@ -120,7 +120,7 @@ struct PacketSocketTests {
         }
         await events.journal.wait(on: kernel.loop) { $0 == [connectionReset] }
         #expect(events.journal.entries == [connectionReset])
-        _ = kept
+        withExtendedLifetime(kept) {}
     }
 
     @Test func aSocketClosedByAnotherOfTheSameBatchIsToldNothing() async throws {
@@ -147,7 +147,7 @@ struct PacketSocketTests {
         await kernel.onLoop {}
         await kernel.onLoop {}
         #expect(told.entries.count == 1)
-        _ = senders
+        withExtendedLifetime(senders) {}
     }
 
     @Test func anEventOfAClosedSocketDoesNotReachTheOneThatTookItsPlace() async throws {
@@ -186,7 +186,7 @@ struct PacketSocketTests {
         await kernel.onLoop {}
         #expect(told.entries == ["readable"])
         await kernel.onLoop { for socket in successors.withLock({ $0 }) { socket.close() } }
-        _ = senders
+        withExtendedLifetime(senders) {}
     }
 
     @Test func readingCanBePausedAndResumed() async throws {

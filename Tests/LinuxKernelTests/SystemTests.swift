@@ -95,7 +95,7 @@ struct SystemTests {
             return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
         }
         #expect(await events.wait(on: loop) { !$0.isEmpty } == [.closed(KernelError("connect", .timedOut))])
-        _ = sockets
+        withExtendedLifetime(sockets) {}
     }
 
     @Test func anAttemptThatSucceededIsNotEndedLater() async throws {

@@ -113,7 +113,7 @@ import Testing
                 await central.close()
                 await peripheral.close()
                 await recording.close()
-                _ = served
+                withExtendedLifetime(served) {}
             }
             let keys = Self.keys + made.withLock { $0 }
             #expect(keys.count > Self.keys.count)

@@ -31,7 +31,7 @@ import Testing
             await connection.disconnect()
             await central.close()
             await peripheral.close()
-            _ = served
+            withExtendedLifetime(served) {}
 
             try story.central.restart()
             try story.peripheral.restart()
@@ -52,7 +52,7 @@ import Testing
             #expect(story.questions > 2)
             await stranger.close()
             await server.close()
-            _ = servedAgain
+            withExtendedLifetime(servedAgain) {}
         }
     }
 
@@ -75,7 +75,7 @@ import Testing
             #expect(story.questions == 2)
             await central.close()
             await peripheral.close()
-            _ = served
+            withExtendedLifetime(served) {}
         }
     }
 
@@ -143,7 +143,7 @@ import Testing
             try await story.story.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().count == 1, "a bond that the daemon keeps was taken")
             for adapter in [daemon, central, peripheral] { await adapter.close() }
-            _ = served
+            withExtendedLifetime(served) {}
         }
     }
 
@@ -159,7 +159,7 @@ import Testing
             await connection.disconnect()
             await central.close()
             await peripheral.close()
-            _ = served
+            withExtendedLifetime(served) {}
         }
     }
 
@@ -192,7 +192,7 @@ import Testing
             #expect(story.central.kernel.longTermKeys(adapter: 0).isEmpty)
             await central.close()
             await peripheral.close()
-            _ = served
+            withExtendedLifetime(served) {}
         }
     }
 
@@ -245,7 +245,7 @@ import Testing
             #expect(store.memory.bonds(of: BondStory.centralAddress) == [renamed])
             await central.close()
             await peripheral.close()
-            _ = served
+            withExtendedLifetime(served) {}
         }
     }
 

@@ -221,7 +221,7 @@ import Testing
                 await connection.disconnect()
                 _ = await theirs.closed()
             }
-            _ = advertising
+            withExtendedLifetime(advertising) {}
         }
     }
 
@@ -281,7 +281,7 @@ import Testing
             #expect(await link.own.unwantedValueCount == unwanted)
             await scene.disconnect(link)
             await scene.end()
-            _ = changes
+            withExtendedLifetime(changes) {}
         }
     }
 
