@@ -26,6 +26,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let accessDenied = ErrorNumber(rawValue: 13)
     /// EBUSY: somebody else has it.
     public static let busy = ErrorNumber(rawValue: 16)
+    /// EEXIST.
+    public static let fileExists = ErrorNumber(rawValue: 17)
     /// ENODEV: no such adapter.
     public static let noSuchDevice = ErrorNumber(rawValue: 19)
     /// EINVAL.
@@ -75,7 +77,7 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
 
     private static let names: [Int32: String] = [
         1: "EPERM", 5: "EIO", 6: "ENXIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY",
-        19: "ENODEV",
+        17: "EEXIST", 19: "ENODEV",
         2: "ENOENT", 21: "EISDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE",
         92: "ENOPROTOOPT", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
         97: "EAFNOSUPPORT", 98: "EADDRINUSE", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",

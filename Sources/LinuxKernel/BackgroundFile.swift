@@ -33,20 +33,23 @@ public final class BackgroundFile: Sendable {
 
     private let shared: Shared
 
-    /// Creates a file, or empties the one that is there, readable and writable by its owner alone.
+    /// Creates a file that is readable and writable by its owner alone (`O_EXCL`).
     ///
     /// - Parameters:
-    ///   - path: where; a device or a named pipe that somebody reads will do as well.
+    ///   - path: where. A device, a named pipe with a reader, `/dev/stdout` and `/dev/fd/N` are written as they are.
+    ///   - replacingExisting: whether a regular file, or a symbolic link to one, is removed first.
     ///   - capacity: how many bytes may wait to be written.
     ///   - onFailure: called at most once, on the writing thread.
-    /// - Throws: `open` with the system's reason; `eventfd` or `pthread_create` when the process has no more of those.
+    /// - Throws: `open` with the system's reason, `EEXIST` for a regular file that is not to be replaced; `eventfd` or
+    ///   `pthread_create` when the process has no more of those.
     public init(
-        _ path: String, capacity: Int = 1 << 20, onFailure: @escaping @Sendable (KernelError) -> Void
+        _ path: String, replacingExisting: Bool = false, capacity: Int = 1 << 20,
+        onFailure: @escaping @Sendable (KernelError) -> Void
     ) throws(KernelError) {
         self.capacity = max(0, capacity)
         let shared = try Shared(capacity: self.capacity)
         self.shared = shared
-        let file = try OutputFile(path)
+        let file = try OutputFile(path, replacingExisting: replacingExisting)
         try startThread(named: "bluetooth-file") { Self.write(shared, to: file, onFailure) }
     }
 

@@ -74,6 +74,44 @@ final class TemporaryFile: Sendable {
         #expect(packets[end].payload.prefix(5) == hex("05 04 00")[...] + packets[complete].payload[4..<6])
     }
 
+    @Test func anExistingFileIsReplacedOnlyOnRequest() async throws {
+        let file = TemporaryFile()
+        try await Story.run { story in
+            let first = try await PacketTrace.open(file.path, on: story.kernel)
+            first.note("first")
+            await first.close()
+            let before = file.bytes
+            do throws(BluetoothError) {
+                _ = try await PacketTrace.open(file.path, on: story.kernel)
+                Issue.record("it was opened")
+            } catch {
+                #expect(error.code == .failed)
+                #expect(
+                    "\(error)" == """
+                        record packets: \(file.path) exists already. [open: EEXIST]
+                        Choose another name, or have the file replaced.
+                        """)
+            }
+            #expect(file.bytes == before)
+            let second = try await PacketTrace.open(file.path, replacingExisting: true, on: story.kernel)
+            await second.close()
+            #expect(!file.bytes.isEmpty && file.bytes.count < before.count)
+        }
+    }
+
+    @Test func aWriteThatFailsLaterIsReportedOnce() async throws {
+        try await Story.run { story in
+            let failures = Mutex<[BluetoothError]>([])
+            let trace = try await PacketTrace.open("/dev/full", on: story.kernel) { error in
+                failures.withLock { $0.append(error) }
+            }
+            await trace.close()
+            let failure = try #require(trace.failure)
+            #expect(failures.withLock { $0 } == [failure])
+            #expect(failure.cause == .kernel(KernelError("write", .noSpace)))
+        }
+    }
+
     @Test func theEndOfALinkWhoseConnectionWasDroppedIsRecorded() async throws {
         let file = TemporaryFile()
         try await Story.run { story in

@@ -52,6 +52,94 @@ import Testing
         #expect(status.st_mode & 0o077 == 0)
     }
 
+    /// Writes one byte as a trace would.
+    private static func writeByte(_ path: String, replacingExisting: Bool = false) async throws(KernelError) {
+        let file = try BackgroundFile(path, replacingExisting: replacingExisting) { Issue.record("\($0)") }
+        file.append { writer throws(BufferFull) in try writer.write(9 as UInt8) }
+        await close(file)
+    }
+
+    private enum Existing: CaseIterable {
+        case file, link, danglingLink
+    }
+
+    @Test(arguments: Existing.allCases) private func anExistingFileIsReplacedOnlyOnRequest(kind: Existing) async throws
+    {
+        let (path, target) = (Self.temporaryPath(), Self.temporaryPath())
+        defer {
+            unlink(path)
+            unlink(target)
+        }
+        let existing = kind == .file ? path : target
+        if kind != .danglingLink {
+            let descriptor = open(existing, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+            #expect(write(descriptor, "old", 3) == 3)
+            Glibc.close(descriptor)
+        }
+        if kind != .file { #expect(symlink(target, path) == 0) }
+        let old = kind == .danglingLink ? [] : Array("old".utf8)
+
+        await #expect(throws: KernelError("open", .fileExists)) { try await Self.writeByte(path) }
+        #expect(Self.contents(path) == old)
+
+        try await Self.writeByte(path, replacingExisting: true)
+        var status = stat()
+        #expect(lstat(path, &status) == 0)
+        #expect(status.st_mode == S_IFREG | 0o600)
+        #expect(Self.contents(path) == [9])
+        // What a link led to is nobody's business.
+        if kind != .file { #expect(Self.contents(target) == old) }
+    }
+
+    @Test(arguments: ["/dev/fd/", "/proc/self/fd/"])
+    func anOpenDescriptorIsWrittenWhereItStands(folder: String) async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        defer { Glibc.close(descriptor) }
+        #expect(write(descriptor, "old", 3) == 3)
+        try await Self.writeByte("\(folder)\(descriptor)")
+        #expect(Self.contents(path) == Array("old".utf8) + [9])
+
+        let reading = open(path, O_RDONLY)
+        defer { Glibc.close(reading) }
+        await #expect(throws: KernelError("write", .badFileDescriptor)) {
+            try await Self.writeByte("\(folder)\(reading)")
+        }
+        await #expect(throws: KernelError("fcntl", .badFileDescriptor)) { try await Self.writeByte("\(folder)999999") }
+    }
+
+    @Test func aDescriptorThatDoesNotBlockIsWaitedFor() async throws {
+        var ends: [CInt] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        defer { for end in ends { Glibc.close(end) } }
+        #expect(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+        // More than a pipe holds.
+        let count = 200_000
+        let file = try BackgroundFile("/dev/fd/\(ends[1])") { Issue.record("\($0)") }
+        #expect(file.append { writer throws(BufferFull) in try writer.write([UInt8](repeating: 7, count: count)) })
+        var received = 0
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while received < count, case let part = read(ends[0], &buffer, buffer.count), part > 0 { received += part }
+        #expect(received == count)
+        await Self.close(file)
+        // It stays as its owner has it.
+        #expect(fcntl(ends[1], F_GETFL) & O_NONBLOCK != 0)
+    }
+
+    @Test func aReaderThatLeavesIsAFailureToldOnce() async throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        #expect(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let failures = Mutex<[KernelError]>([])
+        let file = try BackgroundFile(path) { error in failures.withLock { $0.append(error) } }
+        Glibc.close(reader)
+        file.append { writer throws(BufferFull) in try writer.write(1 as UInt32) }
+        await Self.close(file)
+        #expect(failures.withLock { $0 } == [KernelError("write", .brokenPipe)])
+    }
+
     @Test func whatDoesNotFitIsRefusedWhole() async throws {
         let path = Self.temporaryPath()
         defer { unlink(path) }

@@ -227,12 +227,14 @@ extension BluetoothError {
     static func tracing(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
         let remedy: String? =
             switch error.number {
+            case .fileExists: "Choose another name, or have the file replaced."
             case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
             case .noSuchDeviceOrAddress: "It is a pipe that nobody reads: start its reader first."
             case .noSpace: "Make room on the disk, or choose another."
             default: nil
             }
         return BluetoothError(
-            .failed, operation, "\(path) cannot be written (\(error)).", remedy: remedy, cause: .kernel(error))
+            .failed, operation, "\(path) \(error.number == .fileExists ? "exists already" : "cannot be written").",
+            remedy: remedy, cause: .kernel(error))
     }
 }

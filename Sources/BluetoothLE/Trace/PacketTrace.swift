@@ -46,19 +46,23 @@ public final class PacketTrace: Sendable {
         synthesis = listener == nil ? PacketSynthesis(writer) : nil
     }
 
-    /// Creates a file, or empties the one that is there, and begins to record.
+    /// Creates a file and begins to record.
     ///
     /// - Parameters:
-    ///   - path: the file, readable by its owner alone.
+    ///   - path: the file, readable by its owner alone. A device, a named pipe with a reader, `/dev/stdout` and `/dev/fd/N`
+    ///     are written as they are.
+    ///   - replacingExisting: whether a regular file, or a symbolic link to one, is removed first; otherwise it is an error.
     ///   - source: where the packets come from; nil takes the monitor channel where that is permitted.
     ///   - kernel: whose packets; nil for the machine's own kernel. Has to be the kernel of the adapters that the trace
     ///     is handed to.
-    ///   - log: takes the error that ends the recording, if one does.
-    /// - Throws: `.failed` when the file cannot be created; `.notPermitted` when the monitor is asked for without
-    ///   CAP_NET_RAW; `.noBluetooth`.
+    ///   - log: takes the error that ends the recording, if one does and there is no `onFailure`.
+    ///   - onFailure: called once when the file cannot be written any more, on the thread that writes it.
+    /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when the monitor is asked for
+    ///   without CAP_NET_RAW; `.noBluetooth`.
     public static func open(
-        _ path: String, source: Source? = nil, on kernel: (any BluetoothKernel)? = nil,
-        log: Logger = Logger(label: "bluetooth.trace")
+        _ path: String, replacingExisting: Bool = false, source: Source? = nil,
+        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
+        onFailure: (@Sendable (BluetoothError) -> Void)? = nil
     ) async throws(BluetoothError) -> PacketTrace {
         let operation = BluetoothError.Operation("record packets")
         let kernel = try chosenKernel(kernel, operation)
@@ -73,7 +77,9 @@ public final class PacketTrace: Sendable {
                 log.debug("no monitor: \(error)")
             }
         }
-        let writer = try TraceWriter(path, operation, on: kernel.loop, log: log)
+        let writer = try TraceWriter(path, replacingExisting: replacingExisting, operation, on: kernel.loop) { error in
+            if let onFailure { onFailure(error) } else { log.error("\(error)") }
+        }
         await listener?.start(writer)
         return PacketTrace(path, writer, listener, on: kernel.loop)
     }
@@ -112,7 +118,8 @@ final class TraceWriter: Sendable {
     private let ending: TraceEnding
 
     init(
-        _ path: String, _ operation: BluetoothError.Operation, on loop: EventLoop, log: Logger
+        _ path: String, replacingExisting: Bool, _ operation: BluetoothError.Operation,
+        on loop: EventLoop, onFailure: @escaping @Sendable (BluetoothError) -> Void
     ) throws(BluetoothError) {
         self.loop = loop
         start = loop.now
@@ -120,10 +127,10 @@ final class TraceWriter: Sendable {
         let ending = TraceEnding()
         self.ending = ending
         do throws(KernelError) {
-            file = try BackgroundFile(path) { error in
+            file = try BackgroundFile(path, replacingExisting: replacingExisting) { error in
                 let error = BluetoothError.tracing(operation, path, error)
                 ending.failure.withLock { $0 = error }
-                log.error("\(error)")
+                onFailure(error)
             }
         } catch {
             throw .tracing(operation, path, error)
