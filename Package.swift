@@ -115,9 +115,10 @@ let package = Package(
         floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
 
         // Programs.
+        .systemLibrary(name: "CTerminal", path: "Examples/CTerminal"),
         .target(
             name: "ExampleSupport",
-            dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", arguments, log],
+            dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", "CTerminal", arguments, log],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(

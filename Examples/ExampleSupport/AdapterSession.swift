@@ -1,4 +1,5 @@
 import BluetoothLE
+import Glibc
 import Logging
 
 extension CommonOptions {
@@ -38,7 +39,7 @@ extension CommonOptions {
         _ console: Console, on kernel: (any BluetoothKernel)?, _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
         let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
-        let trace = await openTrace(console, on: kernel)
+        let trace = try await openTrace(console, on: kernel)
         let result: Result<Value, any Error>
         do {
             let adapter = try await Adapter.open(
@@ -54,11 +55,22 @@ extension CommonOptions {
         return try result.get()
     }
 
-    /// The trace that --trace asks for. A file that cannot be written is told, and the program goes on without.
-    private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async -> PacketTrace? {
+    /// The trace that --trace asks for. A file that cannot be made ends the program; one that cannot be written to its end
+    /// is reported, and the program goes on.
+    private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
         guard let path = trace else { return nil }
-        do {
-            let trace = try await PacketTrace.open(path, on: kernel, log: log)
+        let writesToOutput = tracesToStandardOutput
+        do throws(BluetoothError) {
+            let trace = try await PacketTrace.open(
+                path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: log
+            ) { error in
+                // A reader that leaves ends the program, quietly, as it does with results.
+                if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
+                    return console.results.fail(EPIPE)
+                }
+                console.results.hasLostTrace = true
+                console.message("\(error)")
+            }
             switch trace.source {
             case .monitor: console.detail("recording all packets of all adapters in \(path)")
             case .synthesised:
@@ -66,8 +78,12 @@ extension CommonOptions {
             }
             return trace
         } catch {
-            console.message("\(error)")
-            return nil
+            guard error.code == .failed else { throw error }
+            var error = error
+            if case .kernel(let cause)? = error.cause, cause.number == .fileExists {
+                error.remedy = "Choose another name; --force replaces it."
+            }
+            throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }
     }
 

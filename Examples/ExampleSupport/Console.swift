@@ -1,6 +1,9 @@
 import Glibc
+import Synchronization
 
 /// Where a program writes: results to standard output, everything else to standard error.
+///
+/// A trace that is recorded to standard output has it for itself: results go to standard error then.
 public struct Console: Sendable {
     /// Whether the results are JSON Lines.
     public let isJSON: Bool
@@ -11,25 +14,28 @@ public struct Console: Sendable {
     /// Colours of standard error.
     public let messages: Style
 
+    let results: ResultStream
+
     /// A console as the options ask for it.
     public init(_ options: CommonOptions) {
         isJSON = options.json
         verbosity = options.verbose
-        output = Style(descriptor: STDOUT_FILENO, isAllowed: !options.noColor && !options.json)
+        results = ResultStream(options.tracesToStandardOutput ? STDERR_FILENO : STDOUT_FILENO)
+        output = Style(descriptor: results.descriptor, isAllowed: !options.noColor && !options.json)
         messages = Style(descriptor: STDERR_FILENO, isAllowed: !options.noColor)
     }
 
-    /// How many character cells standard output has, if it is a terminal.
-    public var size: (width: Int, height: Int) { terminalSize(of: STDOUT_FILENO) }
+    /// How many character cells the terminal has that results go to, if they go to one.
+    public var size: (width: Int, height: Int) { terminalSize(of: results.descriptor) }
 
     /// Writes a line of results.
     public func result(_ line: String) {
-        writeAll(line + "\n", to: STDOUT_FILENO)
+        results.write(Array((line + "\n").utf8))
     }
 
     /// Writes bytes of results as they are.
     public func result(_ bytes: [UInt8]) {
-        writeAll(bytes, to: STDOUT_FILENO)
+        results.write(bytes)
     }
 
     /// Writes a JSON object as one line of results, with the time of day as its first field, `t`.
@@ -54,14 +60,62 @@ public struct Console: Sendable {
     }
 }
 
+/// The descriptor that results are written to. The first write that fails is the last, and cancels the program.
+final class ResultStream: Sendable {
+    private struct State {
+        var failure: Int32?
+        var hasLostTrace = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    let descriptor: Int32
+    private let state = Mutex(State())
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// The `errno` of the write that failed.
+    var failure: Int32? { state.withLock { $0.failure } }
+
+    /// Whether a trace could not be written to its end.
+    var hasLostTrace: Bool {
+        get { state.withLock { $0.hasLostTrace } }
+        set { state.withLock { $0.hasLostTrace = newValue } }
+    }
+
+    /// Has `cancel` run when a write fails, at once if one has failed already.
+    func onFailure(_ cancel: @escaping @Sendable () -> Void) {
+        let hasFailed = state.withLock { state in
+            state.cancel = cancel
+            return state.failure != nil
+        }
+        if hasFailed { cancel() }
+    }
+
+    func write(_ bytes: [UInt8]) {
+        guard failure == nil, let number = writeAll(bytes, to: descriptor) else { return }
+        fail(number)
+    }
+
+    /// Records that standard output takes no more.
+    func fail(_ number: Int32) {
+        let cancel = state.withLock { state in
+            if state.failure == nil { state.failure = number }
+            return state.cancel
+        }
+        cancel?()
+    }
+}
+
 /// Writes all of `text` to a descriptor; an end that nobody reads ends the writing.
 func writeAll(_ text: String, to descriptor: Int32) {
     writeAll(Array(text.utf8), to: descriptor)
 }
 
-/// Writes all of `bytes` to a descriptor; false when it takes no more.
+/// Writes all of `bytes` to a descriptor; the `errno` when it takes no more.
 @discardableResult
-func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     var rest = bytes[...]
     while !rest.isEmpty {
         let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -71,10 +125,10 @@ func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
             var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             _ = Glibc.poll(&poll, 1, -1)
         } else if errno != EINTR {
-            return false
+            return errno
         }
     }
-    return true
+    return nil
 }
 
 /// Colours for a terminal, or none.

@@ -17,6 +17,8 @@ public enum ExitStatus: Int32, Sendable {
     case notFound = 68
     /// No adapter that can be used: none there, off, blocked, or taken by another program.
     case noBluetooth = 69
+    /// A file to be written cannot be created, or exists already; nothing was done.
+    case cannotCreate = 73
     /// The link was lost or could not be established, or a file could not be read or written.
     case linkLost = 74
     /// The time allowed ran out.
@@ -50,8 +52,9 @@ public enum ExitStatus: Int32, Sendable {
     /// What `--help` says about them.
     public static let help = """
         EXIT STATUS: 0 done; 1 other failure; 64 wrong arguments; 65 bad data; 66 no such file; 68 device not found; \
-        69 no usable adapter; 74 link lost or input/output error; 75 time-out; 76 protocol error or wrong kind of \
-        device; 77 permission missing; 130 interrupted; 143 terminated (what serves or advertises then exits with 0).
+        69 no usable adapter; 73 output file cannot be created; 74 link lost or input/output error; 75 time-out; \
+        76 protocol error or wrong kind of device; 77 permission missing; 130 interrupted; 143 terminated (what serves \
+        or advertises then exits with 0).
         """
 }
 

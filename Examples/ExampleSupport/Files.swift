@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-private func systemMessage() -> String { String(cString: strerror(errno)) }
+func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 
 /// All bytes of a file.
 public func readFile(_ path: String) throws -> [UInt8] {
@@ -25,22 +25,27 @@ public final class OutputFile: Sendable {
     private let path: String
     private let descriptor: Int32
 
-    /// Makes the file, or empties the one that is there.
+    /// Makes the file, or opens the one that is there and leaves its contents for now.
     public init(_ path: String) throws {
         self.path = path
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw ProgramError(.linkLost, "Cannot write \(path): \(systemMessage())") }
+        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw ProgramError(.cannotCreate, "Cannot write \(path): \(systemMessage())") }
     }
 
     deinit {
         close(descriptor)
     }
 
+    /// Removes what was in the file; a pipe or a device has nothing to remove.
+    public func empty() throws {
+        guard ftruncate(descriptor, 0) != 0, errno != EINVAL else { return }
+        throw ProgramError(.linkLost, "Cannot empty \(path): \(systemMessage())")
+    }
+
     /// Adds bytes.
     public func write(_ bytes: [UInt8]) throws {
-        guard writeAll(bytes, to: descriptor) else {
-            throw ProgramError(.linkLost, "Cannot write \(path): \(systemMessage())")
-        }
+        guard let number = writeAll(bytes, to: descriptor) else { return }
+        throw ProgramError(.linkLost, "Cannot write \(path): \(systemMessage(number))")
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
+import Glibc
 
 /// How a device's address kind is chosen on the command line.
 public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Sendable {
@@ -78,9 +79,13 @@ public struct CommonOptions: ParsableArguments, Sendable {
     /// Where packets are recorded.
     @Option(
         help: ArgumentHelp(
-            "Record all packets in a file for Wireshark and btmon: those of all adapters with CAP_NET_RAW, else this program's own.",
+            "Record all packets in a new file for Wireshark and btmon: those of all adapters with CAP_NET_RAW, else this program's own. A pipe will do; - is standard output, and results then go to standard error.",
             valueName: "file"))
     public var trace: String?
+
+    /// Whether the file of the trace replaces one that is there.
+    @Flag(help: "Replace the file that --trace names, if there is one.")
+    public var force = false
 
     /// Where bonds are kept.
     @Option(
@@ -110,6 +115,14 @@ public struct CommonOptions: ParsableArguments, Sendable {
         if let address, BluetoothAddress(address) == nil {
             throw ValidationError("--address takes six pairs of digits with colons, not '\(address)'.")
         }
+        if tracesToStandardOutput, isatty(STDOUT_FILENO) == 1 {
+            throw ValidationError("A trace is no text for a terminal: --trace - needs a pipe or a file to go to.")
+        }
+    }
+
+    /// Whether the packets are recorded to standard output, which results then keep out of.
+    var tracesToStandardOutput: Bool {
+        trace.map { ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains($0) } ?? false
     }
 
     /// The time given with --timeout, or `standard`.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BluetoothLE
+import CTerminal
 import Glibc
 
 extension CommonOptions {
@@ -14,16 +15,27 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         let task = Task { try await body(console) }
+        console.results.onFailure { task.cancel() }
         interruption.watch { task.cancel() }
         let result = await task.result
         restoreTerminal()
+        if let number = console.results.failure {
+            // As by SIGPIPE, which another program may have switched off.
+            if number == EPIPE { throw ExitCode(128 + SIGPIPE) }
+            console.error(program, "Cannot write the results: \(systemMessage(number))", remedy: nil)
+            throw ExitCode(ExitStatus.linkLost.rawValue)
+        }
+        // What became of the trace was said when it happened.
+        let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
             let isRegular = isServer && signal == SIGTERM
-            console.message("\(program): \(signal == SIGINT ? "interrupted" : isRegular ? "stopped" : "terminated")")
-            guard !isRegular else { return }
-            throw ExitCode(128 + signal)
+            // Over the ^C that a terminal shows.
+            let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
+            let word = signal == SIGINT ? "interrupted" : isRegular ? "stopped" : "terminated"
+            console.message("\(start)\(program): \(word)")
+            throw ExitCode(isRegular ? success.rawValue : 128 + signal)
         }
-        guard case .failure(let error) = result else { return }
+        guard case .failure(let error) = result else { throw ExitCode(success.rawValue) }
         let status: ExitStatus
         switch error {
         case let exit as ExitCode: throw exit
@@ -41,8 +53,29 @@ extension CommonOptions {
     }
 }
 
+/// Begins a program: text that cannot be written to standard output, such as help, ends it with 74 as results do.
+///
+/// A standard stream that was closed stays unusable, where otherwise the first file or socket would take its number.
+public func prepareStandardStreams() {
+    for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+    where fcntl(number, F_GETFD) == -1 {
+        // The lowest number that is free is this one.
+        _ = open("/dev/null", flags)
+    }
+    atexit {
+        let output = terminal_standard_output()
+        var number: Int32 = 0
+        // An error of an earlier write has no number any more.
+        if fflush(output) != 0 { number = errno } else if ferror(output) != 0 { number = EIO }
+        guard number != 0 else { return }
+        if number == EPIPE { _exit(128 + SIGPIPE) }
+        writeAll("Cannot write the output: \(systemMessage(number))\n", to: STDERR_FILENO)
+        _exit(ExitStatus.linkLost.rawValue)
+    }
+}
+
 extension BluetoothError {
-    fileprivate var withoutRemedy: String {
+    var withoutRemedy: String {
         var error = self
         error.remedy = nil
         return error.description

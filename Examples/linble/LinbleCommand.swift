@@ -26,4 +26,9 @@ import ExampleSupport
     // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.
     @OptionGroup var common: CommonOptions
     @OptionGroup var uart: UARTProgramOptions
+
+    static func main() async {
+        prepareStandardStreams()
+        await main(nil)
+    }
 }

@@ -38,6 +38,7 @@ struct SendCommand: AsyncParsableCommand {
                 let start = ContinuousClock.now
                 let isIdentical: Bool?
                 if let output {
+                    try output.empty()
                     isIdentical = try await exchange(contents, over: uart, into: output, timeout, console)
                 } else {
                     try await send(contents, over: uart, showing: console)

@@ -78,6 +78,15 @@ func withFolder<Result>(_ body: (String) async throws -> Result) async throws ->
     }
 }
 
+/// Runs a line of the shell, in which our programs are found by their names and `$FOLDER` is a folder of its own.
+func inShell(_ line: String) async throws -> Ended {
+    try await withFolder { folder in
+        let status = await shell(
+            "(PATH='\(builtFolder)':$PATH; FOLDER=\(folder); \(line)) >\(folder)/out 2>\(folder)/err")
+        return Ended(status: status, output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
+    }
+}
+
 /// Where the programs were built.
 let builtFolder: String = {
     var path = [CChar](repeating: 0, count: 4096)

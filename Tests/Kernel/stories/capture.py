@@ -2,9 +2,10 @@
 
 import os
 import subprocess
+import threading
 
 import kernel
-from harness import FOLDER, NOBODY, Radio, check, executable, open_to_all, run, tell, the_end
+from harness import FOLDER, NOBODY, Radio, check, executable, open_to_all, run, tell, the_end, until
 
 
 def tshark(path, wanted, *fields):
@@ -26,14 +27,15 @@ def has_the_exchange(path, peer):
     check(not malformed, f'malformed: {malformed}')
 
 
-def exchange(path, address, *options, wrapper=()):
-    return run('linble', '-v', '-i', 'hci0', '--trace', path, *options, 'exchange', '0100', wrapper=wrapper, within=60)
+def exchange(path, *options, wrapper=(), exits=0):
+    return run('linble', '-v', '-i', 'hci0', '--trace', path, *options, 'exchange', '0100', wrapper=wrapper, exits=exits,
+               within=60)
 
 
 def everything(radio):
     path = os.path.join(FOLDER, 'monitor.btsnoop')
     peer = radio.address['LINBLE-Z1']
-    exchange(path, peer, '-n', 'LINBLE-Z1').says('recording all packets of all adapters')
+    exchange(path, '-n', 'LINBLE-Z1').says('recording all packets of all adapters')
     has_the_exchange(path, peer.lower())
     # What only the monitor has: the kernel's own commands.
     check(tshark(path, 'bthci_cmd.opcode == 0x2043 || bthci_cmd.opcode == 0x200d', 'frame.number'), 'no connect')
@@ -48,7 +50,7 @@ def own_packets(radio):
     os.chmod(FOLDER, 0o755)
     os.chmod(os.path.dirname(path), 0o777)
     open_to_all(os.path.realpath(executable('linble')))
-    exchange(path, peer, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's own packets")
+    exchange(path, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's own packets")
     has_the_exchange(path, peer.lower())
     check(not tshark(path, 'bthci_cmd.opcode == 0x2043', 'frame.number'), 'a command that nobody could see')
 
@@ -61,12 +63,52 @@ def btmon_reads(path):
 
 
 def a_folder_that_is_not_there():
-    exchange('/nowhere/file.btsnoop', None, '-n', 'LINBLE-Z1').says('/nowhere/file.btsnoop cannot be written')
+    program = exchange('/nowhere/file.btsnoop', '-n', 'LINBLE-Z1', exits=73)
+    program.check(program.err.count('/nowhere/file.btsnoop cannot be written') == 1, 'not said once')
+    program.check(not program.out and not any(kernel.adapters().values()), 'something was done before')
+
+
+def a_file_that_exists():
+    """Not even by root, in a folder of everybody's, through a link of somebody else's."""
+    victim, link = os.path.join(FOLDER, 'victim'), os.path.join(FOLDER, 'link')
+    with open(victim, 'w') as file:
+        file.write('old')
+    os.symlink(victim, link)
+    for path in (victim, link):
+        exchange(path, '-n', 'LINBLE-Z1', exits=73).says('exists already')
+    exchange(link, '-n', 'LINBLE-Z1', '--force')
+    check(open(victim).read() == 'old' and not os.path.islink(link), 'the file behind the link was written')
+    check(os.stat(link).st_mode & 0o777 == 0o600, 'others may read it')
 
 
 def a_full_disk():
-    program = exchange('/dev/full', None, '-n', 'LINBLE-Z1').says('/dev/full cannot be written')
+    program = exchange('/dev/full', '-n', 'LINBLE-Z1', exits=74).says('/dev/full cannot be written')
     program.check(program.err.count('cannot be written') == 1, 'told more than once')
+    program.check('Rx | 0140' in program.out, 'no answer')
+
+
+def read_while_it_goes_on(radio):
+    """A scan without an end, whose packets tshark prints as they come."""
+    with subprocess.Popen([executable('ble'), 'scan', '-i', 'hci0', '--watch', '--json', '--trace', '-'],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as scan, \
+         subprocess.Popen(['tshark', '-l', '-r', '-', '-T', 'fields', '-e', 'frame.protocols'],
+                          stdin=scan.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+        try:
+            scan.stdout.close()
+            results = threading.Thread(target=scan.stderr.read, daemon=True)
+            results.start()
+            seen = []
+            thread = threading.Thread(target=lambda: seen.extend(iter(reader.stdout.readline, b'')), daemon=True)
+            thread.start()
+            until(lambda: len(seen) > 40, 60, 'packets from tshark')
+            # The reader leaves: the scan ends, quietly.
+            reader.kill()
+            until(lambda: scan.poll() is not None, 20, 'the end of the scan')
+            check(scan.returncode == 141, f'exit {scan.returncode}')
+            until(lambda: radio.stat()['scan'] == 0, 5, 'the chip no longer scans')
+        finally:
+            reader.kill()
+            scan.kill()
 
 
 with Radio('linble') as radio:
@@ -74,6 +116,8 @@ with Radio('linble') as radio:
     tell('btmon reads it', btmon_reads, os.path.join(FOLDER, 'monitor.btsnoop'))
     tell('without, our own packets are', own_packets, radio)
     tell('btmon reads that', btmon_reads, os.path.join(FOLDER, 'nobody', 'own.btsnoop'))
-    tell('a file that cannot be made stops nothing', a_folder_that_is_not_there)
-    tell('nor does a full disk', a_full_disk)
+    tell('a file that cannot be made fails before anything else', a_folder_that_is_not_there)
+    tell('a file that exists is replaced on request only', a_file_that_exists)
+    tell('a full disk stops nothing, and is a failure', a_full_disk)
+    tell('packets are read while the program runs', read_while_it_goes_on, radio)
 the_end()

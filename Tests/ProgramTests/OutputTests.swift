@@ -1,0 +1,107 @@
+import Glibc
+import Testing
+
+/// Output that cannot be written, and where packets are recorded, on the simulated radio.
+@Suite(.serialized) struct OutputTests {
+    @Test(
+        arguments: [
+            "ble scan -t 1", "ble scan --json", "ble explore", "ble read 2A19", "ble notify 2A37",
+            "ble notify 2A37 --json", "ble rssi --watch", "ble params", "ble adapters", "ble doctor --json",
+            "ble bonds list", "ble serve battery", "ble advertise -n hello", "linble exchange 0100",
+            "linble exchange 0100 --json", "linble demo", "linble serve", "linble send /proc/version --json",
+            "echo | linble terminal --linger 60 --echo --hex --eol lf -n LINBLE-ECHO",
+        ])
+    func resultsThatCannotBeWrittenEndTheProgram(_ command: String) async throws {
+        let ended = try await inShell("\(command) --simulate >/dev/full")
+        #expect(ended.status == 74, "\(ended.messages)")
+        let program = command.contains("linble") ? "linble" : "ble"
+        let lines = ended.messages.split(separator: "\n").filter { $0.contains("Cannot write") }
+        #expect(lines.count == 1, "\(ended.messages)")
+        #expect(lines.first?.hasPrefix("\(program) ") == true)
+        #expect(lines.first?.hasSuffix(": Cannot write the results: No space left on device") == true)
+    }
+
+    @Test(arguments: ["ble --help", "ble scan --help", "linble --version"])
+    func textThatCannotBeWrittenIsAFailureAsWell(_ command: String) async throws {
+        let ended = try await inShell("\(command) >/dev/full")
+        #expect(ended.status == 74)
+        #expect(ended.messages == "Cannot write the output: No space left on device\n")
+    }
+
+    @Test func aClosedOutputIsAFailureAsWell() async throws {
+        let ended = try await inShell("ble adapters --simulate >&-")
+        #expect(ended.status == 74)
+        #expect(ended.messages == "ble adapters: Cannot write the results: Bad file descriptor\n")
+    }
+
+    /// Also where another program has switched SIGPIPE off.
+    @Test(arguments: ["", "trap '' PIPE; "]) func aReaderThatLeavesEndsItQuietly(_ trap: String) async throws {
+        let ended = try await inShell(
+            "(\(trap)ble notify 2A37 --simulate; echo $? >$FOLDER/status) | head -1; cat $FOLDER/status")
+        #expect(ended.lines.count == 2)
+        #expect(ended.lines.last == "141")
+        #expect(ended.messages == "")
+    }
+
+    // MARK: Traces
+
+    @Test func aTraceThatCannotBeMadeFailsBeforeAnythingElse() async throws {
+        let ended = try await inShell(
+            """
+            echo old >$FOLDER/echo
+            linble send /proc/version --echo $FOLDER/echo --trace /nowhere/file --simulate; echo $?; cat $FOLDER/echo
+            """)
+        #expect(ended.output == "73\nold\n")
+        #expect(
+            ended.messages == "linble send: record packets: /nowhere/file cannot be written. [open: ENOENT]\n")
+    }
+
+    @Test(arguments: ["echo old >$FOLDER/file", "ln -s $FOLDER/target $FOLDER/file; echo old >$FOLDER/target"])
+    func anExistingFileIsReplacedOnlyOnRequest(_ preparation: String) async throws {
+        let ended = try await inShell(
+            """
+            \(preparation)
+            ble rssi --simulate --trace $FOLDER/file; echo $?; cat $FOLDER/file
+            ble rssi --simulate --trace $FOLDER/file --force; echo $?; head -c 7 $FOLDER/file; stat -c ' %a' $FOLDER/file
+            """)
+        #expect(ended.output == "73\nold\n-55 dBm\n0\nbtsnoop 600\n")
+        #expect(
+            ended.messages.hasSuffix("file exists already. [open: EEXIST]\nChoose another name; --force replaces it.\n")
+        )
+    }
+
+    @Test func aTraceThatEndsEarlyIsReportedOnce() async throws {
+        let ended = try await inShell("ble rssi --simulate --trace /dev/full")
+        #expect(ended.status == 74)
+        #expect(ended.output == "-55 dBm\n")
+        #expect(
+            ended.messages == """
+                record packets: /dev/full cannot be written. [write: ENOSPC]
+                Make room on the disk, or choose another.
+
+                """)
+    }
+
+    @Test(arguments: ["-", "/dev/stdout", "/dev/fd/1"])
+    func packetsOnStandardOutputAreNotMixedWithResults(_ path: String) async throws {
+        let ended = try await inShell(
+            "ble rssi --simulate --trace \(path) >$FOLDER/file; head -c 7 $FOLDER/file; wc -l <$FOLDER/err")
+        #expect(ended.output == "btsnoop1\n")
+        #expect(ended.messages == "-55 dBm\n")
+    }
+
+    @Test func packetsAreReadAsTheyCome() async throws {
+        // Every advertisement is a packet: the reader has enough, and both programs end.
+        let ended = try await inShell("ble scan --watch --simulate --trace - | head -c 2000 | wc -c")
+        #expect(ended.output == "2000\n")
+        #expect(!ended.messages.contains("cannot be written"), "\(ended.messages)")
+    }
+
+    @Test func aPipeIsTaken() async throws {
+        let ended = try await inShell(
+            "mkfifo $FOLDER/pipe; exec 3<>$FOLDER/pipe; ble rssi --simulate --trace $FOLDER/pipe >&2; head -c 7 <&3"
+        )
+        #expect(ended.output == "btsnoop")
+        #expect(ended.messages == "-55 dBm\n")
+    }
+}
