@@ -7,7 +7,10 @@ struct ExchangeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exchange", abstract: "Send bytes and print what comes back.",
         discussion: """
-            Each argument is sent by itself, and its answer awaited.
+            Each argument is a packet, sent by itself, and its answer awaited. In quotes several words are one packet.
+
+            An answer is whole when nothing has come for --gap seconds. When there is none after --timeout seconds (5), \
+            or more still comes then, what has come is shown and the exit status is 75.
 
             EXAMPLES:
               linble exchange 0100 020102
@@ -42,9 +45,19 @@ struct ExchangeCommand: AsyncParsableCommand {
                 for packet in packets {
                     console.packet(.sent, packet)
                     try await uart.send(packet)
-                    let answer = try await uart.answer(
-                        timeout: common.timeout(or: .seconds(5)), gap: gap, to: packet)
-                    console.packet(.received, answer)
+                    var answer: [UInt8] = []
+                    // Also what has come before a failure.
+                    defer { if !answer.isEmpty { console.packet(.received, answer) } }
+                    do {
+                        let timeout = common.timeout(or: .seconds(5))
+                        guard try await !uart.receive(into: &answer, timeout: timeout, gap: gap) else { continue }
+                    } catch let error as BluetoothError where error.code == .timedOut {
+                        throw ProgramError.noAnswer(to: packet, of: packets)
+                    }
+                    throw ProgramError(
+                        .timedOut,
+                        "The answer to \(packet.hexadecimal) was not over in time: the device goes on sending.",
+                        remedy: "--timeout gives it longer; with a shorter --gap a shorter pause is its end.")
                 }
             }
         }
@@ -52,20 +65,32 @@ struct ExchangeCommand: AsyncParsableCommand {
 }
 
 extension UARTConnection {
-    /// All bytes until nothing has come for `gap`.
-    fileprivate func answer(timeout: Duration, gap: Duration, to packet: [UInt8]) async throws -> [UInt8] {
-        var answer: [UInt8] = []
+    /// Adds what comes to `answer` until nothing has come for `gap`; false when more comes after `timeout`.
+    ///
+    /// - Throws: that nothing has come within `timeout`; why the link ended.
+    fileprivate func receive(into answer: inout [UInt8], timeout: Duration, gap: Duration) async throws -> Bool {
+        let start = ContinuousClock.now
         do throws(BluetoothError) {
-            while let bytes = try await read(timeout: answer.isEmpty ? timeout : gap) { answer += bytes }
-        } catch {
-            guard error.code == .timedOut else { throw error }
-            guard !answer.isEmpty else {
-                throw ProgramError(
-                    .timedOut, "No answer to \(packet.hexadecimal).",
-                    remedy: "The bytes were sent. Does what is connected to the device's UART answer them?")
+            while let bytes = try await read(timeout: answer.isEmpty ? timeout : gap) {
+                answer += bytes
+                if ContinuousClock.now - start >= timeout { return false }
             }
+        } catch {
+            guard error.code == .timedOut, !answer.isEmpty else { throw error }
         }
-        return answer
+        return true
+    }
+}
+
+extension ProgramError {
+    /// When the packet is one of several, quotes may be what was missing.
+    fileprivate static func noAnswer(to packet: [UInt8], of packets: [[UInt8]]) -> ProgramError {
+        let all = packets.map(\.hexadecimal).joined(separator: " ")
+        return ProgramError(
+            .timedOut, "No answer to \(packet.hexadecimal).",
+            remedy: packets.count > 1
+                ? "Each argument is a packet of its own; quotes make them one: linble exchange '\(all)'"
+                : "The bytes were sent. Does what is connected to the device's UART answer them?")
     }
 }
 
