@@ -76,6 +76,27 @@ final class Interruption: Sendable {
     }
 }
 
+/// The terminal whose cursor is hidden.
+private let hiddenCursor = Mutex<Int32?>(nil)
+
+/// Hides the cursor of a terminal until it is shown again or the program ends.
+func hideCursor(on descriptor: Int32) {
+    hiddenCursor.withLock { hidden in
+        guard hidden == nil else { return }
+        writeAll("\u{1B}[?25l", to: descriptor)
+        hidden = descriptor
+    }
+}
+
+/// Shows the cursor where it is hidden.
+func showCursor() {
+    hiddenCursor.withLock { hidden in
+        guard let descriptor = hidden else { return }
+        writeAll("\u{1B}[?25h", to: descriptor)
+        hidden = nil
+    }
+}
+
 /// The terminal's settings before a program changed them.
 private let savedTerminal = Mutex<termios?>(nil)
 
@@ -89,8 +110,9 @@ public func makeTerminalRaw() -> Bool {
     return tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) == 0
 }
 
-/// Gives the terminal back the settings it had.
+/// Gives the terminal back the settings it had, and its cursor.
 public func restoreTerminal() {
+    showCursor()
     savedTerminal.withLock { saved in
         guard var settings = saved else { return }
         _ = tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)

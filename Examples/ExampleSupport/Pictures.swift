@@ -1,55 +1,19 @@
 import Glibc
 
-/// A row of bars, one for each value, between the least and the greatest of them.
-public func sparkline(_ values: [Double]) -> String {
+/// What sparklines of received signal strengths have in common, in dBm: hardly received, and side by side.
+public let signalStrengths = -100.0 ... -30.0
+
+/// A row of bars, one for each value: in a range that is the same for all pictures, or between the least and the greatest.
+public func sparkline(_ values: [Double], in range: ClosedRange<Double>? = nil) -> String {
     let bars = Array("▁▂▃▄▅▆▇█")
     let finite = values.filter(\.isFinite)
-    guard let low = finite.min(), let high = finite.max() else { return "" }
+    guard let low = range?.lowerBound ?? finite.min(), let high = range?.upperBound ?? finite.max() else { return "" }
     return String(
         finite.map { value -> Character in
             guard high > low else { return bars[bars.count / 2] }
-            return bars[min(bars.count - 1, Int((value - low) / (high - low) * Double(bars.count)))]
+            let share = (min(max(value, low), high) - low) / (high - low)
+            return bars[min(bars.count - 1, Int(share * Double(bars.count)))]
         })
-}
-
-/// Rows in columns as wide as their widest cell.
-public struct Table: Sendable {
-    /// Where the cells of a column stand.
-    public enum Alignment: Sendable {
-        /// At its left edge.
-        case left
-        /// At its right edge.
-        case right
-    }
-
-    private let columns: [(title: String, alignment: Alignment)]
-    private var rows: [[String]] = []
-
-    /// A table without rows.
-    public init(_ columns: [(title: String, alignment: Alignment)]) {
-        self.columns = columns
-    }
-
-    /// Adds a row; missing cells are empty, those beyond the columns are ignored.
-    public mutating func add(_ cells: [String]) {
-        rows.append(Array((cells + Array(repeating: "", count: columns.count)).prefix(columns.count)))
-    }
-
-    /// The titles and the rows. Cells must hold no colours, for they would be counted as characters.
-    public var lines: [String] {
-        let all = [columns.map(\.title)] + rows
-        let widths = columns.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-        return all.map { row in
-            var line = ""
-            for (column, cell) in row.enumerated() {
-                let padding = String(repeating: " ", count: widths[column] - cell.count)
-                line +=
-                    (column > 0 ? "  " : "") + (columns[column].alignment == .left ? cell + padding : padding + cell)
-            }
-            while line.last == " " { line.removeLast() }
-            return line
-        }
-    }
 }
 
 /// Something with what belongs to it, to be drawn as a tree.
@@ -88,6 +52,7 @@ public final class ProgressBar {
     private let label: String
     private let total: Int
     private let style: Style
+    private let line = StatusLine(on: STDERR_FILENO)
     private let start = ContinuousClock.now
     private var lastDrawing: ContinuousClock.Instant?
 
@@ -104,19 +69,31 @@ public final class ProgressBar {
         let now = ContinuousClock.now
         if let lastDrawing, now - lastDrawing < .milliseconds(100), done < total { return }
         lastDrawing = now
-        let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
         let seconds = (now - start) / .seconds(1)
         let rate = seconds > 0 ? Double(done) / seconds : 0
-        let text = " \(Int(share * 100)) %  \(done)/\(total) B  \(formatRate(rate))"
-        let width = max(10, min(40, terminalSize(of: STDERR_FILENO).width - label.count - text.count - 4))
-        let filled = Int(share * Double(width))
-        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-        writeAll("\r\(label) \(style.cyan(bar))\(text)\u{1B}[K", to: STDERR_FILENO)
+        line.show(progressText(label, done, of: total, rate: rate, width: line.width, style: style))
     }
+}
 
-    deinit {
-        if lastDrawing != nil { writeAll("\n", to: STDERR_FILENO) }
+/// A bar of 10 to 40 cells with numbers behind it, in at most `width` cells: bytes, rate and bar are left out in this order.
+func progressText(_ label: String, _ done: Int, of total: Int, rate: Double, width: Int, style: Style) -> String {
+    func padded(_ text: String, _ count: Int) -> String {
+        String(repeating: " ", count: max(0, count - text.count)) + text
     }
+    let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
+    let percent = " \(padded("\(Int(share * 100))", 3)) %"
+    let bytes = "  \(padded("\(done)", "\(total)".count))/\(total) B"
+    // As wide as it can get, so that the bar keeps its length.
+    let speed = "  \(padded(formatRate(rate), 10))"
+    for numbers in [percent + bytes + speed, percent + speed, percent] {
+        let room = width - cellWidth(label) - 1 - cellWidth(numbers)
+        guard room >= 10 else { continue }
+        let length = min(40, room)
+        let filled = Int(share * Double(length))
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
+        return "\(label) \(style.cyan(bar))\(numbers)"
+    }
+    return shortened(label + percent, toCells: width)
 }
 
 /// `12.3 kB/s`.

@@ -38,13 +38,15 @@ struct RSSICommand: AsyncParsableCommand {
 /// A line a second; on a terminal the lines before are a picture.
 private func follow(_ connection: Connection, _ console: Console) async throws {
     var strengths: [Double] = []
+    let line = console.statusLine()
     while true {
         let strength = try await connection.rssi()
-        strengths = (strengths + [Double(strength)]).suffix(40)
+        let text = "\(strength) dBm  "
+        strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
         if console.isJSON {
             console.json(strength)
         } else if console.output.isTerminal {
-            console.result(Array("\r\(strength) dBm  \(sparkline(strengths))\u{1B}[K".utf8))
+            line.show(shortened(text + sparkline(strengths, in: signalStrengths), toCells: line.width))
         } else {
             console.result("\(timestamp())  \(strength) dBm")
         }

@@ -7,8 +7,9 @@ struct ScanCommand: AsyncParsableCommand {
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
             Listens for --timeout seconds (10) and prints a table, which is kept up to date meanwhile on a terminal. \
-            With --json every report that says something new is printed as it arrives. A device is shown when it passes \
-            all filters that are given; of several --service, --solicited or --manufacturer one is enough.
+            The pictures of the signal reach from -100 to -30 dBm. A narrow terminal has no room for all columns; a \
+            pipe has all. With --json every report that says something new is printed as it arrives. A device is shown \
+            when it passes all filters that are given; of several --service, --solicited or --manufacturer one is enough.
 
             EXAMPLES:
               ble scan
@@ -105,13 +106,17 @@ struct ScanCommand: AsyncParsableCommand {
                 let scan = try await adapter.scan(scanOptions)
                 console.detail("scanning on \(adapter.information.name)")
                 let display = Display(console, raw: raw)
-                _ = try await withTimeLimit(limit) {
-                    do throws(BluetoothError) {
-                        for try await advertisement in scan { await display.add(advertisement) }
-                    } catch {
-                        // The time limit ends the loop by cancelling it.
-                        guard error.code == .cancelled else { throw error }
+                do {
+                    _ = try await withTimeLimit(limit) {
+                        do throws(BluetoothError) {
+                            for try await advertisement in scan { await display.add(advertisement) }
+                        } catch {
+                            // The time limit ends the loop by cancelling it.
+                            guard error.code == .cancelled else { throw error }
+                        }
                     }
+                } catch is CancellationError {
+                    // Ctrl-C: what was heard is printed as well.
                 }
                 await display.finish(missed: scan.missedCount)
             }
@@ -127,7 +132,7 @@ private actor Display {
     /// Addresses that change would otherwise fill the memory.
     private var devices = DeviceTable(capacity: 2000)
     private var reportCount = 0
-    private var drawnLines = 0
+    private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
     init(_ console: Console, raw: Bool) {
@@ -147,8 +152,12 @@ private actor Display {
 
     func finish(missed: Int) {
         if !console.isJSON {
-            lastDrawing = nil
-            if console.output.isTerminal { redraw() } else { for line in lines { console.result(line) } }
+            let table = table
+            if console.output.isTerminal {
+                console.drawLast(table.wholeLines(fitting: console.size.width), over: &text)
+            } else {
+                for line in table.lines { console.result(line) }
+            }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         var summary = console.isJSON ? "" : "\(devices.count) devices, "
@@ -164,17 +173,15 @@ private actor Display {
         let now = ContinuousClock.now
         if let lastDrawing, now - lastDrawing < .milliseconds(500) { return }
         lastDrawing = now
-        let (width, height) = console.size
-        let fitting = lines.prefix(max(2, height - 2)).map { $0.prefix(width) + "\u{1B}[K" }
-        let up = drawnLines > 0 ? "\u{1B}[\(drawnLines)A" : ""
-        console.result(Array((up + fitting.joined(separator: "\n") + "\n\u{1B}[J").utf8))
-        drawnLines = fitting.count
+        console.draw(table.lines(fitting: console.size.width), over: &text)
     }
 
-    private var lines: [String] {
+    private var table: Table {
+        // A legacy advertisement has room for a name of 29 bytes.
         var table = Table([
-            ("ADDRESS", .left), ("TYPE", .left), ("RSSI", .right), ("", .left), ("ADV", .right), ("NAME", .left),
-            ("SERVICES / DATA", .left),
+            Table.Column("ADDRESS"), Table.Column("TYPE", omission: 1), Table.Column("RSSI", .right),
+            Table.Column("", omission: 3), Table.Column("ADV", .right, omission: 2), Table.Column("NAME", minimum: 29),
+            Table.Column("SERVICES / DATA", omission: 4, minimum: 16),
         ])
         let sorted = devices.all.sorted { left, right in
             let (own, other) = (left.latest, right.latest)
@@ -185,13 +192,14 @@ private actor Display {
             let interval = device.history.advertisingInterval.map {
                 "\(Int(($0 / .milliseconds(1)).rounded()))ms"
             }
+            let strengths = device.history.rssi.suffix(8).map(Double.init)
             table.add([
                 latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
-                latest.rssi.map { "\($0)" } ?? "", sparkline(device.history.rssi.suffix(8).map(Double.init)),
+                latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths),
                 interval ?? "", printable(latest.data.localName ?? ""), contents(of: latest.data),
             ])
         }
-        return table.lines
+        return table
     }
 
     private func contents(of data: AdvertisementData) -> String {

@@ -86,6 +86,10 @@ import Testing
         #expect(formatRate(999) == "999 B/s")
         #expect(formatRate(12_345) == "12.3 kB/s")
         #expect(sparkline([1, 2, 3]) == "▁▅█")
+        // 1 to 3 dB of noise is none on a scale that is the same for all devices.
+        #expect(sparkline([-58, -57, -60], in: signalStrengths) == "▅▅▅")
+        #expect(sparkline([-120, -100, -91, -74, -56, -39, -30, 20], in: signalStrengths) == "▁▁▂▃▆▇██")
+        #expect(sparkline([-70], in: signalStrengths) == "▄")
         #expect(sparkline([5, 5]) == "▅▅")
         #expect(sparkline([]) == "")
     }

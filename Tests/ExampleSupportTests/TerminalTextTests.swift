@@ -1,0 +1,219 @@
+import Testing
+
+@testable import ExampleSupport
+
+/// What a terminal shows of what was written to it: enough of one for tables that are drawn over.
+private struct Screen {
+    let width: Int
+    private(set) var rows: [[String]] = [[]]
+    private(set) var row = 0
+    private(set) var column = 0
+
+    init(width: Int) { self.width = width }
+
+    var lines: [String] {
+        rows.map { row in
+            var line = row.joined()
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+    }
+
+    mutating func write(_ text: String) {
+        var rest = Substring(text).unicodeScalars
+        while let scalar = rest.popFirst() {
+            switch scalar {
+            case "\r": column = 0
+            case "\n": newLine()
+            case "\u{1B}":
+                rest.removeFirst()
+                let number = rest.prefix { $0.properties.numericType != nil }
+                rest.removeFirst(number.count)
+                obey(rest.removeFirst(), Int(String(String.UnicodeScalarView(number))) ?? 0)
+            default: put(scalar)
+            }
+        }
+    }
+
+    private mutating func newLine() {
+        row += 1
+        column = 0
+        if row == rows.count { rows.append([]) }
+    }
+
+    private mutating func obey(_ command: Unicode.Scalar, _ count: Int) {
+        switch command {
+        case "A": row = max(0, row - max(1, count))
+        case "K": rows[row].removeSubrange(min(column, rows[row].count)...)
+        case "J":
+            rows[row].removeSubrange(min(column, rows[row].count)...)
+            rows.removeSubrange((row + 1)...)
+        default: Issue.record("unknown command \(command)")
+        }
+    }
+
+    private mutating func put(_ scalar: Unicode.Scalar) {
+        let count = cellWidth(String(scalar))
+        guard count > 0 else {
+            if column > 0 { rows[row][column - 1].unicodeScalars.append(scalar) }
+            return
+        }
+        if column + count > width { newLine() }
+        while rows[row].count < column + count { rows[row].append(" ") }
+        rows[row][column] = String(scalar)
+        if count == 2 { rows[row][column + 1] = "" }
+        column += count
+    }
+}
+
+@Suite struct TerminalTextTests {
+    @Test(
+        arguments: [
+            ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("漢字キーボード", 14), ("ｶﾅ", 2), ("😀", 2), ("한글", 4),
+            ("\u{1112}\u{1161}\u{11AB}", 2),
+            ("👨\u{200D}👩\u{200D}👧", 6), ("\u{200B}", 0), ("a\u{200D}b", 2), ("❤\u{FE0F}", 1), ("▁█░…─", 5), ("שלום", 4),
+            ("สวัสดี", 4), ("नमस्ते", 4), ("\u{1FAE8}", 2),
+        ] as [(String, Int)])
+    func aTextIsAsWideAsTheTerminalCounts(_ text: String, _ width: Int) {
+        #expect(cellWidth(text) == width)
+    }
+
+    @Test(
+        arguments: [
+            ("abc", 3, "abc"), ("abcd", 3, "ab…"), ("abcd", 1, "…"), ("abcd", 0, ""), ("漢字", 4, "漢字"), ("漢字", 3, "漢…"),
+            ("漢字", 2, "…"), ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
+            ("👨\u{200D}👩\u{200D}👧!", 6, "…"), ("👨\u{200D}👩\u{200D}👧!!", 7, "👨\u{200D}👩\u{200D}👧…"),
+        ] as [(String, Int, String)])
+    func aTextIsShortenedBetweenCharacters(_ text: String, _ width: Int, _ shorter: String) {
+        #expect(shortened(text, toCells: width) == shorter)
+        #expect(cellWidth(shorter) <= width)
+    }
+
+    // MARK: Tables
+
+    private static func table(_ names: [String] = ["LINBLE-Z1", "漢字キーボード", "e\u{301}te\u{301} 😀"]) -> Table {
+        var table = Table([
+            Table.Column("ADDRESS"), Table.Column("TYPE", omission: 1), Table.Column("RSSI", .right),
+            Table.Column("", omission: 3), Table.Column("ADV", .right, omission: 2), Table.Column("NAME", minimum: 29),
+            Table.Column("SERVICES / DATA", omission: 4, minimum: 16),
+        ])
+        let data = ["27ADC9CA-35EB-465A-9154-B8FF9076F3E8", "180D 1809", ""]
+        for (index, name) in names.enumerated() {
+            table.add([
+                "C0:98:E5:12:34:56", "random", "-58", "▅▅▅▅▅▅▅▅", "152ms", name, data[index % data.count],
+            ])
+        }
+        return table
+    }
+
+    @Test func columnsBelowEachOtherBeginInTheSameCell() {
+        let lines = Self.table().lines
+        let starts = lines.map { line in
+            (line.firstRange(of: "SERVICES") ?? line.firstRange(of: "27AD") ?? line.firstRange(of: "180D")).map {
+                cellWidth(line[..<$0.lowerBound])
+            }
+        }
+        #expect(starts == [66, 66, 66, nil])
+    }
+
+    @Test(
+        arguments: [
+            (200, "ADDRESS            TYPE    RSSI              ADV  NAME            SERVICES / DATA"),
+            (80, "ADDRESS            RSSI              ADV  NAME            SERVICES / DATA"),
+            (64, "ADDRESS            RSSI  NAME            SERVICES / DATA"),
+            (40, "ADDRESS            RSSI  NAME"),
+        ])
+    func theNameStaysWhenATerminalIsNarrow(_ width: Int, _ titles: String) {
+        let lines = Self.table().lines(fitting: width)
+        #expect(lines.first == titles)
+        #expect(lines.allSatisfy { cellWidth($0) <= width })
+        #expect(lines[1].contains("LINBLE-Z1"))
+        #expect(lines[2].contains("漢字キーボード"))
+        #expect(lines[3].contains("e\u{301}te\u{301} 😀"))
+    }
+
+    @Test(arguments: 1...100) func noLineIsWiderThanTheTerminal(_ width: Int) {
+        let long = String(repeating: "漢", count: 100)
+        for line in Self.table([long, "", "x"]).lines(fitting: width) { #expect(cellWidth(line) <= width) }
+    }
+
+    @Test func aLongNameLeavesRoomForTheRest() {
+        let lines = Self.table([String(repeating: "x", count: 100), "short"]).lines(fitting: 80)
+        #expect(lines[0].hasSuffix("SERVICES / DATA"))
+        #expect(lines[1].contains("xxxxxxxx… "))
+    }
+
+    @Test func inTheEndEverythingIsThere() {
+        let lines = Self.table().wholeLines(fitting: 40)
+        #expect(
+            lines == [
+                "ADDRESS            RSSI  NAME", "C0:98:E5:12:34:56   -58  LINBLE-Z1",
+                "  27ADC9CA-35EB-465A-9154-B8FF9076F3E8", "C0:98:E5:12:34:56   -58  漢字キーボード", "  180D 1809",
+                "C0:98:E5:12:34:56   -58  e\u{301}te\u{301} 😀",
+            ])
+        #expect(Self.table().wholeLines(fitting: 200) == Self.table().lines)
+    }
+
+    // MARK: Drawing over
+
+    @Test(arguments: [40, 64, 80, 200]) func aTableIsDrawnOverWithoutRubbish(_ width: Int) {
+        var (text, screen) = (LiveText(), Screen(width: width))
+        screen.write("$ ble scan\n")
+        for count in [1, 3, 2, 3] {
+            let names = ["漢字キーボード漢字キーボード", "👨👩👧", "plain"].prefix(count)
+            screen.write(text.frame(Self.table(Array(names)).lines(fitting: width), in: (width, 24)))
+            #expect(screen.lines.count == count + 3)
+            #expect(screen.column == 0)
+        }
+        // What the terminal shows when Ctrl-C is pressed.
+        screen.write("^C")
+        let whole = Self.table().wholeLines(fitting: 200)
+        screen.write(text.last(whole))
+        if width == 200 { #expect(screen.lines == ["$ ble scan"] + whole + [""]) }
+        #expect(!screen.lines.joined().contains("^C"))
+    }
+
+    @Test func aTableThatIsTooHighSaysHowMuchMoreThereIs() {
+        var text = LiveText()
+        let lines = ["TITLE"] + (1...40).map { "row \($0)" }
+        var screen = Screen(width: 40)
+        for _ in 0..<3 {
+            screen.write(text.frame(lines, in: (40, 5)))
+            #expect(screen.lines == ["TITLE", "row 1", "row 2", "… 38 more", ""])
+        }
+        screen.write(text.last(lines))
+        #expect(screen.lines == lines + [""])
+        // Where all fits, nothing is said.
+        var other = LiveText()
+        #expect(!other.frame(lines, in: (40, 42)).contains("more"))
+        // No terminal is too small.
+        _ = other.frame(lines, in: (1, 1))
+    }
+
+    @Test func aLineAsWideAsTheTerminalKeepsItsLastCharacter() {
+        var (text, screen) = (LiveText(), Screen(width: 5))
+        for _ in 0..<2 { screen.write(text.frame(["12345", "ab"], in: (5, 9))) }
+        #expect(screen.lines == ["12345", "ab", ""])
+    }
+
+    @Test(arguments: 1...120) func aBarStaysOnItsLine(_ width: Int) {
+        let style = Style(descriptor: -1)
+        for done in [0, 5, 63_488, 200_000] {
+            for rate in [0, 999, 55_600, 1_234_567.0] {
+                let line = progressText("sending", done, of: 200_000, rate: rate, width: width, style: style)
+                #expect(cellWidth(line) <= width)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (77, "sending ██████████░░░░░░░░░░░░░░░░░░░░░░░░  31 %   63488/200000 B   55.6 kB/s"),
+            (45, "sending ██████░░░░░░░░░░░░░  31 %   55.6 kB/s"),
+            (32, "sending █████░░░░░░░░░░░░░  31 %"), (20, "sending  31 %"), (8, "sending…"),
+        ])
+    func aNarrowBarLeavesOutNumbers(_ width: Int, _ line: String) {
+        let style = Style(descriptor: -1)
+        #expect(progressText("sending", 63_488, of: 200_000, rate: 55_600, width: width, style: style) == line)
+    }
+}

@@ -1,0 +1,96 @@
+import Dispatch
+import Glibc
+import Testing
+
+/// What the programs draw on a terminal, on the simulated radio.
+@Suite(.serialized) struct TerminalOutputTests {
+    /// Runs a line of the shell with standard output and standard error on a terminal of so many columns and 24 rows;
+    /// what the terminal was sent, and the status.
+    /// - Parameter word: what the terminal has to be sent before there is a file `$SEEN`.
+    private static func onTerminal(
+        _ columns: UInt16, _ line: String, word: String = "\0"
+    ) async throws -> (text: String, status: String) {
+        var (master, slave): (Int32, Int32) = (-1, -1)
+        var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        let status = openpty(&master, &slave, nil, nil, &size)
+        try #require(status == 0)
+        var name = [CChar](repeating: 0, count: 128)
+        ttyname_r(slave, &name, name.count)
+        let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let (end, other, seen) = (master, slave, "/tmp/seen-\(getpid())")
+        unlink(seen)
+        defer { unlink(seen) }
+        async let text = withCheckedContinuation { continuation in
+            DispatchQueue(label: "terminal").async { continuation.resume(returning: everything(from: end, seen, word)) }
+        }
+        let ended = try await inShell("unset NO_COLOR; SEEN=\(seen); (\(line)) >\(path) 2>&1 </dev/null; echo $?")
+        close(other)
+        let all = await text
+        close(end)
+        return (all, ended.output.trimmingSuffix { $0 == "\n" })
+    }
+
+    /// What is written to a terminal until nobody has it open; a file is made once a word was.
+    private static func everything(from master: Int32, _ seen: String, _ word: String) -> String {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 4096)
+        while case let count = read(master, &block, block.count), count > 0 {
+            bytes += block[..<count]
+            if access(seen, F_OK) != 0, String(decoding: bytes, as: UTF8.self).contains(word) {
+                close(open(seen, O_WRONLY | O_CREAT, 0o600))
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test(arguments: [40, 64, 80] as [UInt16]) func theNameIsVisible(_ columns: UInt16) async throws {
+        let (text, status) = try await Self.onTerminal(columns, "ble scan --simulate -t 2")
+        #expect(status == "0")
+        // The cursor is hidden before the first table and shown after the last.
+        let parts = text.split(separator: "\u{1B}[?25l")
+        #expect(parts.count == 2 || (parts.count == 1 && text.hasPrefix("\u{1B}[?25l")))
+        #expect(text.ranges(of: "\u{1B}[?25h").count == 1)
+        let tables = text.split(separator: "\u{1B}[J")
+        #expect(tables.count > 2)
+        for table in tables.dropLast() { #expect(table.contains("NAME")) }
+        #expect(tables.dropLast().last?.contains("LINBLE-ECHO") == true)
+        #expect(tables.dropLast().last?.contains("27ADC9CA-35EB-465A-9154-B8FF9076F3E8") == true)
+    }
+
+    @Test(arguments: [("INT", "130", "interrupted"), ("TERM", "143", "terminated")])
+    func aSignalLeavesTheTerminalAsItWas(_ signal: String, _ status: String, _ word: String) async throws {
+        for (command, shown) in [("ble scan --watch", "LINBLE-Z1"), ("ble rssi --watch", "dBm")] {
+            let (text, ended) = try await Self.onTerminal(
+                40,
+                """
+                \(command) --simulate & while kill -0 $! && [ ! -e $SEEN ]; do sleep 0.05; done
+                printf '^C'; kill -\(signal) $!; wait $!
+                """, word: shown)
+            #expect(ended == status, "\(text)")
+            let end = text.split(separator: "^C").last ?? ""
+            // All is drawn once more over what the terminal has shown, then the cursor comes back.
+            #expect(end.hasPrefix("\r"), "\(text)")
+            let cursor = try #require(end.firstRange(of: "\u{1B}[?25h"))
+            #expect(end[cursor.upperBound...].contains("\(command.prefix(8)): \(word)"))
+            #expect(text.ranges(of: "\u{1B}[?25l").count == 1)
+        }
+    }
+
+    @Test func aNarrowBarStaysOnItsLine() async throws {
+        let (text, status) = try await Self.onTerminal(
+            40, "head -c 20000 /dev/zero >$FOLDER/file; linble send $FOLDER/file --simulate")
+        #expect(status == "0", "\(text)")
+        let bars = text.split { $0 == "\r" || $0 == "\r\n" }.filter { $0.contains("sending") }
+        #expect(bars.count > 1)
+        #expect(bars.allSatisfy { $0.count <= 40 + "\u{1B}[K\u{1B}[36m\u{1B}[0m\u{1B}[?25l".count }, "\(bars)")
+        #expect(text.ranges(of: "\r\n").count == 2, "\(text)")
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(while condition: (Character) -> Bool) -> String {
+        var text = self
+        while let last = text.last, condition(last) { text.removeLast() }
+        return text
+    }
+}
