@@ -1,8 +1,14 @@
 """A scan sees everything on the air, once it is over the chip is quiet again."""
 
+import fcntl
 import json
+import os
+import pty
+import signal
+import struct
+import termios
 
-from harness import Program, Radio, run, tell, the_end, until
+from harness import Program, Radio, check, executable, run, tell, the_end, until
 
 
 def values(thing):
@@ -42,8 +48,39 @@ def interrupted(radio):
     quiet(radio)
 
 
+def on_a_terminal(radio):
+    """40 columns and 10 rows: the name is there, and how many devices are not; after Ctrl-C all of them."""
+    child, master = pty.fork()
+    if child == 0:
+        os.execv(executable('ble'), ['ble', 'scan', '-i', 'hci0', '--watch'])
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack('HHHH', 10, 40, 0, 0))
+    text = ''
+
+    def shows(word):
+        nonlocal text
+        text += os.read(master, 65536).decode(errors='replace')
+        return word in text
+
+    try:
+        until(lambda: shows('LINBLE-Z1') and f'… {len(radio.address) - 7} more' in text, 60, 'a table that is too high')
+        os.write(master, b'\x03')
+        text = ''
+        until(lambda: shows('ble scan: interrupted'), 20, 'the end')
+    finally:
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+        os.close(master)
+    text = text[text.rindex('ADDRESS'):]
+    unseen = [address for address in radio.address.values() if address not in text]
+    check(not unseen, f'not printed in the end: {unseen}\n{text}')
+    check('more' not in text and text.count('\x1b[?25h') == 1, f'what is drawn in the end:\n{text}')
+    check(os.waitstatus_to_exitcode(status) in (130, -signal.SIGKILL), f'status {status}')
+    quiet(radio)
+
+
 for profile in ('extended', 'legacy'):
     with Radio('beacons:count=14', 'linble', profile=profile) as radio:
         tell(f'sees everything with a chip of the {profile} kind', sees_everything, radio)
         tell(f'interrupted, with a chip of the {profile} kind', interrupted, radio)
+        tell(f'on a narrow terminal, with a chip of the {profile} kind', on_a_terminal, radio)
 the_end()
