@@ -24,7 +24,7 @@ func run(
     var template = Array("/tmp/programXXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
     defer {
-        for name in ["in", "out", "err"] { unlink("\(folder)/\(name)") }
+        for name in ["in", "out", "err", "script"] { unlink("\(folder)/\(name)") }
         rmdir(folder)
     }
     let file = try #require(fopen("\(folder)/in", "w"))
@@ -49,7 +49,14 @@ func run(
         line +=
             "while kill -0 $! && ! grep -qs '\(question)' \(folder)/err; do sleep 0.05; done; echo '\(answer)' >&\(ends.keyboard); "
     }
-    if !answers.isEmpty { line += "wait $!" }
+    if !answers.isEmpty {
+        line += "wait $!"
+        // The other shells know no descriptor above 9.
+        let script = try #require(fopen("\(folder)/script", "w"))
+        fputs(line, script)
+        fclose(script)
+        line = "bash '\(folder)/script'"
+    }
     let status = await shell(line)
     return Ended(status: status, output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
 }

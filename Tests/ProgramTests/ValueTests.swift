@@ -24,7 +24,7 @@ import Testing
     @Test(
         arguments: [
             // A refusal, several with the UUID, none with it, no notation, no device named, two named, none seen.
-            (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "paired"),
+            (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "ble pair"),
             (["read", "--simulate", "2901"], 64, "by its handle"),
             (["read", "--simulate", "2AFF"], 76, "no attribute 2AFF"),
             (["read", "--simulate", "0xZZ"], 64, "0xZZ"),
