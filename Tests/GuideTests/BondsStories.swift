@@ -30,6 +30,13 @@ import Testing
         }
     }
 
+    @Test func howManyBonds() async throws {
+        try await World.run { world in
+            try await BondsPage.howManyBonds()
+            #expect(world.lines.isEmpty)
+        }
+    }
+
     @Test func lookingAndRemoving() async throws {
         try await World.withAdapter { world, adapter in
             let (_, bond) = try await Self.bonded(world, adapter)

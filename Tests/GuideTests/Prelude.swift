@@ -13,12 +13,12 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
 extension Adapter {
     static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, privacy: PrivacyMode? = nil, trace: PacketTrace? = nil
+        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         try await open(
-            selector, power: power, waitingFor: limit, bonds: bonds, privacy: privacy,
-            on: World.current?.kernel,
-            log: Logger(label: "guide"), trace: trace)
+            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
+            on: World.current?.kernel, log: Logger(label: "guide"), trace: trace)
     }
 
     static func all() async throws(BluetoothError) -> [AdapterInformation] {

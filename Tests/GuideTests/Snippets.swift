@@ -65,6 +65,13 @@ enum BondsPage {
         print(await adapter.bondStanding)
     }
 
+    /// How many bonds
+    static func howManyBonds() async throws {
+        let adapter = try await Adapter.open(
+            power: .powerOn, bondLimit: BondLimit(8, whenFull: .replaceUnauthenticated))
+        try await adapter.setPairingAgent(JustWorksPairingAgent())
+    }
+
     /// Looking and removing
     static func lookingAndRemoving(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         for bond in await adapter.bonds() {
@@ -80,6 +87,8 @@ enum BondsPage {
             case .kept(let bond): print("bonded with", bond.identity)
             case .notKept(let bond, let error): print(bond.identity, "until this program ends:", error.message)
             case .removed(let identity): print("forgot", identity)
+            case .displaced(let identity, let other): print(identity, "made room for", other)
+            case .refused(let peer): print("no room for", peer)
             }
         }
     }

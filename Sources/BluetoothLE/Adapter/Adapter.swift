@@ -76,6 +76,7 @@ public actor Adapter: LoopActor {
     ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
     ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
     ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
+    ///   - bondLimit: how many bonds are kept, and what becomes of a pairing when there are as many.
     ///   - privacy: whether the adapter shows others addresses that change, behind which only bonded devices know it
     ///     (management `Set Privacy`), with a key that is kept with the bonds; nil leaves that as it is. The kernel changes
     ///     it while the adapter is off only, so one that is on is switched off and on for it, which ends what other
@@ -87,14 +88,15 @@ public actor Adapter: LoopActor {
     ///   with the fix. Where several were tried, the message says what is wrong with each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, privacy: PrivacyMode? = nil, on kernel: (any BluetoothKernel)? = nil,
-        log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
+        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
+        trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
         let management = ManagementClient(on: kernel, log: log, trace: trace?.synthesis)
         let monitor = AdapterMonitor(on: kernel, management: management, log: log)
         try await monitor.start()
-        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let keeper = BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log)
         let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
         let adapter = Adapter(

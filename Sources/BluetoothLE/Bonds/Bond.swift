@@ -37,13 +37,16 @@ public struct Bond: Hashable, Sendable {
     public var name: String?
     /// When it was paired with, in seconds since 1970 (UTC).
     public var time: UInt64
+    /// Whether the device was here again after it was paired with, on a link that was encrypted with these keys.
+    public var wasUsedAgain: Bool
     /// What the device wants to be sent as a GATT client, and what it knows of the services here; nil before it was here.
     public var client: GATTClientRecord?
 
     /// A bond from its parts.
     public init(
         identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil,
-        signatureKeys: [SignatureKey] = [], name: String? = nil, time: UInt64 = 0, client: GATTClientRecord? = nil
+        signatureKeys: [SignatureKey] = [], name: String? = nil, time: UInt64 = 0, wasUsedAgain: Bool = false,
+        client: GATTClientRecord? = nil
     ) {
         self.identity = identity
         self.longTermKeys = longTermKeys
@@ -51,6 +54,7 @@ public struct Bond: Hashable, Sendable {
         self.signatureKeys = signatureKeys
         self.name = name
         self.time = time
+        self.wasUsedAgain = wasUsedAgain
         self.client = client
     }
 

@@ -32,6 +32,7 @@ private enum Field {
     static let subscription: UInt8 = 6
     static let supportedFeatures: UInt8 = 7
     static let knownDatabase: UInt8 = 8
+    static let usedAgain: UInt8 = 9
 }
 
 extension Bond {
@@ -45,6 +46,7 @@ extension Bond {
         try writer.write(version)
         for address in [adapter, identity] { try writer.writeWithKind(address) }
         try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
+        if wasUsedAgain { try writer.writeField(Field.usedAgain, []) }
         if let name { try writer.writeField(Field.name, Array(name.utf8.prefix(248))) }
         for key in longTermKeys {
             try writer.writeField(Field.longTermKey) { (field) throws(BufferFull) in
@@ -106,6 +108,7 @@ extension Bond {
         var field = field
         switch kind {
         case Field.time: time = try field.readUInt64()
+        case Field.usedAgain: wasUsedAgain = true
         case Field.name: name = String(decoding: [UInt8](field.readRemaining()), as: UTF8.self)
         case Field.longTermKey:
             let kind = LongTermKey.Kind(rawValue: try field.readUInt8())

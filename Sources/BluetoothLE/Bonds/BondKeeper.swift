@@ -12,19 +12,22 @@ import Management
 actor BondKeeper: LoopActor {
     nonisolated let loop: EventLoop
     private let kernel: any BluetoothKernel
-    private let management: ManagementClient
-    private let log: Logger
-    private let store: (any BondStore)?
+    let management: ManagementClient
+    let log: Logger
+    let store: (any BondStore)?
+    let limit: BondLimit
 
     /// Whose bonds they are.
     private var adapter = BluetoothAddress.zero
-    private var index: UInt16 = 0
+    var index: UInt16 = 0
     private var follower: UInt64?
-    private var known: [BluetoothAddress: Bond] = [:]
+    var known: [BluetoothAddress: Bond] = [:]
     /// Those of whom the store has not the last word, since it could not be written.
     private var unsaved: Set<BluetoothAddress> = []
     /// What pairing has told of a device before the key that makes the bond.
-    private var announced: [BluetoothAddress: Announcement] = [:]
+    var announced: [BluetoothAddress: Announcement] = [:]
+    /// Those for whom there was no room, until the kernel has forgotten them.
+    var refused: Set<BluetoothAddress> = []
     /// Whether the kernel has the keys.
     private(set) var standing = BondStanding.notKept
 
@@ -34,14 +37,18 @@ actor BondKeeper: LoopActor {
     private var writes: [BluetoothAddress: Write] = [:]
     private var writer: Task<Void, Never>?
 
-    private var listeners: [UInt64: StreamChannel<BondChange>] = [:]
+    var listeners: [UInt64: StreamChannel<BondChange>] = [:]
     private var nextListener: UInt64 = 0
     /// Called when a device has been paired with; again, where there was a bond before.
     var onBonded: (@Sendable (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void)?
+    /// Called when there was no room for the bond with a device.
+    var onRefused: (@Sendable (_ identity: BluetoothAddress) -> Void)?
+    /// Tells whether there is a link with a device.
+    var isConnected: (@Sendable (BluetoothAddress) -> Bool)?
     /// Called when other keys tell which addresses are whose.
     var onKeysChanged: (@Sendable ([IdentityResolvingKey]) -> Void)?
 
-    private struct Announcement {
+    struct Announcement {
         var identityResolvingKey: SecurityKey?
         var signatureKeys: [SignatureResolvingKey] = []
     }
@@ -56,7 +63,11 @@ actor BondKeeper: LoopActor {
     /// How many devices may be in the middle of a pairing.
     private static let announcementLimit = 16
 
-    init(_ keeping: BondKeeping, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger) {
+    init(
+        _ keeping: BondKeeping, limit: BondLimit = BondLimit(), management: ManagementClient,
+        on kernel: any BluetoothKernel, log: Logger
+    ) {
+        self.limit = limit
         self.management = management
         self.kernel = kernel
         self.log = log
@@ -156,7 +167,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Sends the kernel all keys, in place of those it had.
-    private func load() -> [PendingCall<ManagementReply>] {
+    func load() -> [PendingCall<ManagementReply>] {
         guard store != nil else { return [] }
         guard !kernel.environment().isBluetoothDaemonRunning else {
             if standing != .daemon { log.debug("BlueZ's daemon is running; the keys are its business") }
@@ -164,8 +175,9 @@ actor BondKeeper: LoopActor {
             return []
         }
         if standing == .daemon { standing = .loaded }
-        // The newest are the likeliest to be met; the kernel takes what fits a packet.
-        let bonds = known.values.filter(\.identity.isIdentity).sorted { $0.time > $1.time }
+        // The kernel takes what fits a packet: those that are used, and of them the newest, are the likeliest to be met.
+        let bonds = known.values.filter(\.identity.isIdentity)
+            .sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
         let identities = bonds.compactMap(\.irk)
         let keys = bonds.flatMap(\.longTermKeys)
         // The list of identities is sent without any as well: with it the kernel begins to exchange identities.
@@ -223,6 +235,7 @@ actor BondKeeper: LoopActor {
         guard standing != .daemon, key.address.isIdentity else { return }
         let identity = key.address
         if known[identity]?.isAuthenticated == true, !key.kind.isAuthenticated { return refuse(key) }
+        guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
         bond.take(key)
@@ -303,7 +316,7 @@ actor BondKeeper: LoopActor {
 
     /// Has the kernel forget a device, where it knows this program's keys or may know older ones; tells what is still to be
     /// waited for.
-    private func unpair(_ identity: BluetoothAddress) -> PendingCall<[PendingCall<ManagementReply>]>? {
+    func unpair(_ identity: BluetoothAddress) -> PendingCall<[PendingCall<ManagementReply>]>? {
         switch standing {
         case .daemon, .notKept, .notPermitted: return nil
         case .loaded, .failed: break
@@ -335,17 +348,17 @@ actor BondKeeper: LoopActor {
         write(identity, isUpdate: false)
     }
 
-    private func drop(_ identity: BluetoothAddress) {
+    func drop(_ identity: BluetoothAddress, _ change: BondChange? = nil) {
         announced[identity] = nil
         unsaved.remove(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
-        tell(.removed(identity))
+        tell(change ?? .removed(identity))
     }
 
     // MARK: Writing
 
-    private func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: PendingCall<Void>? = nil) {
+    func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: PendingCall<Void>? = nil) {
         var write = writes[identity] ?? Write(isUpdate: true)
         // One that could not be written the last time is not there to be replaced.
         write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
@@ -355,7 +368,7 @@ actor BondKeeper: LoopActor {
         writer = Task(executorPreference: loop) { await self.writeAll() }
     }
 
-    private func writeAll() async {
+    func writeAll() async {
         while let (identity, write) = writes.popFirst() {
             let failure = await store(identity, isUpdate: write.isUpdate)
             for waiter in write.waiters {
@@ -424,7 +437,7 @@ actor BondKeeper: LoopActor {
     func close(_ reason: BluetoothError) {
         if let follower { management.assumeIsolated { $0.unfollow(follower) } }
         follower = nil
-        (onBonded, onKeysChanged) = (nil, nil)
+        (onBonded, onRefused, onKeysChanged, isConnected) = (nil, nil, nil, nil)
         for listener in listeners.values { listener.finish(reason.code == .cancelled ? nil : reason) }
         listeners = [:]
     }

@@ -20,6 +20,7 @@ extension Connection {
 
     /// A pairing on this link has made a bond.
     func bonded(isAgain: Bool) {
+        isReturn = false
         restoreClient()
         keepClient()
         nameBond()
@@ -61,8 +62,9 @@ extension Connection {
     func awaitClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), bonds != nil else { return }
         bearer.onClientChanged = { [weak self] in self?.assumeIsolated { $0.keepClient() } }
-        guard bond?.client != nil else { return }
-        awaitsRestoring = true
+        guard let bond else { return }
+        (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
+        guard awaitsRestoring || isReturn else { return }
         bearer.onRequest = { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
         // Later, when whoever took the link has it.
         loop.execute { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
@@ -72,9 +74,16 @@ extension Connection {
     /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restoreClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
+        if isReturn, madeKey == nil, adapter?.assumeIsolated({ $0.isPairing(on: self) }) != true {
+            isReturn = false
+            bonds?.assumeIsolated { [socketPeer] in $0.noteUse(of: socketPeer) }
+        }
         if awaitsRestoring {
             awaitsRestoring = false
-            guard let record = bond?.client else { return bearer.onRequest = nil }
+            guard let record = bond?.client else {
+                if !isReturn { bearer.onRequest = nil }
+                return
+            }
             let before = Set(bearer.client.configurations.keys)
             localServer.withDatabase { bearer.client.restore(record, database: $0) }
             bearer.owesServiceChanged = !bearer.client.isChangeAware
@@ -95,12 +104,14 @@ extension Connection {
             guard let configuration = bearer.client.configurations[handle] else { continue }
             tell(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if untoldSubscriptions.isEmpty { bearer.onRequest = nil }
+        if untoldSubscriptions.isEmpty, !isReturn { bearer.onRequest = nil }
     }
 
     /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
     func linkEncrypted() {
         wasEncrypted = true
+        // A pairing on this link is no use of the bond from an earlier one.
+        if madeKey != nil || adapter?.assumeIsolated({ $0.isPairing(on: self) }) == true { isReturn = false }
         // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
         adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
@@ -145,6 +156,12 @@ extension Adapter {
         bondKeeper.assumeIsolated { keeper in
             keeper.onBonded = { [weak self] identity, isAgain in
                 self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
+            }
+            keeper.onRefused = { [weak self] identity in self?.assumeIsolated { $0.bondWasRefused(identity) } }
+            keeper.isConnected = { [weak self] identity in
+                self?.assumeIsolated { adapter in
+                    adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }
+                } ?? false
             }
             keeper.onKeysChanged = { [controller] keys in
                 controller.assumeIsolated { $0.resolution.setKeys(keys) }

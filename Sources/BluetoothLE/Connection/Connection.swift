@@ -66,6 +66,8 @@ public actor Connection: LoopActor {
     let bonds: BondKeeper?
     /// Whether what is kept of a bonded client waits for the link to be encrypted.
     var awaitsRestoring = false
+    /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
+    var isReturn = false
     /// Subscriptions that a bonded client has brought along, of which the program has not been told yet.
     var untoldSubscriptions: Set<AttributeHandle> = []
     /// Whether the link has been seen to be encrypted.

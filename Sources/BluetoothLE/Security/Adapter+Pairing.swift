@@ -205,6 +205,17 @@ extension Adapter {
             log.notice("a pairing that would replace a better key is refused", metadata: ["peer": "\(peer)"])
             return reply(.no, to: question, peer)
         }
+        if !hasRoom(for: peer, forAuthenticated: question.isAboutNumber),
+            connection.map({ hasRoom(for: $0.peer, forAuthenticated: question.isAboutNumber) }) != true
+        {
+            note(question, peer)
+            pairing.dialogs[peer]?.findsNoRoom = true
+            bondKeeper.assumeIsolated { $0.tellRefused(peer) }
+            reply(.no, to: question, peer)
+            // A number that is to be shown is not asked about; nobody can enter it now.
+            if !question.wantsAnswer { disconnect(peer) }
+            return
+        }
         if case .confirm = question, request.isInitiatedHere {
             note(question, peer)
             return reply(.yes, to: question, peer)
@@ -337,6 +348,7 @@ extension Adapter {
         let address = connection.assumeIsolated { $0.socketPeer }
         let dialog = pairing.dialogs[connection.peer] ?? pairing.dialogs[address]
         if dialog?.wouldWeaken == true { return .keyMissing }
+        if dialog?.findsNoRoom == true { return .bondStoreFull }
         if dialog?.isRefusedHere == true { return .notConfirmed }
         if let since = dialog?.lastProgress ?? since, since.duration(to: loop.now) >= .seconds(29) { return .timedOut }
         if dialog?.hasNumber == true { return .authenticationFailed }
@@ -355,9 +367,39 @@ extension Adapter {
         bondKeeper.assumeIsolated { $0.standing == .loaded && $0.bond(with: peer)?.isAuthenticated == true }
     }
 
+    /// Whether the bond that a pairing with a device makes finds room, or makes none.
+    func hasRoom(for peer: BluetoothAddress, forAuthenticated isAuthenticated: Bool) -> Bool {
+        guard pairing.settings.isBondable else { return true }
+        return bondKeeper.assumeIsolated {
+            $0.bond(with: peer) != nil || $0.hasRoom(forAuthenticated: isAuthenticated)
+        }
+    }
+
+    /// There was no room for the bond that a pairing has made.
+    func bondWasRefused(_ identity: BluetoothAddress) {
+        for connection in localServer.connections {
+            connection.assumeIsolated { if $0.identity == identity || $0.peer == identity { $0.bondWasRefused() } }
+        }
+    }
+
+    /// Has the kernel end a link.
+    private func disconnect(_ peer: BluetoothAddress) {
+        management.assumeIsolated { [log, index = information.index] in
+            $0.post(.disconnect(ManagementAddress(peer)), to: index) { answer in
+                if case .failure(let error) = answer { log.debug("\(error)") }
+            }
+        }
+    }
+
     /// A device's key is gone from this machine.
     func forgetKey(of peer: BluetoothAddress) {
         pairing.keyHolders.remove(peer)
+    }
+
+    /// Whether something has been asked about a pairing with a link's device that has not ended.
+    func isPairing(on connection: Connection) -> Bool {
+        pairing.dialogs[connection.peer] != nil
+            || pairing.dialogs[connection.assumeIsolated { $0.socketPeer }] != nil
     }
 
     /// A link has ended or is encrypted, and what was asked about it is settled.

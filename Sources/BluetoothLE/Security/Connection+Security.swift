@@ -166,6 +166,9 @@ extension Connection {
             if let adapter, level >= .high, await !adapter.canReach(level, with: self) {
                 throw BluetoothError.pairing(operation, .insufficientLevel)
             }
+            if let adapter, await !adapter.hasRoom(for: self) {
+                throw BluetoothError.pairing(operation, .bondStoreFull)
+            }
             if asks {
                 let call = PendingCall<Bool>()
                 securityRaise?.asking = call
@@ -255,6 +258,9 @@ extension Connection {
         }
         endLink(for: failure)
     }
+
+    /// There was no room for the bond that a pairing on this link has made, and its key is forgotten.
+    func bondWasRefused() { endLink(for: .bondStoreFull) }
 
     private var failureNow: PairingFailure {
         let since = securityRaise?.lastProgress
@@ -409,6 +415,12 @@ extension Adapter {
     fileprivate func canReach(_ level: SecurityLevel, with connection: Connection) -> Bool {
         canAuthenticate || hasKey(of: connection) || !kernel.environment().hasNetAdmin
             || kernel.environment().isBluetoothDaemonRunning
+    }
+
+    /// Whether there is room for the bond that a pairing with a link's device would make, as far as that is known before.
+    fileprivate func hasRoom(for connection: Connection) -> Bool {
+        let canPair = kernel.environment().hasNetAdmin && !kernel.environment().isBluetoothDaemonRunning
+        return !canPair || hasKey(of: connection) || hasRoom(for: connection.peer, forAuthenticated: canAuthenticate)
     }
 
     fileprivate var isBondable: Bool { pairing.settings.isBondable }

@@ -97,6 +97,8 @@ struct PairingDialog {
     var isRefusedHere = false
     /// Whether it was refused because the key there is from a pairing that made sure of the device, and this one would not.
     var wouldWeaken = false
+    /// Whether it was refused because as many bonds are kept as may be.
+    var findsNoRoom = false
     var hasNumber = false
     var lastProgress: KernelInstant
 }

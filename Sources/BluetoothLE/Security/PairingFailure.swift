@@ -31,6 +31,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let insufficientLevel = PairingFailure(rawValue: "insufficientLevel")
     /// The link ended meanwhile; ``BluetoothError/disconnectReason`` says why.
     public static let linkLost = PairingFailure(rawValue: "linkLost")
+    /// As many bonds are kept as may be, and none makes room: ``BondLimit``.
+    public static let bondStoreFull = PairingFailure(rawValue: "bondStoreFull")
     /// Another program on this machine, BlueZ's daemon, owns pairing.
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")
 
@@ -44,6 +46,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "The peer does not know the key from the earlier pairing any more."
         case .insufficientLevel: "The link could not be protected as well as was asked."
         case .linkLost: "The link ended during the pairing."
+        case .bondStoreFull: "As many bonds are kept here as may be."
         case .ownedByDaemon: "BlueZ's daemon owns pairing on this machine while it runs."
         default: "The pairing failed."
         }
@@ -57,6 +60,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "Remove the device's bond on this machine, and pair again."
         case .insufficientLevel:
             "Use an agent that can show or enter a number, as far as the device can do the other."
+        case .bondStoreFull:
+            "Remove a bond that is not used any more, or open the adapter with a higher BondLimit."
         case .ownedByDaemon:
             "Pair in bluetoothctl, or stop the daemon for now: sudo systemctl stop bluetooth"
         default: nil

@@ -236,9 +236,13 @@ import Testing
             #expect(await central.bonds() == [bond])
             try await story.connect(central).disconnect()
             #expect(story.questions == 2)
+            guard case .notKept(let used, store.error)? = try await iterator.next(), used.wasUsedAgain else {
+                Issue.record("nobody was told that the bond was used again")
+                return
+            }
             // As soon as there is room, the next change keeps it.
             store.isFull.withLock { $0 = false }
-            var renamed = bond
+            var renamed = used
             renamed.name = "kept"
             try await central.setBond(renamed)
             #expect(try await iterator.next() == .kept(renamed))

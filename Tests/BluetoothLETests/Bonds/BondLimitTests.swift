@@ -1,0 +1,292 @@
+import BluetoothKernel
+import SimulatedKernel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Strangers that pair with whoever accepts everybody: how many bonds that makes, and whose stay.
+@Suite struct BondLimitTests {
+    private static func stranger(_ number: Int) -> BluetoothAddress {
+        BluetoothAddress(0x00AA_5700_0000 + UInt64(number), kind: .public)
+    }
+
+    private static func bond(
+        _ number: Int, isAuthenticated: Bool = false, wasUsedAgain: Bool = false, time: UInt64 = 1
+    ) -> Bond {
+        let address = BluetoothAddress(0x00AA_0B00_0000 + UInt64(number), kind: .public)
+        let key = LongTermKey(
+            address: address, kind: isAuthenticated ? .authenticated : .unauthenticated, isCentral: false,
+            value: BondSamples.key(UInt8(truncatingIfNeeded: number)))
+        return Bond(identity: address, longTermKeys: [key], time: time, wasUsedAgain: wasUsedAgain)
+    }
+
+    private static let seeds = [
+        bond(1, isAuthenticated: true), bond(2, isAuthenticated: true, wasUsedAgain: true), bond(3, wasUsedAgain: true),
+    ]
+
+    /// A machine that accepts everybody, and one whose adapter is another stranger each time.
+    private struct Scene: Sendable {
+        let story: Story
+        let adapter: Adapter
+        let store: MemoryBondStore
+        let strangers: SimulatedKernel
+        let management: any PacketSocket
+        let user: PairingUser
+        let links: IncomingConnections
+        let refused: Journal<BluetoothAddress>
+        let displaced: Journal<BluetoothAddress>
+
+        var identities: Set<BluetoothAddress> { get async { Set(await adapter.bonds().map(\.identity)) } }
+        var kernelIdentities: Set<BluetoothAddress> { Set(story.kernel.longTermKeys(adapter: 0).map(\.address)) }
+        var keptIdentities: Set<BluetoothAddress> {
+            Set(store.bonds(of: adapter.information.address).map(\.identity))
+        }
+
+        /// A stranger connects with a protected link and leaves again; true when there is a bond then.
+        func visit(_ stranger: BluetoothAddress) async throws -> Bool {
+            let index = strangers.plug(SimulatedController(address: stranger))
+            try await story.settle { strangers.adapters(isUp: index) }
+            let end = OneShot<Void>()
+            let socket = try await strangers.onLoop {
+                _ = management.send(try ManagementCommand.setBondable(true).packet(for: index))
+                return try strangers.connectL2CAP(
+                    to: adapter.information.address, channel: .attribute, from: stranger,
+                    options: L2CAPOptions(security: .medium)
+                ) { event in
+                    if case .closed = event { end.resolve(()) }
+                }
+            }
+            try await story.settle {
+                let security = await strangers.onLoop { try? socket.security() }
+                return end.isResolved || (security?.level ?? .low) >= .medium
+            }
+            // What both sides have to keep comes after that.
+            try await story.radio.sleep(for: .seconds(1))
+            await strangers.onLoop { socket.close() }
+            strangers.unplug(index)
+            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            return await adapter.bond(with: stranger) != nil
+        }
+    }
+
+    private static func run(
+        _ limit: BondLimit, seeds: [Bond] = seeds, isAnsweredByOthers: Bool = false,
+        _ body: @escaping @Sendable (Scene) async throws -> Void
+    ) async throws {
+        let own = BondStory.peripheralAddress
+        try await Story.run([SimulatedController(address: own)], limit: .seconds(100_000)) { story in
+            let store = MemoryBondStore(seeds, of: own)
+            let strangers = story.radio.makeKernel(adapters: [])
+            let user = try await PairingUser(strangers)
+            let management = try await strangers.onLoop { try strangers.openManagement { _ in } }
+            let hasty = isAnsweredByOthers ? try await PairingUser(story.kernel) : nil
+            let adapter = try await Adapter.open(bonds: .store(store), bondLimit: limit, on: story.kernel)
+            try await adapter.setPairingAgent(JustWorksPairingAgent())
+            let (advertising, links) = try await adapter.serve(story)
+            let scene = Scene(
+                story: story, adapter: adapter, store: store, strangers: strangers, management: management, user: user,
+                links: links, refused: Journal(), displaced: Journal())
+            let changes = await adapter.bondChanges()
+            let follower = story.begin {
+                for try await change in changes {
+                    switch change {
+                    case .refused(let peer): scene.refused.add(peer)
+                    case .displaced(let peer, _): scene.displaced.add(peer)
+                    default: break
+                    }
+                }
+            }
+            try await body(scene)
+            withExtendedLifetime((advertising, hasty)) {}
+            await adapter.close()
+            _ = try? await follower.value
+        }
+    }
+
+    // MARK: A thousand strangers
+
+    @Test func aThousandStrangersMakeNoMoreBondsThanMayBe() async throws {
+        try await Self.run(BondLimit(16)) { scene in
+            for number in 0..<1000 {
+                let isBonded = try await scene.visit(Self.stranger(number))
+                #expect(isBonded == (number < 13), "stranger \(number)")
+            }
+            let expected = Set(Self.seeds.map(\.identity) + (0..<13).map(Self.stranger))
+            #expect(await scene.identities == expected)
+            #expect(scene.kernelIdentities == expected)
+            #expect(scene.keptIdentities == expected)
+            #expect(scene.refused.entries == (13..<1000).map(Self.stranger))
+            #expect(scene.displaced.entries.isEmpty)
+        }
+    }
+
+    @Test func aThousandStrangersDisplaceEachOtherAndNobodyElse() async throws {
+        try await Self.run(BondLimit(16, whenFull: .replaceUnauthenticated)) { scene in
+            for number in 0..<1000 {
+                let isBonded = try await scene.visit(Self.stranger(number))
+                #expect(isBonded, "stranger \(number)")
+            }
+            let expected = Set(Self.seeds.map(\.identity) + (987..<1000).map(Self.stranger))
+            #expect(await scene.identities == expected)
+            #expect(scene.kernelIdentities == expected)
+            #expect(scene.keptIdentities == expected)
+            #expect(scene.refused.entries.isEmpty)
+            #expect(scene.displaced.entries == (0..<987).map(Self.stranger))
+        }
+    }
+
+    // MARK: Who makes room
+
+    @Test func whoComesBackIsNotDisplaced() async throws {
+        try await Self.run(BondLimit(2, whenFull: .replaceUnauthenticated), seeds: []) { scene in
+            let (first, second) = (Self.stranger(1), Self.stranger(2))
+            #expect(try await scene.visit(first))
+            #expect(await scene.adapter.bond(with: first)?.wasUsedAgain == false)
+            // The same key on its side, which a machine that was switched off and on has not forgotten.
+            let key = try #require(scene.story.kernel.longTermKeys(adapter: 0).first { $0.address == first })
+            let index = scene.strangers.plug(SimulatedController(address: first))
+            try await scene.story.settle { scene.strangers.adapters(isUp: index) }
+            let central = try await Adapter.open(
+                .address(first),
+                bonds: .store(
+                    MemoryBondStore(
+                        [
+                            Bond(
+                                identity: scene.adapter.information.address,
+                                longTermKeys: [
+                                    LongTermKey(
+                                        address: scene.adapter.information.address, kind: key.kind, isCentral: true,
+                                        value: key.value)
+                                ])
+                        ], of: first)), on: scene.strangers)
+            var options = ConnectionOptions()
+            options.socket.security = .medium
+            let connection = try await central.connect(to: scene.adapter.information.address, options: options)
+            try await scene.story.settle { await scene.adapter.bond(with: first)?.wasUsedAgain == true }
+            #expect(scene.store.bonds(of: scene.adapter.information.address).first?.wasUsedAgain == true)
+            await connection.disconnect()
+            await central.close()
+            scene.strangers.unplug(index)
+            try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
+
+            #expect(try await scene.visit(second))
+            for number in 3..<6 {
+                let isBonded = try await scene.visit(Self.stranger(number))
+                #expect(isBonded)
+            }
+            #expect(await scene.identities == [first, Self.stranger(5)])
+            #expect(scene.displaced.entries == [second, Self.stranger(3), Self.stranger(4)])
+        }
+    }
+
+    @Test func whereNoBondMakesRoomStrangersAreRefused() async throws {
+        try await Self.run(BondLimit(3, whenFull: .replaceUnauthenticated)) { scene in
+            for number in 0..<3 {
+                let isBonded = try await scene.visit(Self.stranger(number))
+                #expect(!isBonded)
+            }
+            #expect(await scene.identities == Set(Self.seeds.map(\.identity)))
+            #expect(scene.kernelIdentities == Set(Self.seeds.map(\.identity)))
+            #expect(scene.refused.entries.count == 3)
+        }
+    }
+
+    @Test func whoMakesRoomDependsOnWhoIsBondedWith() {
+        let limit = BondLimit(3, whenFull: .replaceUnauthenticated)
+        let (old, new) = (Self.bond(4, time: 5), Self.bond(5, time: 9))
+        let (authenticated, used) = (Self.bond(1, isAuthenticated: true), Self.bond(3, wasUsedAgain: true, time: 1))
+        func displaced(_ bonds: [Bond], by isAuthenticated: Bool, connected: [Bond] = []) -> Bond? {
+            limit.displaced(from: bonds, forAuthenticated: isAuthenticated) { identity in
+                connected.contains { $0.identity == identity }
+            }
+        }
+        for isAuthenticated in [true, false] {
+            #expect(displaced([new, used, old, authenticated], by: isAuthenticated) == old)
+            #expect(displaced([new, used, old, authenticated], by: isAuthenticated, connected: [old]) == new)
+            #expect(displaced([authenticated], by: isAuthenticated) == nil)
+        }
+        #expect(displaced([used, authenticated], by: true) == used)
+        #expect(displaced([used, authenticated], by: false) == nil)
+        #expect(
+            BondLimit(3).displaced(from: [old], forAuthenticated: true, isConnected: { _ in false }) == nil)
+    }
+
+    // MARK: Refusing
+
+    @Test func aKeyThatWasMadeAllTheSameIsForgotten() async throws {
+        // Somebody else on this machine says yes first.
+        try await Self.run(BondLimit(3), isAnsweredByOthers: true) { scene in
+            let visit = scene.story.begin { try await scene.visit(Self.stranger(1)) }
+            var links = scene.links.makeAsyncIterator()
+            let connection = try #require(try await links.next())
+            let reason = await connection.closed()
+            #expect(reason.pairingFailure == .bondStoreFull)
+            #expect(try await !visit.value)
+            #expect(scene.refused.entries == [Self.stranger(1)])
+            #expect(scene.kernelIdentities == Set(Self.seeds.map(\.identity)))
+            #expect(scene.keptIdentities == Set(Self.seeds.map(\.identity)))
+        }
+    }
+
+    @Test func thisProgramsOwnPairingIsRefusedBeforeItBegins() async throws {
+        try await SecurityStory.run { scene in
+            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: scene.story.kernel)
+            try await adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await adapter.connect(to: scene.peripheral.address)
+            let error = await failure { try await connection.pair() }
+            #expect(error?.code == .pairingFailed)
+            #expect(error?.pairingFailure == .bondStoreFull)
+            #expect(error?.remedy?.contains("BondLimit") == true)
+            // The link is none the worse.
+            #expect(await connection.isConnected)
+            #expect(try await connection.read(try scene.handle(0xFFF4)) == [10])
+            #expect(scene.story.kernel.longTermKeys(adapter: 0).isEmpty)
+            // A pairing that leaves no bond needs no room.
+            try await adapter.setPairingAgent(JustWorksPairingAgent(), isBondable: false)
+            #expect(try await connection.pair().security.level == .medium)
+            await adapter.close()
+        }
+    }
+
+    // MARK: What is there already
+
+    @Test func bondsBeyondTheLimitAreKeptAndUsed() async throws {
+        let bonds = (1...40).map { Self.bond($0) }
+        for whenFull in [BondLimit.WhenFull.refuse, .replaceUnauthenticated] {
+            try await Self.run(BondLimit(16, whenFull: whenFull), seeds: bonds) { scene in
+                #expect(await scene.identities == Set(bonds.map(\.identity)))
+                #expect(scene.kernelIdentities == Set(bonds.map(\.identity)))
+                let isBonded = try await scene.visit(Self.stranger(1))
+                #expect(isBonded == (whenFull == .replaceUnauthenticated))
+                #expect(await scene.identities.count == 40)
+                #expect(scene.keptIdentities == (await scene.identities))
+                // What the program keeps itself is not limited.
+                try await scene.adapter.setBond(Self.bond(99))
+                #expect(await scene.identities.count == 41)
+            }
+        }
+    }
+
+    @Test func theBondsInUseAreLoadedBeforeAnyOthers() async throws {
+        let strangers = (10..<2500).map { Self.bond($0, time: 1000) }
+        try await Self.run(BondLimit(), seeds: Self.seeds + strangers) { scene in
+            #expect(scene.kernelIdentities.count == 1800)
+            #expect(scene.kernelIdentities.isSuperset(of: Self.seeds.map(\.identity)))
+        }
+    }
+
+    @Test(arguments: [true, false]) func aFileTellsWhetherABondWasUsedAgain(_ wasUsedAgain: Bool) throws {
+        var bond = BondSamples.bond()
+        bond.wasUsedAgain = wasUsedAgain
+        let bytes = try bond.encoded(for: BondSamples.adapter)
+        #expect(try Bond(decoding: bytes, adapter: BondSamples.adapter, identity: nil) == bond)
+    }
+}
+
+extension SimulatedKernel {
+    fileprivate func adapters(isUp index: UInt16) -> Bool {
+        (try? adapters())?.contains { $0.index == index && $0.isUp } == true
+    }
+}
