@@ -41,7 +41,7 @@ import Testing
         let address = adapter.information.address
         #expect(outcome.security.level == .medium)
         await adapter.close()
-        return (address, bonds.map(\.identity), bonds != before)
+        return (address, bonds.map(\.identity), bonds.map(\.longTermKeys) != before.map(\.longTermKeys))
     }
 
     /// Unplugs the adapter and plugs one in, as a machine that was off finds it.
