@@ -2,7 +2,9 @@ import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import Management
 import SimulatedKernel
+import TestSupport
 import Testing
 
 @testable import BluetoothLE
@@ -237,6 +239,47 @@ import Testing
                 #expect(time < .milliseconds(500), "after \(milliseconds) ms")
                 try await story.settle { story.kernel.links(adapter: 0).isEmpty }
             }
+        }
+    }
+
+    /// Another program has kept the link beyond the time that it is waited for, and lets it go when it is used again.
+    @Test func aLinkThatEndsWhenItIsUsedAgainIsMadeAnew() async throws {
+        try await Story.run { story in
+            let peer = try LatePeer()
+            let peripheral = peer.peripheral(on: story.radio)
+            peripheral.setService(0x80, receiveMTU: 64)
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let own = adapter.information.address
+            let channel = try await story.kernel.onLoop {
+                try story.kernel.connectL2CAP(
+                    to: peripheral.address, channel: .dynamic(psm: 0x80), from: own, options: L2CAPOptions()
+                ) { _ in }
+            }
+            try await story.radio.sleep(for: .seconds(1))
+            peer.delay(.readRequest, by: .seconds(20))
+            let call = story.begin { _ = try await connection.read(LatePeer.short) }
+            try await story.settle { peer.count(of: .readRequest) == 1 }
+            await connection.disconnect()
+            let end = await failure { try await call.value }
+            #expect(end?.code == .disconnected)
+            peer.delay(nil)
+            let address = ManagementAddress(peripheral.address)
+            let management = await adapter.management
+            kernel.arm(at: 0) {
+                story.radio.loop.execute {
+                    management.assumeIsolated { $0.post(.disconnect(address), to: 0) { _ in } }
+                }
+            }
+            var next: Connection?
+            let time = try await story.duration { next = try await adapter.connect(to: peripheral.address) }
+            #expect(time > .milliseconds(2500) && time < .milliseconds(3500))
+            #expect(peer.linkCount == 2)
+            let again = try #require(next)
+            #expect(try await again.read(LatePeer.short) == [1])
+            await again.disconnect()
+            withExtendedLifetime(channel) {}
         }
     }
 

@@ -25,16 +25,18 @@ extension Adapter {
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         do {
             return try await connect(to: peer, options, until: deadline)
-        } catch  where error.code == .protocolViolation {
-            // A link that another program has just closed, or this one before it was started anew, is used again, and
-            // brings the answer to what was asked on it last. There is one such answer at most; the next link comes after it.
+        } catch  where error.code == .protocolViolation || error.code == .gaveWay {
+            // The kernel was about to end the link. Or a link that another program has just closed, or this one before it
+            // was started anew, is used again, and brings the answer to what was asked on it last. There is one such answer
+            // at most; the next link comes after it.
             log.debug("connecting again: \(error)")
-            return try await connect(to: peer, options, until: deadline)
+            return try await connect(to: peer, options, until: deadline, isAgain: true)
         }
     }
 
+    /// - Throws: `.gaveWay`, unless `isAgain`, when the kernel has ended a link that was about to end.
     private func connect(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+        to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
@@ -60,9 +62,13 @@ extension Adapter {
             // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
             log.debug("\(error)")
         } catch {
+            let hasMetTheEnd = error.code == .connectionFailed && !isAgain
             await connection.disconnect()
+            var error = error
+            if hasMetTheEnd { error.code = .gaveWay }
             throw error
         }
+        await connection.linkHolds()
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
@@ -148,10 +154,11 @@ extension Adapter {
             bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
             on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
-        await controller.begin(turn, connection)
+        let isPrecarious = await controller.begin(turn, connection)
         do throws(BluetoothError) {
             try await connection.open(
-                from: self, on: kernel, options: options.socketOptions(remaining), timeout: remaining)
+                from: self, on: kernel, options: options.socketOptions(remaining), isPrecarious: isPrecarious,
+                timeout: remaining)
         } catch {
             // The kernel does not know yet that the attempt is over when it is this side that ended it, nor when it was
             // one that had been given up by another program.

@@ -31,6 +31,8 @@ struct ConnectQueue {
         let since: KernelInstant
         weak var connection: Connection?
         var isGivingWay = false
+        /// Whether the kernel may be about to end the link that it gets.
+        let isPrecarious: Bool
     }
 
     private var waiting: [Waiting] = []
@@ -57,10 +59,11 @@ struct ConnectQueue {
         return nextID
     }
 
-    /// Says who is to be asked to give way.
-    mutating func begin(_ id: UInt64, _ connection: Connection) {
-        guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
+    /// Says who is to be asked to give way; returns whether the kernel may be about to end the link that it gets.
+    mutating func begin(_ id: UInt64, _ connection: Connection) -> Bool {
+        guard let index = underWay.firstIndex(where: { $0.id == id }) else { return false }
         underWay[index].connection = connection
+        return underWay[index].isPrecarious
     }
 
     /// Leaves the line or ends the attempt; `isPending` when the kernel has not given it up itself.
@@ -102,12 +105,16 @@ struct ConnectQueue {
         var index = 0
         while index < waiting.count, underWay.count < Self.limit {
             let next = waiting[index]
-            if let end = lingering[next.peer]?.until, end > now {
+            let end = lingering[next.peer]?.until
+            if let end, end > now {
                 index += 1
                 continue
             }
             waiting.remove(at: index)
-            if next.call.succeed(()) { underWay.append(Attempt(id: next.id, peer: next.peer, since: now)) }
+            guard next.call.succeed(()) else { continue }
+            // Nobody has said that the link is down; it is only that it should be.
+            underWay.append(Attempt(id: next.id, peer: next.peer, since: now, isPrecarious: end != nil))
+            lingering[next.peer] = nil
         }
     }
 
@@ -168,10 +175,10 @@ extension Controller {
         return id
     }
 
-    /// Says which connection has the turn.
-    func begin(_ turn: UInt64, _ connection: Connection) {
-        connects.begin(turn, connection)
-        advanceConnects()
+    /// Says which connection has the turn; returns whether the kernel may be about to end the link that it gets.
+    func begin(_ turn: UInt64, _ connection: Connection) -> Bool {
+        defer { advanceConnects() }
+        return connects.begin(turn, connection)
     }
 
     /// The attempt is over, or waits no more.

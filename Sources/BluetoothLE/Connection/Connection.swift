@@ -35,6 +35,8 @@ public actor Connection: LoopActor {
     /// How the peer was reached: from which adapter of which kernel.
     private(set) var route: (adapter: BluetoothAddress, kernel: any BluetoothKernel)?
     private var opening: PendingCall<Void>?
+    /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
+    private(set) var isPrecarious = false
     private var socket: (any L2CAPSocket)?
     private var establishedBearer: ATTBearer?
     /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
@@ -129,8 +131,10 @@ public actor Connection: LoopActor {
 
     /// Connects the attribute channel; returns when the link is up.
     func open(
-        from adapter: Adapter, on kernel: any BluetoothKernel, options: L2CAPOptions, timeout: Duration?
+        from adapter: Adapter, on kernel: any BluetoothKernel, options: L2CAPOptions, isPrecarious: Bool = false,
+        timeout: Duration?
     ) async throws(BluetoothError) {
+        self.isPrecarious = isPrecarious
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = PendingCall<Void>()
         opening = call
@@ -157,6 +161,9 @@ public actor Connection: LoopActor {
             throw error
         }
     }
+
+    /// The device has answered: the link is not about to end.
+    func linkHolds() { isPrecarious = false }
 
     /// Gives up an attempt that has not been answered, so that another gets its turn.
     func giveWay() {
@@ -267,7 +274,9 @@ public actor Connection: LoopActor {
             opening?.succeed(())
             opening = nil
         case .closed(let error):
-            let failure = BluetoothError.connecting(.init("connect", peer: peer), error)
+            let operation = BluetoothError.Operation("connect", peer: peer)
+            if isPrecarious, error.number == .connectionAborted { return finish(.metTheEnd(operation, .kernel(error))) }
+            let failure = BluetoothError.connecting(operation, error)
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
         }

@@ -27,11 +27,7 @@ extension BluetoothError {
             return BluetoothError(
                 .busy, operation, "Another program on this machine holds the attribute channel of this device.",
                 remedy: daemonRemedy, cause: cause, isRetryable: true)
-        case .connectionReset:
-            // What a connect gets that joins an attempt just given up: trying again is all that is needed.
-            return BluetoothError(
-                .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause,
-                isRetryable: true)
+        case .connectionReset: return .metTheEnd(operation, cause)
         case .timedOut, .inProgress:
             return BluetoothError(
                 .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,
@@ -93,6 +89,12 @@ extension BluetoothError {
         case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
         default: return connecting(operation, error)
         }
+    }
+
+    /// What a connect gets that joins an attempt just given up, or a link just closed: trying again is all that is needed.
+    static func metTheEnd(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
+        BluetoothError(
+            .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause, isRetryable: true)
     }
 
     /// Why connection-oriented channels cannot be listened for.

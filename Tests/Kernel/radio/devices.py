@@ -172,7 +172,7 @@ class Peripheral(Hosted):
         await peer.discover_characteristics()
         found = peer.get_characteristics_by_uuid(UUID(uuid))[0]
         match what:
-            case 'read': return (await found.read_value()).hex()
+            case 'read': self.reading = asyncio.create_task(found.read_value())
             case 'confirm': await found.subscribe(lambda _: None, prefer_notify=False)
             case _: raise ValueError(what)
 

@@ -44,7 +44,7 @@ Addresses not given are made from --seed, hence the same at every run.
   taken NAME                 how many links it has had
   late NAME [OPCODE SECONDS] answers and confirmations with this opcode (hexadecimal) go out so much later; none does without
   held NAME                  how many did since
-  ask NAME read|confirm UUID it reads, or asks for indications of, what whoever has made its link serves
+  ask NAME read|confirm UUID it begins to read, or asks for indications of, what whoever has made its link serves
   calm                       ends all links at once and shows every device; answers when no controller has a link
   unplug K | plug [ADDRESS]  hciK goes away / a new controller comes, which has the next address unless one is given
   count NAME                 how many bytes were written to an echo

@@ -1,0 +1,186 @@
+import ATT
+import Testing
+
+@testable import BluetoothLE
+
+extension Peers {
+    /// Links that end while the device has not answered: the kernel gives whoever connects next the same link, and the
+    /// answer must not be taken for that to another request.
+    @Suite struct LateAnswers {
+        /// What the device does late.
+        private static let answers: [ATTOpcode] = [
+            .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
+            .readResponse, .readBlobResponse, .readMultipleResponse, .readByGroupTypeResponse, .writeResponse,
+            .prepareWriteResponse, .executeWriteResponse, .handleValueConfirmation,
+        ]
+        private static let served: BluetoothUUID = 0xFFF1
+        private static let dynamic: BluetoothUUID = 0xFFF2
+
+        /// A device that answers late, and what there is to ask for.
+        private struct Late: Sendable {
+            let band: Band
+            let short: AttributeHandle
+            let long: AttributeHandle
+            let value: AttributeHandle
+
+            static func run(_ story: @Sendable (Late) async throws -> Void) async throws {
+                try await Band.run { band in
+                    let published = try await band.adapter.publish(
+                        [
+                            GATTService(
+                                0xFFF0,
+                                characteristics: [
+                                    GATTCharacteristic(served, properties: [.read, .indicate], value: .stored([7])),
+                                    GATTCharacteristic(dynamic, properties: .read),
+                                ])
+                        ],
+                        handlers: AttributeHandlers(read: { _ in
+                            try await Task.sleep(for: .seconds(20))
+                            return []
+                        }))
+                    let values = try await band.database(of: "late").filter { $0.type == 0xFF10 }
+                    let short = try #require(values.first(where: { $0.value?.count == 19 }))
+                    let long = try #require(values.first(where: { $0.value?.count == 244 }))
+                    let value = try #require(published.handle(of: served))
+                    try await band.ask("late late")
+                    try await story(
+                        Late(band: band, short: short.handle, long: long.handle, value: value))
+                    try await band.ask("late late")
+                }
+            }
+
+            func connect() async throws -> Connection { try await band.connect(to: "late") }
+
+            /// Has the device answer with `opcode`.
+            func perform(_ opcode: ATTOpcode, on connection: Connection) async throws {
+                switch opcode {
+                case .exchangeMTUResponse: try await connection.exchangeMTU(offering: 517)
+                case .findInformationResponse: _ = try await connection.discover(cached: false)
+                case .findByTypeValueResponse: _ = try await connection.discoverServices(0x180F)
+                case .readByTypeResponse: _ = try await connection.readValues(of: 0x2A19)
+                case .readResponse: _ = try await connection.read(short)
+                case .readBlobResponse: _ = try await connection.read(long)
+                case .readMultipleResponse:
+                    _ = try await connection.read([short, short], lengths: [19, 19])
+                case .readByGroupTypeResponse: _ = try await connection.discoverServices()
+                case .writeResponse: try await connection.write([UInt8](repeating: 1, count: 19), to: short)
+                case .prepareWriteResponse, .executeWriteResponse:
+                    try await connection.write([UInt8](repeating: 2, count: 244), to: long)
+                default:
+                    try await band.ask("ask late confirm FFF1")
+                    try await connection.indicate([8], of: value)
+                }
+            }
+
+            /// Ends a link while the answer with `opcode` is out, which is `delay` late.
+            func endLink(_ connection: Connection, awaiting opcode: ATTOpcode, late delay: Duration) async throws {
+                try await hold(opcode, delay)
+                let call = Task { try await perform(opcode, on: connection) }
+                try await waitUntilHeld("\(opcode)")
+                await connection.disconnect()
+                let end = await failure { try await call.value }
+                #expect(end?.code == .disconnected)
+            }
+
+            func hold(_ opcode: ATTOpcode, _ delay: Duration) async throws {
+                let seconds = Double(delay.components.attoseconds) / 1e18 + Double(delay.components.seconds)
+                try await band.ask("late late \(String(opcode.rawValue, radix: 16)) \(seconds)")
+            }
+
+            func waitUntilHeld(_ what: String) async throws {
+                let deadline = ContinuousClock.now + .seconds(20)
+                while try await band.ask("held late") == "0" {
+                    guard ContinuousClock.now < deadline else { throw BandError(description: "not asked: \(what)") }
+                }
+            }
+
+            /// Connects anew; a link of the same ACL is told from another by what the device has counted.
+            func reconnect(after opcode: ATTOpcode, _ delay: Duration) async throws -> Connection {
+                let taken = try await band.ask("taken late")
+                let start = ContinuousClock.now
+                let connection = try await connect()
+                let time = start.duration(to: .now)
+                let isSame = try await band.ask("taken late") == taken
+                print("# \(opcode), \(delay) late: connected after \(time), \(isSame ? "the same link" : "a new link")")
+                return connection
+            }
+
+            /// Makes sure that a link gets the answers to what is asked on it, and no others.
+            func expectOwnAnswers(_ opcode: ATTOpcode, on connection: Connection) async throws {
+                try await perform(opcode, on: connection)
+                let value = try await connection.read(short)
+                #expect(value.count == 19, "\(short)")
+                try await Task.sleep(for: .milliseconds(1500))
+                let isConnected = await connection.isConnected
+                #expect(isConnected, "\(opcode)")
+                let strays = try await connection.strayResponseCount()
+                #expect(strays == 0, "\(opcode)")
+            }
+        }
+
+        @Test("an answer that is late reaches no other link", arguments: [200, 1000])
+        func anAnswerThatIsLate(milliseconds: Int) async throws {
+            try await Late.run { late in
+                let delay = Duration.milliseconds(milliseconds)
+                var connection = try await late.connect()
+                for opcode in Self.answers {
+                    try await late.endLink(connection, awaiting: opcode, late: delay)
+                    try await late.band.ask("late late")
+                    connection = try await late.reconnect(after: opcode, delay)
+                    try await late.expectOwnAnswers(opcode, on: connection)
+                }
+                await connection.disconnect()
+            }
+        }
+
+        @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
+            try await Late.run { late in
+                for milliseconds in stride(from: 0, through: 1000, by: 25) {
+                    try await late.hold(.exchangeMTUResponse, .milliseconds(100))
+                    let attempt = Task { try await late.connect() }
+                    try await Task.sleep(for: .milliseconds(milliseconds))
+                    attempt.cancel()
+                    let end = await failure { await (try await attempt.value).disconnect() }
+                    #expect(end == nil || end?.code == .cancelled)
+                    let connection = try await late.connect()
+                    let error = await failure {
+                        _ = try await connection.read(late.short)
+                        _ = try await connection.discoverServices()
+                    }
+                    #expect(error == nil, "cancelled after \(milliseconds) ms")
+                    let strays = try await connection.strayResponseCount()
+                    #expect(strays == 0, "cancelled after \(milliseconds) ms")
+                    await connection.disconnect()
+                }
+            }
+        }
+
+        @Test func aDeviceThatWaitsForAnAnswerGetsANewLink() async throws {
+            try await Late.run { late in
+                let connection = try await late.connect()
+                let taken = try await late.band.ask("taken late")
+                try await late.band.ask("ask late read FFF2")
+                try await late.band.wait(for: "the read") {
+                    await connection.isAskedForAnAnswer()
+                }
+                await connection.disconnect()
+                let next = try await late.reconnect(after: .readRequest, .zero)
+                #expect(try await late.band.ask("taken late") != taken)
+                try await late.expectOwnAnswers(.readResponse, on: next)
+                await next.disconnect()
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// How many responses came that answer nothing that was asked on this link.
+    fileprivate func strayResponseCount() throws -> Int {
+        try bearer(for: .init("look")).engine.strayResponseCount
+    }
+
+    /// Whether the device waits for an answer of ours.
+    fileprivate func isAskedForAnAnswer() -> Bool {
+        (try? bearer(for: .init("look")))?.server.isWaitingForProgram == true
+    }
+}
