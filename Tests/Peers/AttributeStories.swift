@@ -1,4 +1,5 @@
 import BluetoothLE
+import Synchronization
 import Testing
 
 /// The characteristics of an echo: what is written to `rx` is notified, or indicated, as `tx`.
@@ -24,6 +25,46 @@ extension Peers {
                 let truth = try Outline.of(try await band.database(of: "big"))
                 #expect(Outline.of(services) == truth)
                 #expect(services.count == 22)
+                await connection.disconnect()
+            }
+        }
+
+        /// Counts what is remembered.
+        final class CountingCache: AttributeCache {
+            private let cache = MemoryAttributeCache()
+            private let state = Mutex<(count: Int, last: CachedDatabase?)>((0, nil))
+
+            var count: Int { state.withLock { $0.count } }
+            var last: CachedDatabase? { state.withLock { $0.last } }
+
+            func database(for key: AttributeCacheKey) -> CachedDatabase? { cache.database(for: key) }
+
+            func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) {
+                state.withLock { $0 = ($0.count + 1, database) }
+                cache.setDatabase(database, for: key)
+            }
+        }
+
+        @Test("a Database Hash is recognised in either order of its bytes", arguments: ["big", "turned"])
+        func theHashIsRecognised(name: String) async throws {
+            try await Band.run { band in
+                let cache = CountingCache()
+                await band.adapter.setAttributeCache(cache)
+                var connection = try await band.connect(to: name)
+                let found = try await connection.discover()
+                #expect(found.problems.isEmpty)
+                try await band.wait(for: "the hash is read") { cache.count > 0 }
+                // Kept with its services: the hash is that of what was found.
+                #expect(cache.last?.services == found.services)
+                #expect(cache.last?.hash != nil)
+                await connection.disconnect()
+                connection = try await band.connect(to: name)
+                let again = try await connection.discover()
+                #expect(again == found)
+                // A discovery would have been remembered.
+                let read = try await connection.readValues(of: .databaseHash)
+                #expect(read.count == 1)
+                #expect(cache.count == 1)
                 await connection.disconnect()
             }
         }

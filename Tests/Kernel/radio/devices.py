@@ -131,6 +131,12 @@ class Peripheral(Hosted):
         for service in self.services():
             self.device.add_service(service)
         self.device.on('connection', self.follow)
+        if 'wrong' in self.o:
+            self.contradict(self.o['wrong'])
+        if self.o.get('hash') == 'msb':
+            found = self.device.gatt_service.database_hash_characteristic
+            read = found.value.read
+            found.value = CharacteristicValue(read=lambda connection: read(connection)[::-1])
         self.device.on('connection', self.connected)
         server = self.device.gatt_server
         answer = server.send_response
@@ -175,6 +181,19 @@ class Peripheral(Hosted):
             case 'read': self.reading = asyncio.create_task(found.read_value())
             case 'confirm': await found.subscribe(lambda _: None, prefer_notify=False)
             case _: raise ValueError(what)
+
+    def contradict(self, what):
+        """Has one declaration say what cannot be true: that of the first characteristic of the last service but one, or
+        the end of the last service."""
+        attributes = self.device.gatt_server.attributes
+        last = [a for a in attributes if isinstance(a, Service)][-2:]
+        declarations = [a for a in attributes if a.handle > last[0].handle and a.type == UUID.from_16_bits(0x2803)]
+        if what == 'end':
+            last[1].end_group_handle = declarations[-1].handle
+            return
+        declaration = declarations[0]
+        handle = {'zero': 0, 'own': declaration.handle, 'next': last[1].handle + 2}[what]
+        declaration.value = declaration.value[:1] + struct.pack('<H', handle) + declaration.value[3:]
 
     def attributes(self):
         """The truth about the database, for tests that compare: HANDLE TYPE VALUE of every attribute."""

@@ -27,6 +27,8 @@ DEVICE is  KIND[:option=value,...]  with KIND one of
             hanging=1 adds a value that is never answered
   extended  advertises by extended advertising alone and takes no link: its name and size=N (600) bytes in all, on set 3
   central   driven through the control socket; pair=, sc=, passkey= as for secure
+Those with attributes take  hash=msb: the Database Hash most significant byte first;
+  wrong=zero|own|next|end: a value handle of 0, of its own declaration or in the next service; the last service ends too early
 Every kind takes  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
 Addresses not given are made from --seed, hence the same at every run.
 

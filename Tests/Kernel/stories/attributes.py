@@ -47,6 +47,22 @@ def explored(radio):
     quiet(radio)
 
 
+def contradicted(radio):
+    """One declaration of each device cannot be true; everything else is shown, and what is wrong."""
+    for name, (reason, event) in {'zero': ('invalidValueHandle', 'characteristic'), 'own': ('invalidValueHandle', 'characteristic'),
+                                  'next': ('valueOutside', 'characteristic'), 'end': ('valueOutside', 'characteristic')}.items():
+        program = run('ble', 'explore', *device(radio, name), '--json', '--no-values', within=120)
+        entries = [json.loads(line) for line in program.out.splitlines()]
+        problems = [e for e in entries if e['event'] == 'problem']
+        program.check([e['reason'] for e in problems] == [reason], f'{name}: {problems}')
+        declared = sum(kind == '2803' for kind, _ in truth(radio, name).values())
+        found = sum(e['event'] == event for e in entries)
+        program.check(found == declared - 1, f'{name}: {found} of {declared} characteristics')
+        quiet(radio)
+    program = run('ble', 'explore', *device(radio, 'zero'), '--no-values', within=120)
+    program.check('problem: characteristic' in program.out and 'is not behind it' in program.out, 'the problem is not shown')
+
+
 def found_by_name(radio):
     program = run('ble', 'explore', '-i', 'hci0', '-n', 'gatt', '--no-values')
     program.check('secondary service 180A' in program.out, 'no secondary service')
@@ -149,4 +165,6 @@ for profile in ('extended', 'legacy'):
         tell(f'{profile}: the peer ends the link', lost, radio)
         tell(f'{profile}: signal strength', measured, radio)
         tell(f'{profile}: connection parameters', changed, radio)
+with Radio(*(f'big:name={wrong},wrong={wrong},services=2,chars=2' for wrong in ('zero', 'own', 'next', 'end'))) as radio:
+    tell('explored, though a declaration cannot be true', contradicted, radio)
 the_end()

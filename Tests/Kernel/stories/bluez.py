@@ -10,7 +10,7 @@ from harness import FOLDER, Dialogue, Program, Radio, check, run, tell, the_end,
 OURS, THEIRS = '00:AA:01:00:00:01', '00:AA:01:00:00:02'
 BLUETOOTHD = '/usr/libexec/bluetooth/bluetoothd'
 # It would power every adapter on; a small ATT_MTU makes its writes long ones.
-CONFIGURATION = '[Policy]\nAutoEnable=false\n[GATT]\nExchangeMTU=64\nCache=no\n'
+CONFIGURATION = '[Policy]\nAutoEnable=false\n[GATT]\nExchangeMTU=64\nCache={cache}\n'
 DEVICE = {'name': 'note', 'services': [{'uuid': 'FFF0', 'characteristics': [
     {'uuid': 'FFF1', 'properties': ['read', 'write', 'notify'], 'value': '0102'},
     {'uuid': 'FFF2', 'properties': ['read', 'write', 'indicate'], 'value': '0A'}]}]}
@@ -24,6 +24,8 @@ def power(index):
 class Daemon:
     """A bus and bluetoothd on it, for as long as a story takes."""
 
+    def __init__(self, cache='no'): self.cache = cache
+
     def __enter__(self):
         self.log = open(os.path.join(FOLDER, 'bluetoothd.log'), 'w')
         os.makedirs('/run/dbus', exist_ok=True)
@@ -34,7 +36,7 @@ class Daemon:
         until(lambda: os.path.exists('/run/dbus/system_bus_socket'), 20, 'the bus')
         configuration = os.path.join(FOLDER, 'main.conf')
         with open(configuration, 'w') as file:
-            file.write(CONFIGURATION)
+            file.write(CONFIGURATION.format(cache=self.cache))
         self.processes.append(self.start(BLUETOOTHD, '--nodetach', '--debug', f'--configfile={configuration}'))
         until(lambda: 'org.bluez' in subprocess.run(
             ['busctl', '--list'], capture_output=True, text=True).stdout, 30, 'bluetoothd on the bus')
@@ -91,6 +93,38 @@ def bluetoothctl_uses_it(radio):
     until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
 
 
+def told(words):
+    """How often bluetoothd has said so."""
+    with open(os.path.join(FOLDER, 'bluetoothd.log'), errors='replace') as file:
+        return file.read().count(words)
+
+
+def bluetoothctl_knows_it(radio):
+    """The second time bluetoothd reads our Database Hash and finds nothing new."""
+    path = os.path.join(FOLDER, 'note.json')
+    with open(path, 'w') as file:
+        json.dump(DEVICE, file)
+    with Daemon(cache='always'), Program('ble', 'serve', '--json', '-i', OURS, path) as program, \
+            Dialogue('bluetoothctl') as ctl:
+        program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
+        ctl.do(f'select {THEIRS}', THEIRS)
+        ctl.do('power on', 'Changing power on succeeded')
+        ctl.do('scan le', f'Device {OURS} ')
+        for round in (1, 2):
+            ctl.do(f'connect {OURS}', 'Connection successful', 60)
+            until(lambda: told('GATT client ready') == round, 30, 'bluetoothd knows what we have')
+            check(told('DB Hash match: skipping discovery') == round - 1, f'connection {round}: the hash')
+            ctl.do('menu gatt', 'Menu gatt')
+            ctl.do(f'list-attributes {OURS}', '0000fff2-0000-1000-8000-00805f9b34fb')
+            ctl.do('select-attribute 0000fff1-0000-1000-8000-00805f9b34fb', 'char')
+            ctl.do('read', shown(b'\x01\x02'))
+            ctl.do('back', 'Menu main')
+            ctl.do(f'disconnect {OURS}', 'Successful disconnected')
+            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is told')
+        program.interrupt()
+        program.finish(130, within=10)
+
+
 def pairing_is_the_daemons(radio):
     with Daemon():
         power(0)
@@ -131,5 +165,6 @@ def subscriptions(program, uuid):
 
 with Radio('central', 'secure:name=secure', n=2) as radio:
     tell('bluetoothctl uses what is served', bluetoothctl_uses_it, radio)
+    tell('bluetoothctl knows what is served by its hash', bluetoothctl_knows_it, radio)
     tell('pairing is the daemon\'s', pairing_is_the_daemons, radio)
 the_end()

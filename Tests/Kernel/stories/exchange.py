@@ -51,8 +51,8 @@ for profile in ('extended', 'legacy'):
     with Radio('linble:split=1', 'beacons:count=3', profile=profile):
         tell(f'with a chip of the {profile} kind', exchange)
 with Radio('linble:samples=100000,period=0.2'):
-    tell('a device that goes on sending is cut off at --timeout', a_device_that_goes_on)
     tell('several arguments are several packets', one_packet_meant)
+    tell('a device that goes on sending is cut off at --timeout', a_device_that_goes_on)
     tell('results that cannot be written are a failure', a_full_disk)
 with Radio('linble', dual_mode=True):
     tell('a dual-mode chip comes up with LE off', comes_up_with_le_off)

@@ -9,7 +9,8 @@ import time
 import harness
 from harness import FOLDER, Radio, check, say
 
-DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'gatt:name=late,mtu=64', 'big:name=big', 'echo', 'flood:name=flood', 'refuser:name=refuser',
+DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'gatt:name=late,mtu=64', 'big:name=big', 'big:name=turned,hash=msb', 'echo',
+           'flood:name=flood', 'refuser:name=refuser',
            'channel:name=channel', 'beacons:count=4,interval=500', 'extended:name=long,interval=500',
            'central', 'central:name=second']
 # A band of its own for pairing, with a device for each story, since both sides keep keys.
