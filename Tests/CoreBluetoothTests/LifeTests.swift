@@ -281,6 +281,42 @@ import Testing
         }
     }
 
+    /// The end is told once, also when the program cancels while the link's own end is on its way to it.
+    @Test(arguments: [false, true]) func cancelledWhileALostLinkIsReported(isBegunAnew: Bool) async throws {
+        try await World.run { world in
+            let device = try Device(on: world.radio)
+            let posts = Journal<String>()
+            let hold = JournalHold(hold: TimeHold(radio: world.radio), posts: posts)
+            let program = Recorder(world)
+            await CBLinux.withKernel(world.kernel, hold: hold) {
+                program.manager = CBCentralManager(delegate: program, queue: world.queue)
+            }
+            await program.wait(for: "state 5")
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                manager.connect(program.peripherals[0], options: [CBConnectPeripheralOptionEnableAutoReconnect: true])
+            }
+            await program.wait(for: "name \(Device.name)")
+            _ = program.take()
+            let manager = try #require(program.manager)
+            let peripheral = try #require(program.peripherals.first)
+            let count = posts.entries.count
+            world.queue.suspend()
+            device.peripheral.disconnect()
+            device.peripheral.setHidden(true)
+            _ = await posts.wait(on: world.radio.loop, limit: .seconds(120)) { $0.count > count }
+            manager.cancelPeripheralConnection(peripheral)
+            if isBegunAnew { manager.connect(peripheral) }
+            world.queue.resume()
+            let end = isBegunAnew ? "disconnected CBError 6 connecting" : "disconnected"
+            await program.wait(for: end)
+            try await world.radio.sleep(for: .seconds(10))
+            #expect(program.take() == [end])
+            await program.perform { _, program in (program.manager, program.peripherals) = (nil, []) }
+        }
+    }
+
     @Test func objectsStayTheSame() async throws {
         try await World.run { world in
             _ = try Device(on: world.radio)
@@ -357,4 +393,17 @@ extension Recorder {
         await wait(for: "connected", count: count + 1)
         return peripherals.first { $0.state == .connected }
     }
+}
+
+/// Writes down that callbacks are on their way.
+private struct JournalHold: SimulationHold {
+    let hold: TimeHold
+    let posts: Journal<String>
+
+    func begin() {
+        hold.begin()
+        posts.add("post")
+    }
+
+    func end() { hold.end() }
 }

@@ -40,6 +40,8 @@ actor PeripheralLink: LoopActor {
         var attempt = 0
         /// Whether the program has taken back the wish.
         var isCancelled = false
+        /// Whether the program was told that the last connection to end is made again.
+        var isReconnecting = false
         var name: String?
         /// Whether the name is what its attribute says, whatever it advertises.
         var isNameRead = false
@@ -238,6 +240,8 @@ actor PeripheralLink: LoopActor {
             guard isReconnecting else { return }
             // A device that comes and goes is told of at the program's pace.
             await isTold()
+            // The program may have cancelled before it was told, and then that was the end.
+            guard shared({ $0.attempt == attempt && $0.isReconnecting }) else { return }
         } while true
     }
 
@@ -348,8 +352,8 @@ actor PeripheralLink: LoopActor {
     private nonisolated func ended(_ attempt: Int, _ reason: BluetoothError?, isReconnecting: Bool = false) {
         let time = Date().timeIntervalSinceReferenceDate
         post { link, peripheral, manager in
-            let isCancelled = link.shared { $0.isCancelled }
-            let isReconnecting = isReconnecting && !isCancelled
+            let (isCancelled, isCurrent) = link.shared { ($0.isCancelled, $0.attempt == attempt) }
+            let isReconnecting = isReconnecting && !isCancelled && isCurrent
             guard link.takeEnd(attempt, state: isReconnecting ? .connecting : .disconnected) else { return }
             manager.delegate?.centralManager(
                 manager, didDisconnectPeripheral: peripheral, timestamp: time, isReconnecting: isReconnecting,
@@ -366,6 +370,7 @@ actor PeripheralLink: LoopActor {
             defer {
                 if isCurrent {
                     shared.state = state
+                    shared.isReconnecting = state == .connecting
                     shared.requests = nil
                 }
                 shared.services = nil
