@@ -37,7 +37,7 @@ actor Controller: LoopActor {
     /// Ends the wait for others that use the scanner.
     var holdTimer: LoopTimer?
     /// Ends the wait of first reports for their scan responses.
-    var scanResponseTimer: LoopTimer?
+    var scanResponseTimer: (timer: LoopTimer, deadline: KernelInstant)?
     /// Has a scan shown another address.
     var privateAddressTimer: LoopTimer?
     /// What another sent and was not yet answered. The kernel sends the controller one command at a time.

@@ -152,6 +152,27 @@ private func collect(_ stream: BoundedStream<Advertisement>, in story: Story) ->
         }
     }
 
+    /// Who waits briefly is not kept waiting by who waits long.
+    @Test func everyScanWaitsForItsOwnTime() async throws {
+        try await Story.run { story in
+            story.radio.conditions.scanResponseLoss = 1
+            SimulatedPeripheral(
+                on: story.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
+            let adapter = try await Adapter.open(on: story.kernel)
+            var patient = Self.options(.merge)
+            patient.scanResponseTimeout = .seconds(10)
+            let long = try await adapter.scan(patient)
+            try await story.radio.sleep(for: .seconds(3))
+            let time = try await story.duration {
+                var scan = try await adapter.scan(Self.options(.merge)).makeAsyncIterator()
+                _ = try await scan.next()
+            }
+            #expect(time < .seconds(1))
+            withExtendedLifetime(long) {}
+            await adapter.close()
+        }
+    }
+
     /// An answer that is lost is waited for no longer than that; it comes as a change.
     @Test func aLostScanResponseDelaysTheFirstReportBriefly() async throws {
         try await Story.run { story in

@@ -307,7 +307,9 @@ extension Controller {
 
     /// Has the next report handed out that has waited long enough for its scan response.
     private func updateScanResponseTimer() {
-        guard scanResponseTimer == nil, let deadline = audience.nextDeadline else { return }
+        guard let deadline = audience.nextDeadline else { return }
+        // Another scan may wait longer.
+        if let set = scanResponseTimer?.deadline, set <= deadline { return }
         let timer = loop.makeTimer { [weak self] in
             self?.assumeIsolated {
                 $0.scanResponseTimer = nil
@@ -316,7 +318,7 @@ extension Controller {
             }
         }
         timer.set(at: deadline)
-        scanResponseTimer = timer
+        scanResponseTimer = (timer, deadline)
     }
 }
 
