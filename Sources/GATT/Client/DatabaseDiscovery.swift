@@ -124,14 +124,14 @@ public struct DatabaseDiscovery: ClientProcedure {
             assign(descriptorDiscovery.descriptors, at: last)
             position = last.next
         }
-        report([DatabaseProblem(.tooManyRequests, next.type, at: next.range.start)])
+        problems.append(DatabaseProblem(.tooManyRequests, next.type, at: next.range.start))
         // Those that follow from declarations need no request.
         while askForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
     }
 
     private mutating func report(_ found: [DatabaseProblem]) {
         // Passes over includes may meet the same ones again.
-        for problem in found where reported.insert(problem).inserted { problems.append(problem) }
+        for problem in found where !problems.isFull && reported.insert(problem).inserted { problems.append(problem) }
     }
 }
 

@@ -54,6 +54,17 @@ public struct DatabaseProblem: Hashable, Sendable {
     }
 }
 
+extension [DatabaseProblem] {
+    /// Whether there are as many as are kept: an answer may have a hundred, and a peer that means no good gives thousands
+    /// of answers.
+    var isFull: Bool { count >= 1000 }
+
+    /// Adds a problem, unless there are as many as are kept.
+    mutating func note(_ problem: DatabaseProblem) {
+        if !isFull { append(problem) }
+    }
+}
+
 extension DatabaseProblem: CustomStringConvertible {
     /// The problem in one line, such as `characteristic 2A19 at 0x0005: its value at 0x0000 is not behind it`.
     public var description: String {

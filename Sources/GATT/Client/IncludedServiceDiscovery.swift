@@ -100,19 +100,19 @@ public struct IncludedServiceDiscovery: ClientProcedure {
 
     private mutating func take(_ handle: AttributeHandle, _ value: RawSpan) {
         guard walk.advance(over: handle) else {
-            problems.append(DatabaseProblem(.unexpectedHandle, .include, at: handle))
+            problems.note(DatabaseProblem(.unexpectedHandle, .include, at: handle))
             return
         }
         var reader = ByteReader(value)
         guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else {
-            problems.append(DatabaseProblem(.malformedValue, .include, at: handle))
+            problems.note(DatabaseProblem(.malformedValue, .include, at: handle))
             return
         }
         let service = AttributeHandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
         let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         let isWellFormed = uuid != nil || value.byteCount == 4
         guard isWellFormed, service.isValid else {
-            problems.append(
+            problems.note(
                 DatabaseProblem(
                     isWellFormed ? .invalidRange : .malformedValue, .include, at: handle, declared: service, uuid: uuid)
             )
@@ -139,7 +139,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
             }
             declarations[index].uuid = known
             if known == nil {
-                problems.append(
+                problems.note(
                     DatabaseProblem(.unreadable, .include, at: declaration.handle, declared: declaration.service))
             }
         }

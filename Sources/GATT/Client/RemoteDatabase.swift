@@ -6,7 +6,8 @@ import BluetoothPrimitives
 public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
     /// The services with all that is in them, as far as it is sound.
     public var services: [RemoteService]
-    /// What the peer declares and cannot be true, in the order in which it was found; empty for a sound database.
+    /// What the peer declares and cannot be true, in the order in which it was found, the first thousand; empty for a sound
+    /// database.
     public var problems: [DatabaseProblem]
 
     /// A database from its parts.

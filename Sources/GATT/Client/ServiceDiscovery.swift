@@ -101,7 +101,7 @@ private struct ServiceGathering: Sendable {
 
     mutating func take(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
         func report(_ reason: DatabaseProblem.Reason) {
-            problems.append(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
+            problems.note(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
         }
         guard walk.range.contains(range.start), range.start > (last?.start ?? AttributeHandle.none) else {
             return report(.unexpectedHandle)
@@ -111,7 +111,7 @@ private struct ServiceGathering: Sendable {
             let end = range.start.previous
         {
             let former = services[index]
-            problems.append(
+            problems.note(
                 DatabaseProblem(
                     .overlap, type, at: former.handles.start, declared: former.handles, uuid: former.uuid))
             services[index].handles.end = end

@@ -302,6 +302,30 @@ import Testing
         #expect(try HostileServerTests.drive(conversation) { Self.answer($0) } == DatabaseDiscovery.requestLimit)
     }
 
+    @Test("what cannot be true does not fill the memory", arguments: discoveries.map(\.procedure))
+    func problemLimit(_ procedure: any ClientProcedure) throws {
+        #expect(try Self.problemCount(procedure) <= 1000)
+    }
+
+    private static func problemCount(_ procedure: some ClientProcedure) throws -> Int {
+        // One sound entry, then as many as the answer has room for that go back.
+        func fill(_ answer: [UInt8], _ entry: [UInt8]) -> [UInt8] {
+            answer + [[UInt8]](repeating: entry, count: (517 - answer.count) / entry.count).joined()
+        }
+        var procedure = procedure
+        var request = ByteWriter(capacity: 517)
+        for _ in 0..<100 {
+            request.removeAll()
+            try procedure.writeRequest(into: &request)
+            let answer = Self.answer(request.bytes)
+            // What stands before the entries.
+            let length = [0x09: 2, 0x11: 2, 0x05: 2, 0x07: 1][Int(answer[0])] ?? answer.count
+            let long = fill(answer, Array(answer.dropFirst(length)))
+            guard case .next = try procedure.receive(try ATTServerPDU(decoding: long.span.bytes)) else { break }
+        }
+        return procedure.problems.count
+    }
+
     @Test("values without an end", arguments: [(23, 24), (24, 23), (247, 3), (517, 1)])
     func endlessValue(mtu: Int, requests: Int) throws {
         let conversation = Conversation(ValueRead(0x0003), mtu: mtu)
