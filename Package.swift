@@ -92,7 +92,8 @@ let package = Package(
         floor("Capture", on: ["BluetoothPrimitives", "HCI", "Management"]),
 
         // The seam, and the two kernels below it.
-        floor("BluetoothKernel", on: ["BluetoothPrimitives"]),
+        floor("BluetoothLoop"),
+        floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "CBluetoothSockets"]),
         floor(
@@ -141,6 +142,7 @@ let package = Package(
         tests(of: "Advertising"),
         tests(of: "Management"),
         tests(of: "Capture", with: ["HCI", "Management", "BluetoothPrimitives"]),
+        tests(of: "BluetoothLoop"),
         tests(of: "BluetoothKernel"),
         tests(of: "LinuxKernel"),
         tests(of: "SimulatedKernel"),

@@ -44,7 +44,7 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     ///
     /// The management socket tells when a switch turns an adapter off, but not when it is given free again. Nil where
     /// this process cannot know.
-    func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)?
+    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)?
 
     /// Opens the management socket (`HCI_CHANNEL_CONTROL`). Opening needs no privilege; most commands need CAP_NET_ADMIN.
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket

@@ -105,7 +105,7 @@ public protocol L2CAPSocket: PacketSocket {
 /// Takes the connections that peers make to a listening socket. Called on the loop only.
 ///
 /// The closure is asked for the handler of the new socket's events.
-public typealias L2CAPAcceptHandler = @Sendable (any L2CAPSocket) -> SocketHandler
+public typealias L2CAPAcceptHandler = (any L2CAPSocket) -> SocketHandler
 
 /// A listening L2CAP socket. Dropping the last reference closes it.
 public protocol L2CAPListener: AnyObject, Sendable {

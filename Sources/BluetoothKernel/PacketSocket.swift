@@ -34,7 +34,9 @@ public enum SocketEvent: Equatable, Sendable {
 }
 
 /// Takes a socket's events. Called on the loop only, never from within a call to the socket.
-public typealias SocketHandler = @Sendable (SocketEvent) -> Void
+///
+/// It is given to the kernel on the loop, so a closure formed in an actor that lives there may use what is the actor's.
+public typealias SocketHandler = (SocketEvent) -> Void
 
 /// A socket of the kernel that keeps packet boundaries.
 ///

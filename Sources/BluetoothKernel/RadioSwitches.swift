@@ -6,5 +6,5 @@ extension BluetoothKernel {
     public func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
 
     /// No watch: such a kernel cannot tell when a switch changes.
-    public func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? { nil }
+    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
 }

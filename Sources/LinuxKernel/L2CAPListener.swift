@@ -11,7 +11,7 @@ final class LinuxL2CAPListener: L2CAPListener {
     private let socket: DescriptorSocket
     private let driver: EpollDriver
     private let options: L2CAPOptions
-    private let accept: L2CAPAcceptHandler
+    private let accept: LoopBound<L2CAPAcceptHandler>
     private let resume: LoopTimer
 
     init(
@@ -34,7 +34,7 @@ final class LinuxL2CAPListener: L2CAPListener {
         self.socket = socket
         self.driver = driver
         self.options = options
-        self.accept = accept
+        self.accept = LoopBound(accept, on: loop)
         resume = loop.makeTimer { [weak socket] in socket?.setReading(true) }
         try socket.start { [weak self] event in
             if event == .readable { self?.acceptOne() }
@@ -64,7 +64,7 @@ final class LinuxL2CAPListener: L2CAPListener {
             }
             return
         }
-        let handler = accept(accepted)
+        let handler = accept.value(accepted)
         do throws(KernelError) {
             try accepted.socket.start(handler)
             guard accepted.socket.descriptor.isOpen else { return }

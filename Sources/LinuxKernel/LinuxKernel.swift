@@ -52,7 +52,7 @@ public final class LinuxKernel: BluetoothKernel {
     }
 
     /// Follows `/dev/rfkill`; nil where this process may not read it.
-    public func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         assert(loop.isCurrent, "watches are made on the loop")
         return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
     }

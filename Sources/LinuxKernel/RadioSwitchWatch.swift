@@ -6,7 +6,7 @@ final class LinuxRadioSwitchWatch: RadioSwitchWatch {
     private let reader: RadioSwitchReader
 
     /// Nil where the device cannot be opened.
-    init?(driver: EpollDriver, loop: EventLoop, _ handler: @escaping @Sendable () -> Void) {
+    init?(driver: EpollDriver, loop: EventLoop, _ handler: @escaping () -> Void) {
         guard let descriptor = try? FileDescriptor.radioSwitchEvents() else { return nil }
         self.loop = loop
         reader = RadioSwitchReader(descriptor, driver: driver, handler)
@@ -25,9 +25,9 @@ private final class RadioSwitchReader: ReadinessHandler, @unchecked Sendable {
     private let driver: EpollDriver
     private var descriptor: FileDescriptor
     private var registration: Registration?
-    private let handler: @Sendable () -> Void
+    private let handler: () -> Void
 
-    init(_ descriptor: consuming FileDescriptor, driver: EpollDriver, _ handler: @escaping @Sendable () -> Void) {
+    init(_ descriptor: consuming FileDescriptor, driver: EpollDriver, _ handler: @escaping () -> Void) {
         self.descriptor = descriptor
         self.driver = driver
         self.handler = handler

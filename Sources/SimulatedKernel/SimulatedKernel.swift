@@ -59,6 +59,7 @@ public final class SimulatedKernel: BluetoothKernel {
 
     /// Opens the management socket.
     public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        let handler = LoopBound(handler, on: loop)
         let identifier = try withHost { host throws(KernelError) -> Int in
             if let error = host.conditions.socketError { throw error }
             let socket = ManagementSocketState(kernel: host, handler: handler)
@@ -69,6 +70,7 @@ public final class SimulatedKernel: BluetoothKernel {
 
     /// Opens a raw HCI socket of an adapter.
     public func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        let handler = LoopBound(handler, on: loop)
         let identifier = try withHost { host throws(KernelError) -> Int in
             if let error = host.conditions.socketError { throw error }
             guard let adapter = host.adapter(adapter) else { throw KernelError("bind", .noSuchDevice) }
@@ -79,6 +81,7 @@ public final class SimulatedKernel: BluetoothKernel {
 
     /// Opens the monitor.
     public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        let handler = LoopBound(handler, on: loop)
         let identifier = try withHost { host throws(KernelError) -> Int in
             if let error = host.conditions.socketError { throw error }
             guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
@@ -92,6 +95,7 @@ public final class SimulatedKernel: BluetoothKernel {
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
+        let handler = LoopBound(handler, on: loop)
         let identifier = try withHost { host throws(KernelError) in
             if let error = host.conditions.socketError { throw error }
             return try host.connect(to: peer, channel: channel, from: adapter, options: options, handler).identifier
@@ -104,6 +108,7 @@ public final class SimulatedKernel: BluetoothKernel {
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {
+        let accept = LoopBound(accept, on: loop)
         let (identifier, channel) = try withHost { host throws(KernelError) -> (Int, L2CAPChannel) in
             if let error = host.conditions.socketError { throw error }
             let listener = try host.listen(channel: channel, on: adapter, options: options, accept)

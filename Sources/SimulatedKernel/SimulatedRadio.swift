@@ -92,7 +92,7 @@ public final class SimulatedRadio: Sendable {
         switch output {
         case .socket(let identifier, let event):
             guard let handler = withWorld({ $0.sockets[identifier]?.handler(for: event) }) else { return }
-            handler(event)
+            handler.value(event)
             switch event {
             case .readable: withWorld { $0.sockets[identifier]?.toldReadable() }
             case .writable: break
@@ -102,10 +102,10 @@ public final class SimulatedRadio: Sendable {
             let peer = withWorld { ($0.sockets[identifier] as? L2CAPSocketState)?.peer }
             let socket = SimulatedL2CAPSocket(radio: self, identifier: identifier, peer: peer ?? .zero)
             guard let accept = withWorld({ $0.listeners[listener]?.accept }) else { return socket.close() }
-            let handler = accept(socket)
+            let handler = LoopBound(accept.value(socket), on: loop)
             withWorld { $0.sockets[identifier]?.install(handler) }
         case .peripheral(let end, let event): deliver(event, toPeripheralAt: end)
-        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchWatches[identifier]?.handler })?()
+        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchWatches[identifier]?.handler })?.value()
         }
     }
 

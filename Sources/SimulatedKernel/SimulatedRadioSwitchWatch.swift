@@ -2,7 +2,8 @@ import BluetoothKernel
 
 extension SimulatedKernel {
     /// Has `handler` called when a radio switch changes; nil where ``canWatchRadioSwitches`` is false.
-    public func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+        let handler = LoopBound(handler, on: loop)
         let identifier = withHost { host -> Int? in
             guard host.conditions.canWatchRadioSwitches else { return nil }
             let identifier = host.world.makeIdentifier()
@@ -22,7 +23,7 @@ extension SimulatedKernel {
 /// Whom a kernel tells that a switch has changed.
 struct RadioSwitchHandler {
     unowned let kernel: HostKernel
-    let handler: @Sendable () -> Void
+    let handler: LoopBound<() -> Void>
 }
 
 extension HostKernel {

@@ -8,7 +8,7 @@ import Testing
 struct ChannelTests {
     @Test func twoConnectionsOverAPairOfSocketsReadEachOther() async throws {
         let kernel = try LinuxKernel()
-        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
         let sockets = try await HandlerPlace.pair(on: kernel, here, there)
         let service = GATTService(
             0x180F, characteristics: [GATTCharacteristic(0x2A19, properties: .read, value: .stored([87]))])
@@ -42,13 +42,18 @@ struct ChannelTests {
 
 /// A handler that is known only after its socket was made.
 private final class HandlerPlace: Sendable {
+    private let loop: EventLoop
+
     private struct Content {
-        var handler: SocketHandler?
+        var handler: LoopBound<SocketHandler>?
     }
 
     private let content = Mutex(Content())
 
+    init(on loop: EventLoop) { self.loop = loop }
+
     func set(_ handler: @escaping SocketHandler, _ socket: any L2CAPSocket) -> any L2CAPSocket {
+        let handler = LoopBound(handler, on: loop)
         content.withLock { $0.handler = handler }
         return socket
     }
@@ -58,8 +63,8 @@ private final class HandlerPlace: Sendable {
     ) async throws -> (first: any L2CAPSocket, second: any L2CAPSocket) {
         try await withTaskExecutorPreference(kernel.loop) {
             try kernel.unixPair(
-                { event in first.content.withLock { $0 }.handler?(event) },
-                { event in second.content.withLock { $0 }.handler?(event) })
+                { event in first.content.withLock { $0 }.handler?.value(event) },
+                { event in second.content.withLock { $0 }.handler?.value(event) })
         }
     }
 }

@@ -53,7 +53,7 @@ final class FaultingKernel: BluetoothKernel {
     func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
     func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
     func environment() -> HostEnvironment { base.environment() }
-    func watchRadioSwitches(_ handler: @escaping @Sendable () -> Void) -> (any RadioSwitchWatch)? {
+    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         base.watchRadioSwitches(handler)
     }
 

@@ -48,7 +48,7 @@ public final class ScriptedSocket: L2CAPSocket {
 
     private let state: Mutex<State>
     private let loop: EventLoop
-    private let handler: SocketHandler
+    private let handler: LoopBound<SocketHandler>
     /// The other end's address.
     public let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
@@ -56,7 +56,7 @@ public final class ScriptedSocket: L2CAPSocket {
     public init(_ script: [Exchange], on loop: EventLoop, _ handler: @escaping SocketHandler) {
         state = Mutex(State(script: script))
         self.loop = loop
-        self.handler = handler
+        self.handler = LoopBound(handler, on: loop)
     }
 
     // MARK: What the test does and sees
@@ -131,7 +131,7 @@ public final class ScriptedSocket: L2CAPSocket {
             return nil
         }
         guard let event else { return }
-        handler(event)
+        handler.value(event)
         schedule()
     }
 

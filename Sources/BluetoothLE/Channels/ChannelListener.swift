@@ -82,7 +82,7 @@ final class ChannelListenerState: Sendable {
             if case .dynamic(let psm) = state.listener?.channel { psm } else { asked }
         }
         let made = ConnectionOrientedChannel(to: socket.peer, psm: psm, by: adapter, on: loop, log: log)
-        let handler = made.assumeIsolated { $0.adopt(socket) }
+        let handler = made.assumeIsolated { LoopBound($0.adopt(socket), on: loop) }.value
         channel.send(made)
         return handler
     }

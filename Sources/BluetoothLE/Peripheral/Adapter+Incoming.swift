@@ -46,7 +46,7 @@ extension Adapter {
                     socket.close()
                     return { _ in }
                 }
-                return assumeIsolated { $0.take(socket, for: state, options) }
+                return assumeIsolated { LoopBound($0.take(socket, for: state, options), on: loop) }.value
             }
         } catch {
             throw .listening(operation, error, kernel.environment())
@@ -106,8 +106,10 @@ extension Adapter {
             bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
             on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
-        let handler = connection.assumeIsolated { $0.accept(socket, by: self, of: kernel, onEnd: onEnd) }
-        return (connection, handler)
+        let handler = connection.assumeIsolated {
+            LoopBound($0.accept(socket, by: self, of: kernel, onEnd: onEnd), on: loop)
+        }
+        return (connection, handler.value)
     }
 
     /// Takes further bearers of any link that there is, whoever has made it.
@@ -127,7 +129,7 @@ extension Adapter {
                 socket.close()
                 return { _ in }
             }
-            return connection.assumeIsolated { $0.acceptEnhancedBearer(socket) }
+            return connection.assumeIsolated { LoopBound($0.acceptEnhancedBearer(socket), on: $0.loop) }.value
         }
     }
 }

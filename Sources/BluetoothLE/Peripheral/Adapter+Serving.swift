@@ -38,7 +38,7 @@ extension Adapter {
                     socket.close()
                     return { _ in }
                 }
-                return assumeIsolated { $0.serve(socket, options) }
+                return assumeIsolated { LoopBound($0.serve(socket, options), on: loop) }.value
             }
             controller.assumeIsolated { $0.connectingBegins() }
         } catch {

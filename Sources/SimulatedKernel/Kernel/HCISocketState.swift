@@ -17,7 +17,7 @@ final class HCISocketState: SocketState {
         .readBDADDR, .readRSSI,
     ]
 
-    init(kernel: HostKernel, adapter: Adapter, handler: @escaping SocketHandler) {
+    init(kernel: HostKernel, adapter: Adapter, handler: LoopBound<SocketHandler>) {
         self.kernel = kernel
         self.adapter = adapter
         index = adapter.index

@@ -5,7 +5,7 @@ extension HostKernel {
     /// What `bind` and `connect` do.
     func connect(
         to peer: BluetoothAddress, channel: L2CAPChannel, from source: BluetoothAddress, options: L2CAPOptions,
-        _ handler: @escaping SocketHandler
+        _ handler: LoopBound<SocketHandler>
     ) throws(KernelError) -> L2CAPSocketState {
         try check(channel, options)
         guard let adapter = route(from: source, to: peer) else {
@@ -41,7 +41,7 @@ extension HostKernel {
     /// What `bind` and `listen` do.
     func listen(
         channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions,
-        _ accept: @escaping L2CAPAcceptHandler
+        _ accept: LoopBound<L2CAPAcceptHandler>
     ) throws(KernelError) -> ListenerState {
         try check(channel, options)
         var channel = channel

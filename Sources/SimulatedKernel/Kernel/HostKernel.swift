@@ -96,11 +96,11 @@ final class ListenerState {
     let channel: L2CAPChannel
     let source: BluetoothAddress
     let options: L2CAPOptions
-    var accept: L2CAPAcceptHandler?
+    var accept: LoopBound<L2CAPAcceptHandler>?
 
     init(
         kernel: HostKernel, channel: L2CAPChannel, source: BluetoothAddress, options: L2CAPOptions,
-        accept: @escaping L2CAPAcceptHandler
+        accept: LoopBound<L2CAPAcceptHandler>
     ) {
         self.kernel = kernel
         self.channel = channel

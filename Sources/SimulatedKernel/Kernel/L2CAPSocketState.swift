@@ -40,7 +40,7 @@ final class L2CAPSocketState: SocketState {
 
     init(
         adapter: Adapter, connection: HostConnection, channel: L2CAPChannel, options: L2CAPOptions,
-        handler: SocketHandler? = nil
+        handler: LoopBound<SocketHandler>? = nil
     ) {
         self.adapter = adapter
         self.connection = connection

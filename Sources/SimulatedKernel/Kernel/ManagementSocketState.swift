@@ -13,7 +13,7 @@ final class ManagementSocketState: SocketState {
     /// How long the kernel takes to answer.
     private static let latency = Duration.microseconds(200)
 
-    init(kernel: HostKernel, handler: @escaping SocketHandler) {
+    init(kernel: HostKernel, handler: LoopBound<SocketHandler>) {
         self.kernel = kernel
         isTrusted = kernel.conditions.hasNetAdmin
         super.init(world: kernel.world, handler: handler)

@@ -9,7 +9,7 @@ final class MonitorSocketState: SocketState {
     unowned let kernel: HostKernel
 
     /// Tells first of the system, the adapters and the programs there are.
-    init(kernel: HostKernel, handler: @escaping SocketHandler) {
+    init(kernel: HostKernel, handler: LoopBound<SocketHandler>) {
         self.kernel = kernel
         super.init(world: kernel.world, handler: handler)
         // As large as the real socket asks for.

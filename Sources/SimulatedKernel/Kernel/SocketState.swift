@@ -58,7 +58,7 @@ enum SocketBuffer {
 class SocketState {
     let identifier: Int
     unowned let world: World
-    var handler: SocketHandler?
+    var handler: LoopBound<SocketHandler>?
     private(set) var inbox = PacketQueue()
     private var inboxCost = 0
     var inboxLimit = SocketBuffer.defaultBytes
@@ -76,7 +76,7 @@ class SocketState {
     private(set) var isEndTold = false
     private(set) var isClosed = false
 
-    init(world: World, handler: SocketHandler?) {
+    init(world: World, handler: LoopBound<SocketHandler>?) {
         self.world = world
         self.handler = handler
         identifier = world.makeIdentifier()
@@ -208,7 +208,7 @@ class SocketState {
     // MARK: Telling
 
     /// Takes over the handler of a socket that was accepted, and tells it what has happened so far.
-    func install(_ handler: @escaping SocketHandler) {
+    func install(_ handler: LoopBound<SocketHandler>) {
         guard !isClosed else {
             world.released.append(handler)
             return
@@ -219,7 +219,7 @@ class SocketState {
     }
 
     /// Whom to tell an event now that it is its turn; nil when it is no longer true.
-    func handler(for event: SocketEvent) -> SocketHandler? {
+    func handler(for event: SocketEvent) -> LoopBound<SocketHandler>? {
         switch event {
         case .readable:
             isReadableAnnounced = false

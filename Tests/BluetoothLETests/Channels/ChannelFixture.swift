@@ -78,7 +78,7 @@ final class AttributePeer: Sendable {
             let listener = try kernel.listenL2CAP(channel: .dynamic(psm: 0x0027), on: address, options: options) {
                 [weak self] socket in
                 guard let connection = self?.connections.last else { return { _ in } }
-                return connection.assumeIsolated { $0.acceptEnhancedBearer(socket) }
+                return connection.assumeIsolated { LoopBound($0.acceptEnhancedBearer(socket), on: $0.loop) }.value
             }
             state.withLock { $0.listeners.append(listener) }
         }
@@ -110,7 +110,7 @@ final class AttributePeer: Sendable {
             to: socket.peer, database: Self.database(), receiveMTU: 517, on: loop,
             log: Logger(label: "peer"))
         state.withLock { $0.connections.append(made) }
-        return made.assumeIsolated { $0.take(socket) }
+        return made.assumeIsolated { LoopBound($0.take(socket), on: loop) }.value
     }
 }
 

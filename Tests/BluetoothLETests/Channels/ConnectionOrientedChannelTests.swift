@@ -340,7 +340,7 @@ private final class RefusingSocket: L2CAPSocket {
     private struct State {
         var refusals: Int
         var sent: [[UInt8]] = []
-        var handler: SocketHandler?
+        var handler: LoopBound<SocketHandler>?
     }
 
     private let state: Mutex<State>
@@ -354,7 +354,10 @@ private final class RefusingSocket: L2CAPSocket {
 
     var sent: [[UInt8]] { state.withLock { $0.sent } }
 
-    func start(_ handler: @escaping SocketHandler) { state.withLock { $0.handler = handler } }
+    func start(_ handler: @escaping SocketHandler) {
+        let handler = LoopBound(handler, on: loop)
+        state.withLock { $0.handler = handler }
+    }
 
     func send(_ packet: RawSpan) -> SendOutcome {
         let bytes = [UInt8](packet)
@@ -370,7 +373,7 @@ private final class RefusingSocket: L2CAPSocket {
 
     func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { .wouldBlock }
     func notifyWhenWritable() {
-        loop.execute { [weak self] in self?.state.withLock { $0.handler }?(.writable) }
+        loop.execute { [weak self] in self?.state.withLock { $0.handler }?.value(.writable) }
     }
     func setReading(_ isOn: Bool) {}
     func close() {}

@@ -6,17 +6,23 @@ import Synchronization
 final class HandlerPlace: Sendable {
     // In a structure, since a bare function in a mutex is wrapped once more at every access.
     private struct Content {
-        var handler: SocketHandler?
+        var handler: LoopBound<SocketHandler>?
     }
 
     private let content = Mutex(Content())
+    private let loop: EventLoop
+
+    init(on loop: EventLoop) {
+        self.loop = loop
+    }
 
     func set(_ handler: @escaping SocketHandler) {
+        let handler = LoopBound(handler, on: loop)
         content.withLock { $0.handler = handler }
     }
 
     var forward: SocketHandler {
-        { [self] event in content.withLock { $0 }.handler?(event) }
+        { [self] event in content.withLock { $0 }.handler?.value(event) }
     }
 }
 
@@ -51,7 +57,7 @@ struct Link {
 
     static func make(on kernel: LinuxKernel, _ database: AttributeDatabase) async throws -> Link {
         let mtu: UInt16 = 247
-        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
         let sockets = try await kernel.loop.run {
             try kernel.unixPair(here.forward, there.forward)
         }
@@ -76,7 +82,7 @@ struct ChannelPair {
 
     /// Ends that take SDUs of up to `mtu` bytes.
     static func make(on kernel: LinuxKernel, mtu: UInt16) async throws -> ChannelPair {
-        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
         let sockets = try await kernel.loop.run {
             try kernel.unixPair(
                 options: L2CAPOptions(receiveMTU: mtu, sendMTU: mtu), here.forward, there.forward)
@@ -136,7 +142,7 @@ actor NotifyingServer: LoopActor {
 
     /// A server and a connection to it.
     static func make(on kernel: LinuxKernel) async throws -> (server: NotifyingServer, client: Connection) {
-        let (here, there) = (HandlerPlace(), HandlerPlace())
+        let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
         let sockets = try await kernel.loop.run {
             try kernel.unixPair(here.forward, there.forward)
         }

@@ -9,19 +9,19 @@ import Synchronization
 final class InjectingKernel: BluetoothKernel {
     final class Socket: HCISocket {
         private let base: any HCISocket
-        private let handler: SocketHandler
+        private let handler: LoopBound<SocketHandler>
         private let packets: [UInt8]
         private let length: Int
         private let next = Atomic(-1)
 
-        init(_ base: any HCISocket, _ handler: @escaping SocketHandler, _ packets: [UInt8], length: Int) {
+        init(_ base: any HCISocket, _ handler: LoopBound<SocketHandler>, _ packets: [UInt8], length: Int) {
             (self.base, self.handler, self.packets, self.length) = (base, handler, packets, length)
         }
 
         /// Has the packet with this number received.
         func inject(_ number: Int) {
             next.store(number, ordering: .relaxed)
-            handler(.readable)
+            handler.value(.readable)
         }
 
         func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
@@ -64,7 +64,8 @@ final class InjectingKernel: BluetoothKernel {
     }
 
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
-        let socket = Socket(try base.openHCI(adapter: adapter, handler), handler, packets, length: length)
+        let socket = Socket(
+            try base.openHCI(adapter: adapter, handler), LoopBound(handler, on: loop), packets, length: length)
         current.withLock { $0 = socket }
         return socket
     }

@@ -1,9 +1,9 @@
 /// A binary heap of deadlines whose entries can be moved and taken out again.
 ///
 /// Entries with the same deadline come out in the order in which they were set, so that a simulation repeats itself.
-struct TimerQueue {
+struct TimerQueue<Handler: Sendable> {
     private struct Slot {
-        var handler: (@Sendable () -> Void)?
+        var handler: Handler?
         var heapIndex: Int?
         var deadline: KernelInstant
         var order: UInt64
@@ -20,7 +20,7 @@ struct TimerQueue {
         heap.first.map { slots[$0].deadline }
     }
 
-    mutating func addSlot(_ handler: @escaping @Sendable () -> Void) -> Int {
+    mutating func addSlot(_ handler: Handler) -> Int {
         let slot = Slot(handler: handler, heapIndex: nil, deadline: KernelInstant(nanoseconds: 0), order: 0)
         if let free = freeSlots.popLast() {
             slots[free] = slot
@@ -31,7 +31,7 @@ struct TimerQueue {
     }
 
     /// Frees an entry's place and hands out its handler.
-    mutating func removeSlot(_ slot: Int) -> (@Sendable () -> Void)? {
+    mutating func removeSlot(_ slot: Int) -> Handler? {
         set(slot, at: nil)
         let handler = slots[slot].handler
         slots[slot].handler = nil
@@ -51,9 +51,7 @@ struct TimerQueue {
     }
 
     /// Takes out the first entry whose deadline has come, unless it was set at or after `order`.
-    mutating func removeDue(at now: @autoclosure () -> KernelInstant, setBefore order: UInt64) -> (
-        @Sendable () -> Void
-    )? {
+    mutating func removeDue(at now: @autoclosure () -> KernelInstant, setBefore order: UInt64) -> Handler? {
         guard let slot = heap.first, slots[slot].order < order, slots[slot].deadline <= now() else { return nil }
         removeFromHeap(at: 0)
         return slots[slot].handler

@@ -41,7 +41,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     private struct State {
         var queue: [Work] = []
-        var timers = TimerQueue()
+        var timers = TimerQueue<LoopBound<() -> Void>>()
         var isWaiting = false
         var isStopping = false
         var isStarted = false
@@ -168,7 +168,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
             // One at a time, since a handler may cancel the next; those set meanwhile wait for the next round, so that
             // timers that set each other cannot keep the sockets from being read.
             while let handler = state.withLock({ $0.timers.removeDue(at: driver.now, setBefore: timersBefore) }) {
-                handler()
+                handler.value()
             }
             let deadline = state.withLock { state -> KernelInstant? in
                 guard state.queue.isEmpty, !state.isStopping else { return .distantPast }
@@ -195,11 +195,24 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     // MARK: Timers
 
     /// Makes a timer that calls `handler` on the loop whenever it has been set and the moment has come.
-    public func makeTimer(_ handler: @escaping @Sendable () -> Void) -> LoopTimer {
+    ///
+    /// Called on any thread.
+    public func makeTimer(_ handler: sending @escaping () -> Void) -> LoopTimer {
+        addTimer(LoopBound(sending: handler, to: self))
+    }
+
+    /// Makes a timer for somebody who lives on the loop, as an actor does: `handler` may use what belongs to that one.
+    ///
+    /// Called on the loop; a caller on another thread stops the program.
+    public func makeLocalTimer(_ handler: @escaping () -> Void) -> LoopTimer {
+        addTimer(LoopBound(handler, on: self))
+    }
+
+    private func addTimer(_ handler: LoopBound<() -> Void>) -> LoopTimer {
         LoopTimer(loop: self, slot: state.withLock { $0.timers.addSlot(handler) })
     }
 
-    fileprivate func set(_ slot: Int, at deadline: KernelInstant?) {
+    func set(_ slot: Int, at deadline: KernelInstant?) {
         let action = state.withLock { state -> WakeAction in
             let previous = state.timers.firstDeadline
             state.timers.set(slot, at: deadline)
@@ -209,44 +222,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         perform(action)
     }
 
-    fileprivate func removeSlot(_ slot: Int) {
+    func removeSlot(_ slot: Int) {
         // The handler goes outside the lock: it may hold the last reference to another timer.
         let handler = state.withLock { $0.timers.removeSlot(slot) }
         withExtendedLifetime(handler) {}
-    }
-}
-
-/// A moment at which a loop calls back; set and cancelled as often as one likes, without allocating.
-///
-/// Dropping the last reference cancels it.
-public final class LoopTimer: Sendable {
-    private let loop: EventLoop
-    private let slot: Int
-
-    fileprivate init(loop: EventLoop, slot: Int) {
-        self.loop = loop
-        self.slot = slot
-    }
-
-    deinit {
-        loop.removeSlot(slot)
-    }
-
-    /// Calls the handler at `deadline`, once, in place of any moment set before.
-    public func set(at deadline: KernelInstant) {
-        loop.set(slot, at: deadline)
-    }
-
-    /// Calls the handler after `duration`, once, in place of any moment set before.
-    public func set(after duration: Duration) {
-        loop.set(slot, at: loop.now.advanced(by: duration))
-    }
-
-    /// Forgets the moment that was set.
-    ///
-    /// Called on the loop, the handler will not run any more; called elsewhere it may be running just then.
-    public func cancel() {
-        loop.set(slot, at: nil)
     }
 }
 
@@ -254,42 +233,4 @@ public final class LoopTimer: Sendable {
 public protocol LoopDelivery: AnyObject, Sendable {
     /// Hands over what has been collected. Called on the loop.
     func deliver()
-}
-
-/// An actor that lives on an event loop, so that socket events reach it without a hop.
-public protocol LoopActor: Actor {
-    /// The loop it lives on.
-    nonisolated var loop: EventLoop { get }
-}
-
-extension LoopActor {
-    /// The loop.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
-
-    /// Calls `body` with the actor and `argument` at once, on the loop: `assumeIsolated` without its two allocations, for
-    /// what comes by the packet. A caller that is not on the loop stops the program.
-    @inlinable @inline(__always)
-    public nonisolated func assumeIsolated<Argument>(
-        with argument: Argument, _ body: @escaping (isolated Self, Argument) -> Void
-    ) {
-        loop.preconditionIsolated()
-        // A function that is isolated to its first argument is called like any other. As a member of a structure it is
-        // cast as it is, and not wrapped.
-        unsafeBitCast(IsolatedBody(call: body), to: PlainBody<Self, Argument>.self).call(self, argument)
-    }
-}
-
-@usableFromInline
-struct IsolatedBody<Isolation: Actor, Argument> {
-    @usableFromInline let call: (isolated Isolation, Argument) -> Void
-
-    @inlinable
-    init(call: @escaping (isolated Isolation, Argument) -> Void) {
-        self.call = call
-    }
-}
-
-@usableFromInline
-struct PlainBody<Isolation: Actor, Argument> {
-    @usableFromInline let call: (Isolation, Argument) -> Void
 }

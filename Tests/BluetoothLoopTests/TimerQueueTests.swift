@@ -1,23 +1,23 @@
 import Testing
 
-@testable import BluetoothKernel
+@testable import BluetoothLoop
 
 @Suite struct TimerQueueTests {
     private func instant(_ nanoseconds: Int64) -> KernelInstant { KernelInstant(nanoseconds: nanoseconds) }
 
     /// Takes out everything that is due at `now`, by calling the handlers.
-    private func runDue(_ queue: inout TimerQueue, at now: Int64) {
+    private func runDue(_ queue: inout TimerQueue<@Sendable () -> Void>, at now: Int64) {
         while let handler = queue.removeDue(at: instant(now), setBefore: .max) { handler() }
     }
 
     @Test func anEmptyQueueHasNoDeadline() {
-        var queue = TimerQueue()
+        var queue = TimerQueue<@Sendable () -> Void>()
         #expect(queue.firstDeadline == nil)
         #expect(queue.removeDue(at: instant(.max), setBefore: .max) == nil)
     }
 
     @Test func equalDeadlinesComeInTheOrderInWhichTheyWereSet() {
-        var queue = TimerQueue()
+        var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let slots = (0..<20).map { number in queue.addSlot { log.add(number) } }
         for slot in slots.reversed() { queue.set(slot, at: instant(5)) }
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func whatWasSetAfterTheMarkWaits() {
-        var queue = TimerQueue()
+        var queue = TimerQueue<@Sendable () -> Void>()
         let slot = queue.addSlot {}
         let mark = queue.nextOrder
         queue.set(slot, at: instant(1))
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func aRemovedEntryHandsOutItsHandlerAndItsPlaceIsUsedAgain() {
-        var queue = TimerQueue()
+        var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let first = queue.addSlot { log.add(1) }
         queue.set(first, at: instant(1))
@@ -54,7 +54,7 @@ import Testing
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func manyChangesAgreeWithASortedList(seed: UInt64) {
         var generator = Generator(state: seed)
-        var queue = TimerQueue()
+        var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let count = 40
         let slots = (0..<count).map { number in queue.addSlot { log.add(number) } }

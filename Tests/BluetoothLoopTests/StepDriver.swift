@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothLoop
 import Dispatch
 import Glibc
 import Synchronization

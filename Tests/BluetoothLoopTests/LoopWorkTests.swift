@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothLoop
 import Synchronization
 import TestSupport
 import Testing
