@@ -147,7 +147,7 @@ actor NotifyingServer: LoopActor {
             try kernel.unixPair(here.forward, there.forward)
         }
         let server = try NotifyingServer(sockets.second, on: kernel.loop)
-        there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } }
+        await kernel.loop.run { there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } } }
         let client = try await Connection(
             over: {
                 here.set($0); return sockets.first
