@@ -11,18 +11,12 @@ final class ReceiveBuffer: Sendable {
         case failed(BluetoothError)
     }
 
-    private enum Wake {
-        case ready
-        case timedOut
-        case cancelled
-    }
-
     private struct State {
         var bytes: [UInt8] = []
         var total = 0
         var ending: Ending?
-        var reader: OneShot<Wake>?
-        var filler: OneShot<Bool>?
+        var reader: Promise<Void, BluetoothError>?
+        var filler: Promise<Bool, Never>?
     }
 
     private let state = Mutex(State())
@@ -39,27 +33,27 @@ final class ReceiveBuffer: Sendable {
 
     /// Adds bytes, then waits until there is room for more; false when the task was cancelled.
     func append(_ bytes: [UInt8]) async -> Bool {
-        let (reader, filler) = state.withLock { state -> (OneShot<Wake>?, OneShot<Bool>?) in
+        let (reader, filler) = state.withLock { state -> (Promise<Void, BluetoothError>?, Promise<Bool, Never>?) in
             state.bytes += bytes
             state.total &+= bytes.count
-            if state.bytes.count >= capacity { state.filler = OneShot() }
+            if state.bytes.count >= capacity { state.filler = Promise() }
             defer { state.reader = nil }
             return (state.reader, state.filler)
         }
-        reader?.resolve(.ready)
+        reader?.succeed()
         return await filler?.value(ifCancelled: false) ?? true
     }
 
     /// Adds bytes if there is room for them; says whether there was. After the end there is none.
     func take(_ bytes: [UInt8]) -> Bool {
-        let (reader, isTaken) = state.withLock { state -> (OneShot<Wake>?, Bool) in
+        let (reader, isTaken) = state.withLock { state -> (Promise<Void, BluetoothError>?, Bool) in
             guard state.ending == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
             state.bytes += bytes
             state.total &+= bytes.count
             defer { state.reader = nil }
             return (state.reader, true)
         }
-        reader?.resolve(.ready)
+        reader?.succeed()
         return isTaken
     }
 
@@ -74,13 +68,13 @@ final class ReceiveBuffer: Sendable {
 
     /// No more bytes will come, because of `error` or regularly.
     func finish(_ error: BluetoothError?) {
-        let reader = state.withLock { state -> OneShot<Wake>? in
+        let reader = state.withLock { state -> Promise<Void, BluetoothError>? in
             guard state.ending == nil else { return nil }
             state.ending = error.map { .failed($0) } ?? .regular
             defer { state.reader = nil }
             return state.reader
         }
-        reader?.resolve(.ready)
+        reader?.succeed()
     }
 
     /// All bytes that are there, or the first to come; nil after the end.
@@ -88,28 +82,32 @@ final class ReceiveBuffer: Sendable {
         until deadline: KernelInstant?, on loop: EventLoop, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) -> [UInt8]? {
         while true {
-            let waiter = OneShot<Wake>()
+            let waiter = Promise<Void, BluetoothError>()
             if let ready = takeOrWait(waiter) { return try ready.get() }
             let timer = deadline.map { deadline in
-                let timer = loop.makeTimer { waiter.resolve(.timedOut) }
+                let timer = loop.makeTimer { [operation] in
+                    waiter.fail(
+                        BluetoothError(.timedOut, operation, "Nothing arrived in time.", isRetryable: true))
+                }
                 timer.set(at: deadline)
                 return timer
             }
-            let wake = await waiter.value(ifCancelled: .cancelled)
-            timer?.cancel()
-            guard wake != .ready else { continue }
-            state.withLock { state in
-                if state.reader === waiter { state.reader = nil }
+            defer { timer?.cancel() }
+            do throws(BluetoothError) {
+                try await waiter.value(
+                    ifCancelled: BluetoothError(.cancelled, self.operation, "The task was cancelled."))
+            } catch {
+                state.withLock { state in
+                    if state.reader === waiter { state.reader = nil }
+                }
+                throw error
             }
-            throw wake == .cancelled
-                ? BluetoothError(.cancelled, operation, "The task was cancelled.")
-                : BluetoothError(.timedOut, operation, "Nothing arrived in time.", isRetryable: true)
         }
     }
 
     /// What can be told now; otherwise `waiter` is resolved when there is more to tell.
-    private func takeOrWait(_ waiter: OneShot<Wake>) -> Result<[UInt8]?, BluetoothError>? {
-        let (result, filler) = state.withLock { state -> (Result<[UInt8]?, BluetoothError>?, OneShot<Bool>?) in
+    private func takeOrWait(_ waiter: Promise<Void, BluetoothError>) -> Result<[UInt8]?, BluetoothError>? {
+        let (result, filler) = state.withLock { state -> (Result<[UInt8]?, BluetoothError>?, Promise<Bool, Never>?) in
             guard state.bytes.isEmpty else {
                 defer {
                     state.bytes = []
@@ -128,7 +126,7 @@ final class ReceiveBuffer: Sendable {
             state.reader = waiter
             return (nil, nil)
         }
-        filler?.resolve(true)
+        filler?.succeed(true)
         return result
     }
 }

@@ -100,7 +100,7 @@ private final class OnlineCentrals: Sendable {
     private struct State {
         var centrals: [ObjectIdentifier: UARTCentral] = [:]
         var waiting: [UARTCentral] = []
-        var waiter: OneShot<Bool>?
+        var waiter: Promise<Bool, Never>?
     }
 
     private let options: UARTServerOptions
@@ -133,7 +133,7 @@ private final class OnlineCentrals: Sendable {
 
     private func goesOnline(_ connection: Connection, _ characteristic: AttributeHandle) {
         let central = UARTCentral(connection, characteristic, options)
-        let (waiter, isTaken, left) = state.withLock { state -> (OneShot<Bool>?, Bool, [UARTCentral]) in
+        let (waiter, isTaken, left) = state.withLock { state -> (Promise<Bool, Never>?, Bool, [UARTCentral]) in
             guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true, []) }
             // Of those that have left, only what they have sent is still of interest.
             let left = state.waiting.filter { central in
@@ -149,7 +149,7 @@ private final class OnlineCentrals: Sendable {
         }
         // They may hold the last reference to their links, which are released outside the lock.
         withExtendedLifetime(left) {}
-        waiter?.resolve(true)
+        waiter?.succeed(true)
         if !isTaken { connection.assumeIsolated { $0.disconnect() } }
     }
 
@@ -184,7 +184,7 @@ private final class OnlineCentrals: Sendable {
 
     private func next() async -> UARTCentral? {
         while true {
-            let waiter = OneShot<Bool>()
+            let waiter = Promise<Bool, Never>()
             let central = state.withLock { state -> UARTCentral? in
                 guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
                 state.waiter = waiter

@@ -7,11 +7,7 @@ extension EventLoop {
         until deadline: KernelInstant, ifCancelled cancelled: BluetoothError,
         isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) {
-        let moment = OneShot<BluetoothError?>()
-        let timer = makeTimer { moment.resolve(nil) }
-        timer.set(at: deadline)
-        defer { timer.cancel() }
-        if let error = await moment.value(ifCancelled: cancelled) { throw error }
+        if await !sleep(until: deadline, isolation: isolation) { throw cancelled }
     }
 }
 
@@ -37,7 +33,7 @@ struct Pace: Sendable {
 final class TurnQueue: Sendable {
     private struct State {
         var isTaken = false
-        var waiters: [OneShot<Bool>] = []
+        var waiters: [Promise<Bool, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -47,12 +43,12 @@ final class TurnQueue: Sendable {
 
     /// Waits for the turn; false when the task is cancelled first. Whoever got it calls ``leave()``.
     func enter(isolation: isolated (any Actor)? = #isolation) async -> Bool {
-        let waiter = state.withLock { state -> OneShot<Bool>? in
+        let waiter = state.withLock { state -> Promise<Bool, Never>? in
             guard state.isTaken else {
                 state.isTaken = true
                 return nil
             }
-            let waiter = OneShot<Bool>()
+            let waiter = Promise<Bool, Never>()
             state.waiters.append(waiter)
             return waiter
         }
@@ -63,14 +59,14 @@ final class TurnQueue: Sendable {
     /// Ends the turn and gives it to the next that still waits.
     func leave() {
         while true {
-            let next = state.withLock { state -> OneShot<Bool>? in
+            let next = state.withLock { state -> Promise<Bool, Never>? in
                 guard !state.waiters.isEmpty else {
                     state.isTaken = false
                     return nil
                 }
                 return state.waiters.removeFirst()
             }
-            guard let next, !next.resolve(true) else { return }
+            guard let next, !next.succeed(true) else { return }
         }
     }
 }

@@ -103,19 +103,11 @@ private final class Story<Success: Sendable>: Sendable {
 
     private struct State {
         var task: Task<Void, Never>?
-        var outcome: Outcome?
         var stall: (reason: SimulationStalled.Reason, moment: KernelInstant)?
-        var waiter: CheckedContinuation<Outcome, Never>?
-
-        mutating func end(_ outcome: Outcome) -> CheckedContinuation<Outcome, Never>? {
-            guard self.outcome == nil else { return nil }
-            self.outcome = outcome
-            defer { waiter = nil }
-            return waiter
-        }
     }
 
     private let state = Mutex(State())
+    private let end = Promise<Outcome, Never>()
 
     var identifier: ObjectIdentifier { ObjectIdentifier(self) }
 
@@ -125,38 +117,26 @@ private final class Story<Success: Sendable>: Sendable {
 
     /// The body has ended; false when it had been given up before.
     func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
-        let (waiter, outcome, isFirst) = state.withLock { state in
-            let outcome =
-                state.stall.map { Outcome.stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result)
-            let isFirst = state.outcome == nil
-            return (state.end(outcome), outcome, isFirst)
-        }
-        waiter?.resume(returning: outcome)
-        return isFirst
+        let stall = state.withLock { $0.stall }
+        return end.succeed(stall.map { .stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result))
     }
 
     /// The first time the body is cancelled, so that it can end; the second time it is given up.
     func stall(_ reason: SimulationStalled.Reason, at moment: KernelInstant) {
-        let (waiter, outcome, task) = state.withLock { state in
-            guard let first = state.stall else {
-                state.stall = (reason, moment)
-                return (nil as CheckedContinuation<Outcome, Never>?, nil as Outcome?, state.task)
-            }
-            let outcome = Outcome.stalled(first.reason, first.moment, isAbandoned: true)
-            return (state.end(outcome), outcome, nil)
+        let (first, task) = state.withLock { state in
+            defer { state.stall = state.stall ?? (reason, moment) }
+            return (state.stall, state.task)
         }
-        task?.cancel()
-        if let outcome { waiter?.resume(returning: outcome) }
+        guard let first else {
+            task?.cancel()
+            return
+        }
+        end.succeed(.stalled(first.reason, first.moment, isAbandoned: true))
     }
 
     func outcome() async -> Outcome {
-        await withCheckedContinuation { continuation in
-            let outcome = state.withLock { state in
-                if state.outcome == nil { state.waiter = continuation }
-                return state.outcome
-            }
-            if let outcome { continuation.resume(returning: outcome) }
-        }
+        // The caller's cancellation ends the body, which ends this.
+        await end.value {}
     }
 }
 
@@ -165,44 +145,7 @@ extension SimulatedRadio {
     ///
     /// Throws when the task is cancelled meanwhile.
     public func sleep(for duration: Duration) async throws(CancellationError) {
-        let nap = Nap()
-        let timer = loop.makeTimer { nap.end() }
-        timer.set(after: duration)
-        await withTaskCancellationHandler {
-            await nap.wait()
-        } onCancel: {
-            nap.end()
-        }
-        timer.cancel()
-        if Task.isCancelled { throw CancellationError() }
-    }
-}
-
-/// Something to wait for that happens once.
-private final class Nap: Sendable {
-    private struct State {
-        var isOver = false
-        var waiter: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    func end() {
-        let waiter = state.withLock { state in
-            state.isOver = true
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume()
-    }
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.waiter = continuation }
-                return state.isOver
-            }
-            if isOver { continuation.resume() }
-        }
+        let isOver = await loop.sleep(for: duration)
+        if !isOver || Task.isCancelled { throw CancellationError() }
     }
 }

@@ -290,8 +290,7 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
             }
             for (count, answer) in [(1, "01 0A 0300 12"), (2, "09 12 1000 \(hash)")] {
                 await connection.settle { socket.sent.count == count }
-                _ = try? await PendingCall<Void>().value(
-                    .init("wait"), timeout: .seconds(6), on: connection.loop)
+                #expect(await connection.loop.sleep(for: .seconds(6)))
                 socket.deliver(answer)
             }
             #expect(await failure { _ = try await reading.value }?.code == .timedOut)

@@ -10,7 +10,7 @@ final class PeerClient: SimulatedLinkHandler {
     private struct State {
         var link: SimulatedLink?
         var inbound: [[UInt8]] = []
-        var waiter: OneShot<[UInt8]>?
+        var waiter: Promise<[UInt8], Never>?
     }
 
     private let state = Mutex(State())
@@ -24,12 +24,12 @@ final class PeerClient: SimulatedLinkHandler {
         let bytes = [UInt8](packet)
         // The central's own requests: its MTU, and whatever it wants to know.
         if bytes.first == 0x02 { return _ = link.send([0x03, 0x17, 0x00]) }
-        let waiter = state.withLock { state -> OneShot<[UInt8]>? in
+        let waiter = state.withLock { state -> Promise<[UInt8], Never>? in
             defer { state.waiter = nil }
             if state.waiter == nil { state.inbound.append(bytes) }
             return state.waiter
         }
-        waiter?.resolve(bytes)
+        waiter?.succeed(bytes)
     }
 
     func send(_ packet: String) {
@@ -38,8 +38,8 @@ final class PeerClient: SimulatedLinkHandler {
 
     /// The next packet of the central's.
     func next() async -> String {
-        let (ready, waiter) = state.withLock { state -> ([UInt8]?, OneShot<[UInt8]>) in
-            let waiter = OneShot<[UInt8]>()
+        let (ready, waiter) = state.withLock { state -> ([UInt8]?, Promise<[UInt8], Never>) in
+            let waiter = Promise<[UInt8], Never>()
             guard state.inbound.isEmpty else { return (state.inbound.removeFirst(), waiter) }
             state.waiter = waiter
             return (nil, waiter)

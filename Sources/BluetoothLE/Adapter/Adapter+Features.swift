@@ -16,7 +16,7 @@ extension Adapter {
 extension Controller {
     /// What the controller can do.
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> HCIReturnParameters {
-        let call = PendingCall<HCIReturnParameters>()
+        let call = Promise<HCIReturnParameters, BluetoothError>()
         send(.leReadLocalSupportedFeatures) { call.resolve($0.mapError { $0.about(operation) }) }
         return try await call.value(operation, timeout: .seconds(10), on: loop)
     }

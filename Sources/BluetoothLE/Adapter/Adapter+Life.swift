@@ -20,7 +20,7 @@ struct AdapterLife {
     /// Why it could not be brought back.
     var restorationFailure: BluetoothError?
     /// Who waits for it to be ready.
-    var readyWaiters: [PendingCall<Void>] = []
+    var readyWaiters: [Promise<Void, BluetoothError>] = []
     /// Links that ended as if by the adapter's doing while that is not known yet.
     var linkEnds: [UInt64: LinkEnd] = [:]
     var nextLinkEnd: UInt64 = 0
@@ -85,7 +85,7 @@ extension Adapter {
         if let end { throw end }
         await monitor.refresh()
         guard !standing.value.isReady else { return }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         life.readyWaiters.removeAll { $0.isResolved }
         life.readyWaiters.append(call)
         let operation = operation("wait for the adapter")
@@ -197,7 +197,7 @@ extension Adapter {
         if state.isReady {
             let waiters = life.readyWaiters
             life.readyWaiters = []
-            for waiter in waiters { waiter.succeed(()) }
+            for waiter in waiters { waiter.succeed() }
         }
         restoreIfNeeded()
     }

@@ -15,7 +15,7 @@ actor AdapterMonitor: LoopActor {
     private var onChange: (@Sendable (AdapterChange) -> Void)?
     private var onEnd: (@Sendable (BluetoothError) -> Void)?
     private var switchWatch: (any RadioSwitchWatch)?
-    private var waiters: [PendingCall<Void>] = []
+    private var waiters: [Promise<Void, BluetoothError>] = []
     private var end: BluetoothError?
     /// How many changes there have been.
     private(set) var changeCount: UInt64 = 0
@@ -56,7 +56,7 @@ actor AdapterMonitor: LoopActor {
             throw .unreadable(operation)
         }
         for index in indexes.sorted() {
-            let call = PendingCall<Void>()
+            let call = Promise<Void, BluetoothError>()
             read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
             try await call.value(operation, timeout: .seconds(20), on: loop)
         }
@@ -161,7 +161,7 @@ actor AdapterMonitor: LoopActor {
         onChange?(change)
         let waiting = waiters
         waiters = []
-        for waiter in waiting { waiter.succeed(()) }
+        for waiter in waiting { waiter.succeed() }
     }
 
     /// Waits for a change, unless there has been one since there were `count` of them.
@@ -170,7 +170,7 @@ actor AdapterMonitor: LoopActor {
     ) async throws(BluetoothError) {
         if let end { throw end }
         guard changeCount == count else { return }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         waiters.removeAll { $0.isResolved }
         waiters.append(call)
         try await call.value(operation, timeout: timeout, on: loop)

@@ -22,7 +22,7 @@ struct ConnectQueue {
     private struct Waiting {
         let id: UInt64
         let peer: BluetoothAddress
-        let call: PendingCall<Void>
+        let call: Promise<Void, BluetoothError>
     }
 
     private struct Attempt {
@@ -53,7 +53,7 @@ struct ConnectQueue {
     var count: Int { waiting.count + underWay.count }
 
     /// Joins the end of the line; `call` is told when it is its turn.
-    mutating func enter(_ peer: BluetoothAddress, _ call: PendingCall<Void>) -> UInt64 {
+    mutating func enter(_ peer: BluetoothAddress, _ call: Promise<Void, BluetoothError>) -> UInt64 {
         nextID += 1
         waiting.append(Waiting(id: nextID, peer: peer, call: call))
         return nextID
@@ -111,7 +111,7 @@ struct ConnectQueue {
                 continue
             }
             waiting.remove(at: index)
-            guard next.call.succeed(()) else { continue }
+            guard next.call.succeed() else { continue }
             // Nobody has said that the link is down; it is only that it should be.
             underWay.append(Attempt(id: next.id, peer: next.peer, since: now, isPrecarious: end != nil))
             lingering[next.peer] = nil
@@ -163,7 +163,7 @@ extension Controller {
     ) async throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("connect", peer: peer)
         if let closeReason { throw closeReason.about(operation) }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         let id = connects.enter(peer, call)
         advanceConnects()
         do {

@@ -157,7 +157,7 @@ extension Controller {
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
         _ command: (ConnectionHandle) -> HCICommand
     ) async throws(BluetoothError) -> HCIReturnParameters {
-        let call = PendingCall<HCIReturnParameters>()
+        let call = Promise<HCIReturnParameters, BluetoothError>()
         send(command(try handle(of: number, operation))) { answer in
             call.resolve(answer.mapError { $0.about(operation) })
         }
@@ -171,7 +171,7 @@ extension Controller {
     ) async throws(BluetoothError) -> LinkChange {
         let command = command(try handle(of: number, operation))
         let watch = watch(of: number)
-        let call = PendingCall<LinkChange>()
+        let call = Promise<LinkChange, BluetoothError>()
         watch?.waiters.removeAll { $0.call.isResolved }
         watch?.waiters.append(LinkWatch.Waiter(procedure: procedure, operation: operation, call: call))
         send(command) { answer in

@@ -112,7 +112,7 @@ final class LinkWatch {
     struct Waiter {
         let procedure: Procedure
         let operation: BluetoothError.Operation
-        let call: PendingCall<LinkChange>
+        let call: Promise<LinkChange, BluetoothError>
     }
 
     var waiters: [Waiter] = []

@@ -82,7 +82,7 @@ actor ManagementClient: LoopActor {
     func send(
         _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> ManagementReply {
-        let call = PendingCall<ManagementReply>()
+        let call = Promise<ManagementReply, BluetoothError>()
         post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
         return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
     }
@@ -99,11 +99,7 @@ actor ManagementClient: LoopActor {
             } catch {
                 guard error.cause == .management(.busy) else { throw error }
             }
-            let pause = PendingCall<Void>()
-            let timer = loop.makeTimer { pause.succeed(()) }
-            timer.set(after: .milliseconds(100))
-            try await pause.value(Self.operation(command, index), timeout: nil, on: loop)
-            timer.cancel()
+            guard await loop.sleep(for: .milliseconds(100)) else { throw .cancelled(Self.operation(command, index)) }
         }
         return try await send(command, to: index)
     }

@@ -139,7 +139,7 @@ extension Adapter {
     private func advertisingSettles(
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         advertising[id]?.waiters.removeAll { $0.isResolved }
         advertising[id]?.waiters.append(call)
         workOffAdvertising()
@@ -173,7 +173,7 @@ extension Adapter {
             }
             let waiters = advertising.takeWaiters(of: id)
             advertising[id] = nil
-            for waiter in waiters { waiter.succeed(()) }
+            for waiter in waiters { waiter.succeed() }
         case .removeInstance(let instance): await remove(instance)
         }
     }
@@ -208,7 +208,7 @@ extension Adapter {
         advertising[id]?.hasLinkEnded = false
         do throws(BluetoothError) {
             try await put(id)
-            for waiter in advertising.takeWaiters(of: id) { waiter.succeed(()) }
+            for waiter in advertising.takeWaiters(of: id) { waiter.succeed() }
         } catch {
             guard let entry = advertising[id] else { return }
             log.debug("\(error)")

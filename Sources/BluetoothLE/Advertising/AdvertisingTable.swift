@@ -19,7 +19,7 @@ struct AdvertisingTable {
         /// Whether the kernel is to be rid of it.
         var isStopping = false
         /// Who waits until the kernel has been told.
-        var waiters: [PendingCall<Void>] = []
+        var waiters: [Promise<Void, BluetoothError>] = []
         /// Runs while the kernel has lost it and it is not known why.
         var lossTimer: LoopTimer?
         /// Whether a link has ended since the kernel began to be told.
@@ -80,7 +80,7 @@ struct AdvertisingTable {
     }
 
     /// Takes out who waits for a set.
-    mutating func takeWaiters(of id: UInt64) -> [PendingCall<Void>] {
+    mutating func takeWaiters(of id: UInt64) -> [Promise<Void, BluetoothError>] {
         defer { entries[id]?.waiters = [] }
         return entries[id]?.waiters ?? []
     }

@@ -57,7 +57,7 @@ actor BondKeeper: LoopActor {
     private struct Write {
         /// Whether it is written only where it replaces another.
         var isUpdate: Bool
-        var waiters: [PendingCall<Void>] = []
+        var waiters: [Promise<Void, BluetoothError>] = []
     }
 
     /// How many devices may be in the middle of a pairing.
@@ -144,7 +144,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Waits until the kernel has taken the keys, and takes note of what is in the way.
-    private func loaded(_ calls: [PendingCall<ManagementReply>]) async {
+    private func loaded(_ calls: [Promise<ManagementReply, BluetoothError>]) async {
         for call in calls {
             do throws(BluetoothError) {
                 _ = try await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
@@ -167,7 +167,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Sends the kernel all keys, in place of those it had.
-    func load() -> [PendingCall<ManagementReply>] {
+    func load() -> [Promise<ManagementReply, BluetoothError>] {
         guard store != nil else { return [] }
         guard !kernel.environment().isBluetoothDaemonRunning else {
             if standing != .daemon { log.debug("BlueZ's daemon is running; the keys are its business") }
@@ -186,7 +186,7 @@ actor BondKeeper: LoopActor {
             .loadLongTermKeys(Array(keys.prefix(Self.keyLimit))),
         ]
         return commands.map { command in
-            let call = PendingCall<ManagementReply>()
+            let call = Promise<ManagementReply, BluetoothError>()
             management.assumeIsolated { [index] management in
                 management.post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
             }
@@ -296,7 +296,7 @@ actor BondKeeper: LoopActor {
         if former?.longTermKeys != bond.longTermKeys || former?.identityResolvingKey != bond.identityResolvingKey {
             await loaded(load())
         }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         write(bond.identity, isUpdate: false, call)
         try await call.value(.init("keep the bond", peer: bond.identity), timeout: nil, on: loop)
     }
@@ -305,7 +305,7 @@ actor BondKeeper: LoopActor {
     ///
     /// The kernel forgets it whatever becomes of the file and of the task.
     func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         drop(identity)
         let unpaired = unpair(identity)
         write(identity, isUpdate: false, call)
@@ -316,12 +316,12 @@ actor BondKeeper: LoopActor {
 
     /// Has the kernel forget a device, where it knows this program's keys or may know older ones; tells what is still to be
     /// waited for.
-    func unpair(_ identity: BluetoothAddress) -> PendingCall<[PendingCall<ManagementReply>]>? {
+    func unpair(_ identity: BluetoothAddress) -> Promise<[Promise<ManagementReply, BluetoothError>], BluetoothError>? {
         switch standing {
         case .daemon, .notKept, .notPermitted: return nil
         case .loaded, .failed: break
         }
-        let call = PendingCall<[PendingCall<ManagementReply>]>()
+        let call = Promise<[Promise<ManagementReply, BluetoothError>], BluetoothError>()
         let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
         management.assumeIsolated { [index] management in
             management.post(command, to: index) { [weak self] answer in
@@ -358,7 +358,7 @@ actor BondKeeper: LoopActor {
 
     // MARK: Writing
 
-    func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: PendingCall<Void>? = nil) {
+    func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil) {
         var write = writes[identity] ?? Write(isUpdate: true)
         // One that could not be written the last time is not there to be replaced.
         write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
@@ -372,7 +372,7 @@ actor BondKeeper: LoopActor {
         while let (identity, write) = writes.popFirst() {
             let failure = await store(identity, isUpdate: write.isUpdate)
             for waiter in write.waiters {
-                if let failure { waiter.fail(failure) } else { waiter.succeed(()) }
+                if let failure { waiter.fail(failure) } else { waiter.succeed() }
             }
         }
         writer = nil

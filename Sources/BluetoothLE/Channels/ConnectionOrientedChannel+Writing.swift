@@ -69,7 +69,7 @@ extension ConnectionOrientedChannel {
             }
             guard !write.isDone else {
                 _ = writers.popFirst()
-                write.call.succeed(())
+                write.call.succeed()
                 continue
             }
             switch write.sendNext(limit: peerMaximumTransmissionUnit, to: socket) {
@@ -93,7 +93,7 @@ extension ConnectionOrientedChannel {
 
 /// Bytes that are being written, with the caller that waits.
 final class ChannelWrite {
-    let call = PendingCall<Void>()
+    let call = Promise<Void, BluetoothError>()
     let operation: BluetoothError.Operation
     /// Whether the socket has to take packets again before this counts as done.
     var awaitsRoom = false

@@ -29,15 +29,15 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Whose link it is on; nil where no adapter has made it, and after the end.
     private var adapter: Adapter?
     private(set) var socket: (any L2CAPSocket)?
-    private var opening: PendingCall<Void>?
+    private var opening: Promise<Void, BluetoothError>?
     private var isEstablished = false
     private(set) var end: BluetoothError?
     /// Whether the end is one that a reader may take for the end of what the peer had to say.
     private var isRegularEnd = false
-    private var endWaiters: [PendingCall<BluetoothError>] = []
+    private var endWaiters: [Promise<BluetoothError, BluetoothError>] = []
 
     /// Who waits for an SDU, first first.
-    private var readers = RingBuffer<PendingCall<[UInt8]?>>()
+    private var readers = RingBuffer<Promise<[UInt8]?, BluetoothError>>()
     /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
     /// the channel ended.
     private var leftovers = RingBuffer<[UInt8]>()
@@ -84,7 +84,7 @@ public actor ConnectionOrientedChannel: LoopActor {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
         if Task.isCancelled { throw .cancelled(operation) }
         if let end { throw end }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         opening = call
         do {
             socket = try kernel.connectL2CAP(
@@ -130,7 +130,7 @@ public actor ConnectionOrientedChannel: LoopActor {
         case .writable:
             if !isEstablished {
                 establish()
-                opening?.succeed(())
+                opening?.succeed()
                 opening = nil
             }
             isSocketFull = false
@@ -183,7 +183,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     }
 
     /// What a reader is told after the last SDU.
-    private func answer(_ reader: PendingCall<[UInt8]?>, _ reason: BluetoothError) {
+    private func answer(_ reader: Promise<[UInt8]?, BluetoothError>, _ reason: BluetoothError) {
         if isRegularEnd { reader.succeed(nil) } else { reader.fail(reason.during(operation("read"))) }
     }
 
@@ -203,7 +203,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Waits for the end of the channel and tells why it ended; a cancelled task is told so instead.
     public func closed() async -> BluetoothError {
         if let end { return end }
-        let call = PendingCall<BluetoothError>()
+        let call = Promise<BluetoothError, BluetoothError>()
         endWaiters.removeAll { $0.isResolved }
         endWaiters.append(call)
         do {
@@ -249,7 +249,7 @@ extension ConnectionOrientedChannel {
             var taken: [UInt8]?
             if takeOne({ taken = $0 }) { return taken }
         }
-        let reader = PendingCall<[UInt8]?>()
+        let reader = Promise<[UInt8]?, BluetoothError>()
         readers.append(reader)
         setReading(true)
         do {

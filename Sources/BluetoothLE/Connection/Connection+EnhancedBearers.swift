@@ -7,7 +7,7 @@ import GATT
 struct EnhancedBearer {
     let id: UInt64
     let socket: any L2CAPSocket
-    var opening: PendingCall<Void>?
+    var opening: Promise<Void, BluetoothError>?
     var bearer: ATTBearer?
     /// Whether the peer has opened it.
     var isPeers = false
@@ -96,7 +96,7 @@ extension Connection {
             connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
         nextBearerID += 1
         let id = nextBearerID
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         do {
             let socket = try route.kernel.connectL2CAP(
                 to: socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: route.adapter,
@@ -176,7 +176,7 @@ extension Connection {
         case .writable:
             establishEnhancedBearer(id)
             guard let index = enhancedBearers.firstIndex(where: { $0.id == id }) else { return }
-            enhancedBearers[index].opening?.succeed(())
+            enhancedBearers[index].opening?.succeed()
             enhancedBearers[index].opening = nil
         case .closed(let error):
             let other = BluetoothError.openingEnhancedBearer(.init("open enhanced bearers", peer: peer), error)

@@ -63,7 +63,7 @@ extension Connection {
 ///
 /// It is signed when its turn comes, so that the counters go out in their order.
 final class SignedCommandCall: UnansweredMessage {
-    let call = PendingCall<Void>()
+    let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
     private let handle: AttributeHandle
     private let signer: any AttributeSigner
@@ -107,7 +107,7 @@ final class SignedCommandCall: UnansweredMessage {
         }
     }
 
-    func wasSent() { call.succeed(()) }
+    func wasSent() { call.succeed() }
 
     func fail(_ failure: TransactionFailure) {
         call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))

@@ -65,7 +65,7 @@ extension Connection {
             capacity: bufferCapacity, policy: .fail, operation: operation, from: loop)
 
         // The stream takes values before the peer is told: the first may come ahead of its answer.
-        let confirmation = PendingCall<Void>()
+        let confirmation = Promise<Void, BluetoothError>()
         let id = bearer.subscribers.add(
             channel, for: handle, kind: try configuration(of: characteristic, kind, operation),
             configuredBy: descriptor, confirmation: confirmation)

@@ -34,7 +34,7 @@ public actor Connection: LoopActor {
     private var linkTrace: LinkTrace?
     /// How the peer was reached: from which adapter of which kernel.
     private(set) var route: (adapter: BluetoothAddress, kernel: any BluetoothKernel)?
-    private var opening: PendingCall<Void>?
+    private var opening: Promise<Void, BluetoothError>?
     /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
     private(set) var isPrecarious = false
     private var socket: (any L2CAPSocket)?
@@ -95,9 +95,9 @@ public actor Connection: LoopActor {
     var lastPairingFailure: PairingFailure?
     /// What the kernel has told of the key this link's last pairing made, and who waits for that.
     var madeKey: MadeKey?
-    var madeKeyWaiters: [PendingCall<MadeKey>] = []
+    var madeKeyWaiters: [Promise<MadeKey, BluetoothError>] = []
     private var end: BluetoothError?
-    private var endWaiters: [PendingCall<BluetoothError>] = []
+    private var endWaiters: [Promise<BluetoothError, BluetoothError>] = []
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
@@ -136,7 +136,7 @@ public actor Connection: LoopActor {
     ) async throws(BluetoothError) {
         self.isPrecarious = isPrecarious
         let operation = BluetoothError.Operation("connect", peer: peer)
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         opening = call
         self.adapter = adapter
         let address = adapter.information.address
@@ -271,7 +271,7 @@ public actor Connection: LoopActor {
         case .writable:
             establish()
             attach()
-            opening?.succeed(())
+            opening?.succeed()
             opening = nil
         case .closed(let error):
             let operation = BluetoothError.Operation("connect", peer: peer)
@@ -337,7 +337,7 @@ public actor Connection: LoopActor {
     /// Waits for the end of the link and tells why it ended; a cancelled task is told so instead.
     public func closed() async -> BluetoothError {
         if let end { return end }
-        let call = PendingCall<BluetoothError>()
+        let call = Promise<BluetoothError, BluetoothError>()
         endWaiters.removeAll { $0.isResolved }
         endWaiters.append(call)
         do {

@@ -252,7 +252,7 @@ final class ServiceChangedIndication: ServerTransaction {
 /// One of our own values on its way to the peer's client, with the caller that waits: until the kernel has the notification,
 /// or until the indication is confirmed.
 final class ValueCall: UnansweredMessage, ServerTransaction {
-    let call = PendingCall<Void>()
+    let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
     private let handle: AttributeHandle
     private let kind: ClientCharacteristicConfiguration
@@ -293,9 +293,9 @@ final class ValueCall: UnansweredMessage, ServerTransaction {
 
     func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) { try write(into: &writer) }
 
-    func wasSent() { call.succeed(()) }
+    func wasSent() { call.succeed() }
 
-    func confirm() { call.succeed(()) }
+    func confirm() { call.succeed() }
 
     func fail(_ failure: TransactionFailure) {
         call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))

@@ -4,7 +4,7 @@ import GATT
 
 /// A client procedure with the caller that waits for it.
 final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
-    let call = PendingCall<Procedure.Output>()
+    let call = Promise<Procedure.Output, BluetoothError>()
     private var procedure: Procedure
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
@@ -57,7 +57,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
 /// A Write Command with the caller that waits until the kernel has it.
 final class CommandCall: UnansweredMessage {
-    let call = PendingCall<Void>()
+    let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
     private let handle: AttributeHandle
     private let operation: BluetoothError.Operation
@@ -83,7 +83,7 @@ final class CommandCall: UnansweredMessage {
         }
     }
 
-    func wasSent() { call.succeed(()) }
+    func wasSent() { call.succeed() }
 
     func fail(_ failure: TransactionFailure) {
         call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))

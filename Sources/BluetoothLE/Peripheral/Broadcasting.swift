@@ -101,7 +101,7 @@ extension Connection {
     /// Begins to send a value to the peer; nil when it has not subscribed.
     fileprivate func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
-    ) -> PendingCall<Void>? {
+    ) -> Promise<Void, BluetoothError>? {
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         guard let bearer = try? bearer(for: operation),
             bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true

@@ -34,12 +34,12 @@ actor Reconnector: LoopActor {
     /// What was told last; nil before the first attempt.
     private var latest: MaintainedConnection.Event?
     private var listeners: [UInt64: StreamChannel<MaintainedConnection.Event>] = [:]
-    private var waiters: [PendingCall<Connection>] = []
+    private var waiters: [Promise<Connection, BluetoothError>] = []
     private var subscriptions: [UInt64: Subscription] = [:]
     private var nextID: UInt64 = 0
     private var end: BluetoothError?
     /// The wait for the next attempt.
-    private var delay: PendingCall<Void>?
+    private var delay: Promise<Void, BluetoothError>?
 
     init(
         to peer: BluetoothAddress, by adapter: Adapter, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
@@ -136,7 +136,7 @@ actor Reconnector: LoopActor {
         let delay = policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
         guard delay > .zero else { return }
         if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         self.delay = call
         defer { self.delay = nil }
         do throws(BluetoothError) {
@@ -210,7 +210,7 @@ actor Reconnector: LoopActor {
     func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
         if let end { throw end }
         if let connection, await connection.isConnected { return connection }
-        let call = PendingCall<Connection>()
+        let call = Promise<Connection, BluetoothError>()
         waiters.removeAll { $0.isResolved }
         waiters.append(call)
         return try await call.value(.init("wait for a link", peer: peer), timeout: timeout, on: loop)

@@ -315,7 +315,7 @@ extension Adapter {
     /// - Parameter call: takes the answer; failing it ends the question.
     func askToPair(
         with peer: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
-        _ call: PendingCall<Bool>
+        _ call: Promise<Bool, BluetoothError>
     ) async throws(BluetoothError) {
         guard let agent = pairing.agent, pairing.askingCount < PairingTable.dialogLimit else {
             throw .pairing(operation, .notConfirmed)

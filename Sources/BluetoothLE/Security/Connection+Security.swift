@@ -7,11 +7,11 @@ struct SecurityRaise {
     let number: UInt64
     let level: SecurityLevel
     /// Everybody who waits for it.
-    var waiters: [PendingCall<SecurityRaiseResult>] = []
+    var waiters: [Promise<SecurityRaiseResult, BluetoothError>] = []
     /// Whether a pairing that begins now is this program's wish: not before its user was asked, where that is to be.
     var isWanted: Bool
     /// The question to the user whether to pair at all.
-    var asking: PendingCall<Bool>?
+    var asking: Promise<Bool, BluetoothError>?
     /// Whether the kernel is at work on it.
     var isAsked = false
     /// Whether there has been a question, so that it is a pairing and not only encryption with a key there was.
@@ -113,7 +113,7 @@ extension Connection {
         guard await adapter.isBondable else { return false }
         if let madeKey { return madeKey.isStored }
         _ = try bearer(for: operation)
-        let call = PendingCall<MadeKey>()
+        let call = Promise<MadeKey, BluetoothError>()
         madeKeyWaiters.append(call)
         do {
             return try await call.value(operation, timeout: .seconds(2), on: loop).isStored
@@ -141,7 +141,7 @@ extension Connection {
             if isOwn { try await begin(level, operation, asks: asks, until: deadline) }
             // Nothing may come between: the outcome is told to those who wait.
             guard let number = securityRaise?.number else { continue }
-            let call = PendingCall<SecurityRaiseResult>()
+            let call = Promise<SecurityRaiseResult, BluetoothError>()
             securityRaise?.waiters.append(call)
             do throws(BluetoothError) {
                 let result = try await call.value(
@@ -170,7 +170,7 @@ extension Connection {
                 throw BluetoothError.pairing(operation, .bondStoreFull)
             }
             if asks {
-                let call = PendingCall<Bool>()
+                let call = Promise<Bool, BluetoothError>()
                 securityRaise?.asking = call
                 try await adapter?.askToPair(with: socketPeer, operation, until: deadline, call)
                 if securityRaise?.number == number { securityRaise?.isWanted = true }

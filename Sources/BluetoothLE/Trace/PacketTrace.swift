@@ -165,8 +165,8 @@ final class TraceWriter: Sendable {
     }
 
     func close(on loop: EventLoop) async {
-        let call = PendingCall<Void>()
-        file.close { call.succeed(()) }
+        let call = Promise<Void, BluetoothError>()
+        file.close { call.succeed() }
         try? await call.value(.init("close the packet trace"), timeout: nil, on: loop)
     }
 }

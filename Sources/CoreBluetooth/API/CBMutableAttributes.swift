@@ -115,11 +115,11 @@ open class CBATTRequest: NSObject {
     private let subject: CBCharacteristic
     private let start: Int
     private let bytes: Locked<Data?>
-    let answer: OneShot<Result<[UInt8], ATTErrorCode>>
+    let answer: Promise<[UInt8], ATTErrorCode>
 
     init(
         _ central: CBCentral, _ characteristic: CBCharacteristic, offset: Int, value: Data?,
-        answer: OneShot<Result<[UInt8], ATTErrorCode>>
+        answer: Promise<[UInt8], ATTErrorCode>
     ) {
         asker = central
         subject = characteristic

@@ -77,11 +77,11 @@ final class BoundedCallbacks: Sendable {
             count += 1
             return count > Self.limit
         }
-        let isTaken = isFull ? OneShot<Void>() : nil
+        let isTaken = isFull ? Promise<Void, Never>() : nil
         queue.post { [self] in
             callback()
             count.withLock { $0 -= 1 }
-            isTaken?.resolve(())
+            isTaken?.succeed()
         }
         await isTaken?.value(ifCancelled: ())
     }

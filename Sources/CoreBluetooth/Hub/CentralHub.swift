@@ -177,10 +177,10 @@ actor CentralHub: LoopActor {
     }
 
     private func tell(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
-        let isTaken = OneShot<Void>()
+        let isTaken = Promise<Void, Never>()
         callbacks.post { [self] in
             heard(advertisement, from: address, number)
-            isTaken.resolve(())
+            isTaken.succeed()
         }
         await isTaken.value(ifCancelled: ())
     }

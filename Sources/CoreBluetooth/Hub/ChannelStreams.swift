@@ -26,7 +26,7 @@ final class ChannelReader: @unchecked Sendable {
         var end: ChannelEnd?
         var task: Task<Void, Never>?
         /// Resumed when there is room again.
-        var room: OneShot<Void>?
+        var room: Promise<Void, Never>?
         /// How it ends when everything that has come was read.
         var ending: Stream.Status?
 
@@ -90,19 +90,19 @@ final class ChannelReader: @unchecked Sendable {
         }
         condition.broadcast()
         task?.cancel()
-        room?.resolve(())
+        room?.succeed()
         withExtendedLifetime(end) {}
     }
 
     /// Takes what has come; returns what to wait for before there is room for more.
-    private func take(_ sdu: [UInt8]) -> OneShot<Void> {
-        let room = OneShot<Void>()
+    private func take(_ sdu: [UInt8]) -> Promise<Void, Never> {
+        let room = Promise<Void, Never>()
         let hasRoom = locked { state -> Bool in
             state.bytes += sdu
             if state.bytes.count >= streamCapacity { state.room = room }
             return state.room == nil
         }
-        if hasRoom { room.resolve(()) }
+        if hasRoom { room.succeed() }
         condition.broadcast()
         events.tell(.hasBytesAvailable)
         return room
@@ -143,7 +143,7 @@ final class ChannelReader: @unchecked Sendable {
         let event = hasMore ? .hasBytesAvailable : state.endIfDue()
         let isError = count == 0 && state.status == .error
         condition.unlock()
-        room?.resolve(())
+        room?.succeed()
         if let event { events.tell(event) }
         return isError ? -1 : count
     }
@@ -157,7 +157,7 @@ final class ChannelWriter: @unchecked Sendable {
         var bytes: [UInt8] = []
         var end: ChannelEnd?
         /// Resumed when there is something to send, or nothing any more.
-        var work: OneShot<Void>?
+        var work: Promise<Void, Never>?
         /// Waits for the end of the channel.
         var watch: Task<Void, Never>?
     }
@@ -171,7 +171,7 @@ final class ChannelWriter: @unchecked Sendable {
     }
 
     deinit {
-        state.work?.resolve(())
+        state.work?.succeed()
         state.watch?.cancel()
     }
 
@@ -218,7 +218,7 @@ final class ChannelWriter: @unchecked Sendable {
             return (state.work, state.end, state.watch)
         }
         condition.broadcast()
-        work?.resolve(())
+        work?.succeed()
         watch?.cancel()
         withExtendedLifetime(end) {}
     }
@@ -226,7 +226,7 @@ final class ChannelWriter: @unchecked Sendable {
     /// What is to be sent next; nil when the stream is closed, or gone, and nothing is left.
     private static func next(of stream: WeakReference<ChannelWriter>) async -> [UInt8]? {
         while true {
-            let work = OneShot<Void>()
+            let work = Promise<Void, Never>()
             guard let (bytes, isClosed) = stream.object?.takeAll(orWaitFor: work) else { return nil }
             if !bytes.isEmpty { return bytes }
             if isClosed { return nil }
@@ -234,7 +234,7 @@ final class ChannelWriter: @unchecked Sendable {
         }
     }
 
-    private func takeAll(orWaitFor work: OneShot<Void>) -> ([UInt8], Bool) {
+    private func takeAll(orWaitFor work: Promise<Void, Never>) -> ([UInt8], Bool) {
         let (bytes, wasFull, isClosed) = locked { state in
             let bytes = state.bytes
             state.bytes = []
@@ -249,7 +249,7 @@ final class ChannelWriter: @unchecked Sendable {
     }
 
     private func finish(_ reason: BluetoothError) {
-        let (event, work) = locked { state -> (Stream.Event?, OneShot<Void>?) in
+        let (event, work) = locked { state -> (Stream.Event?, Promise<Void, Never>?) in
             guard state.status == .open else { return (nil, nil) }
             // Who ends a channel, or its link, has ended the stream.
             let isEnd = reason.code == .disconnected
@@ -259,7 +259,7 @@ final class ChannelWriter: @unchecked Sendable {
             return (isEnd ? .endEncountered : .errorOccurred, state.work)
         }
         condition.broadcast()
-        work?.resolve(())
+        work?.succeed()
         if let event { events.tell(event) }
     }
 
@@ -289,7 +289,7 @@ final class ChannelWriter: @unchecked Sendable {
         let work = state.work
         state.work = nil
         condition.unlock()
-        work?.resolve(())
+        work?.succeed()
         if !isFull { events.tell(.hasSpaceAvailable) }
         return count
     }

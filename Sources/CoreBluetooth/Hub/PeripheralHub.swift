@@ -334,20 +334,20 @@ actor PeripheralHub: LoopActor {
             throw ATTErrorCode.attributeNotFound
         }
         await learnLength(of: request.peer)
-        let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
+        let answer = Promise<[UInt8], ATTErrorCode>()
         post { [self] manager, delegate in
             let wish = CBATTRequest(
                 central(request.peer), characteristic.object, offset: request.offset, value: nil, answer: answer)
             guard let delegate else { return manager.respond(to: wish, withResult: .requestNotSupported) }
             delegate.peripheralManager(manager, didReceiveRead: wish)
         }
-        return try await answer.value(ifCancelled: .failure(.unlikelyError)).get()
+        return try await answer.value(ifCancelled: .unlikelyError)
     }
 
     private nonisolated func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
         if let peer = writes.first?.request.peer { await learnLength(of: peer) }
         let subjects = writes.map { write in shared { $0.characteristics[write.request.handle] } }
-        let answer = OneShot<Result<[UInt8], ATTErrorCode>>()
+        let answer = Promise<[UInt8], ATTErrorCode>()
         post { [self] manager, delegate in
             let wishes = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
@@ -357,12 +357,12 @@ actor PeripheralHub: LoopActor {
                 }
             }
             guard let first = wishes.first, wishes.count == writes.count else {
-                answer.resolve(.failure(.attributeNotFound))
+                answer.fail(.attributeNotFound)
                 return
             }
             guard let delegate else { return manager.respond(to: first, withResult: .writeNotPermitted) }
             delegate.peripheralManager(manager, didReceiveWrite: wishes)
         }
-        _ = try await answer.value(ifCancelled: .failure(.unlikelyError)).get()
+        _ = try await answer.value(ifCancelled: .unlikelyError)
     }
 }

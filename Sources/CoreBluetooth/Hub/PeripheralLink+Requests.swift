@@ -21,7 +21,7 @@ extension PeripheralLink {
                 }
                 if isBusy { await group.next() }
                 isBusy = true
-                let hasBegun = OneShot<Void>()
+                let hasBegun = Promise<Void, Never>()
                 group.addTask { [self] in await perform(request, on: connection, link, attempt, hasBegun) }
                 await hasBegun.value(ifCancelled: ())
             }
@@ -51,10 +51,10 @@ extension PeripheralLink {
     /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
     private nonisolated func perform(
         _ request: PeripheralRequest, on connection: Connection, _ link: SharedLink, _ attempt: Int,
-        _ hasBegun: OneShot<Void>
+        _ hasBegun: Promise<Void, Never>
     ) async {
-        if case .write = request {} else { hasBegun.resolve(()) }
-        defer { hasBegun.resolve(()) }
+        if case .write = request {} else { hasBegun.succeed() }
+        defer { hasBegun.succeed() }
         switch request {
         case .readRSSI: await readRSSI(connection, attempt)
         case .discoverServices(let uuids): await discoverServices(uuids, connection, attempt)
@@ -301,7 +301,7 @@ extension PeripheralLink {
 
     private nonisolated func write(
         _ value: [UInt8], to characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ attempt: Int,
-        _ hasBegun: OneShot<Void>
+        _ hasBegun: Promise<Void, Never>
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
         let tell: @Sendable ((any Error)?) -> Void = { [self] error in
@@ -310,7 +310,7 @@ extension PeripheralLink {
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
         if let error = lengthError(of: value) { return tell(error) }
         await ifItFails(connection, attempt) { () throws(BluetoothError) in
-            try await connection.write(value, to: remote, departure: { hasBegun.resolve(()) }) { _ in tell(nil) }
+            try await connection.write(value, to: remote, departure: { hasBegun.succeed() }) { _ in tell(nil) }
         } tell: { error in
             tell(error)
         }

@@ -218,7 +218,7 @@ actor PeripheralLink: LoopActor {
     }
 
     private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {
-        if let delay = options.startDelay, await !sleep(for: delay) { return ended(attempt, nil) }
+        if let delay = options.startDelay, await !loop.sleep(for: delay) { return ended(attempt, nil) }
         repeat {
             let held: (link: SharedLink, connection: Connection)
             do throws(BluetoothError) {
@@ -243,15 +243,6 @@ actor PeripheralLink: LoopActor {
             // The program may have cancelled before it was told, and then that was the end.
             guard shared({ $0.attempt == attempt && $0.isReconnecting }) else { return }
         } while true
-    }
-
-    /// Waits; false when it was cancelled meanwhile.
-    private func sleep(for duration: Duration) async -> Bool {
-        let nap = OneShot<Bool>()
-        let timer = loop.makeTimer { nap.resolve(true) }
-        timer.set(after: duration)
-        defer { timer.cancel() }
-        return await nap.value(ifCancelled: false)
     }
 
     /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
@@ -309,8 +300,8 @@ actor PeripheralLink: LoopActor {
 
     /// Waits until the program has been told everything so far.
     private nonisolated func isTold() async {
-        let isTold = OneShot<Void>()
-        hub.callbacks.post { isTold.resolve(()) }
+        let isTold = Promise<Void, Never>()
+        hub.callbacks.post { isTold.succeed() }
         await isTold.value(ifCancelled: ())
     }
 

@@ -31,7 +31,7 @@ actor Radio: LoopActor {
     private var listeners: [ObjectIdentifier: Listener] = [:]
     private var absenceTimer: LoopTimer?
     /// Resolved when the adapter is not followed any more.
-    private var missing: OneShot<Bool>?
+    private var missing: Promise<Bool, Never>?
 
     /// How long an adapter that has gone may take to come back before there is none.
     private static let absenceLimit = Duration.seconds(10)
@@ -141,7 +141,7 @@ actor Radio: LoopActor {
 
     /// Follows an adapter until it has been away for too long, which is true, or nothing can be told of it any more.
     private func follow(_ adapter: Adapter) async -> Bool {
-        let end = OneShot<Bool>()
+        let end = Promise<Bool, Never>()
         missing = end
         let isMissing = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
@@ -153,7 +153,7 @@ actor Radio: LoopActor {
                 } catch {
                     if error.code != .cancelled { await report(error) }
                 }
-                end.resolve(false)
+                end.succeed(false)
             }
             defer { group.cancelAll() }
             return await end.value(ifCancelled: false)
@@ -183,7 +183,7 @@ actor Radio: LoopActor {
 
     private func isMissingForLong() {
         set(.unsupported)
-        missing?.resolve(true)
+        missing?.succeed(true)
     }
 
     /// Takes in how the adapter stands at this moment.

@@ -11,7 +11,7 @@ actor SharedLink: LoopActor {
     private struct Holder {
         let takeValue: ValueHandler
         /// Resolved when the link is up, or will not be.
-        let call: OneShot<Result<Connection, BluetoothError>>
+        let call: Promise<Connection, BluetoothError>
         /// The values it wants to be told, and the descriptors that ask the device for them.
         var wanted: [AttributeHandle: RemoteDescriptor] = [:]
     }
@@ -65,7 +65,7 @@ actor SharedLink: LoopActor {
     func join(
         _ id: ObjectIdentifier, _ adapter: Adapter, _ options: ConnectionOptions, takeValue: @escaping ValueHandler
     ) async throws(BluetoothError) -> Connection {
-        let call = OneShot<Result<Connection, BluetoothError>>()
+        let call = Promise<Connection, BluetoothError>()
         holders[id] = Holder(takeValue: takeValue, call: call)
         if let connection {
             return connection
@@ -82,7 +82,7 @@ actor SharedLink: LoopActor {
         }
         let cancelled = BluetoothError(.cancelled, .init("connect", peer: address), "It was cancelled.")
         do throws(BluetoothError) {
-            return try await call.value(ifCancelled: .failure(cancelled)).get()
+            return try await call.value(ifCancelled: cancelled)
         } catch {
             await leave(id)
             throw error
@@ -108,7 +108,7 @@ actor SharedLink: LoopActor {
     private func take(_ connection: Connection) -> Bool {
         guard !isOver else { return false }
         up(connection)
-        for holder in holders.values { holder.call.resolve(.success(connection)) }
+        for holder in holders.values { holder.call.succeed(connection) }
         return true
     }
 
@@ -122,7 +122,7 @@ actor SharedLink: LoopActor {
 
     private func fail(_ error: BluetoothError) {
         isOver = true
-        for holder in holders.values { holder.call.resolve(.failure(error)) }
+        for holder in holders.values { holder.call.fail(error) }
     }
 
     private func tell(_ value: [UInt8], of handle: AttributeHandle) {

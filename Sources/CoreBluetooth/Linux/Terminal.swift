@@ -7,7 +7,7 @@ import Synchronization
 final class Terminal: Sendable {
     fileprivate struct State {
         /// Whoever waits for a line, one after the other.
-        var waiters: [OneShot<String?>] = []
+        var waiters: [Promise<String?, Never>] = []
         var source: (any DispatchSourceRead)?
         var line: [UInt8] = []
     }
@@ -34,7 +34,7 @@ final class Terminal: Sendable {
         // What is typed while an earlier question waits is that one's answer.
         if state({ $0.waiters.isEmpty }) { forgetWhatWasTyped() }
         show(question)
-        let waiter = OneShot<String?>()
+        let waiter = Promise<String?, Never>()
         state { state in
             state.waiters.append(waiter)
             guard state.source == nil else { return }
@@ -68,7 +68,7 @@ final class Terminal: Sendable {
         if count < 0, errno == EINTR || errno == EAGAIN { return }
         state { state in
             guard count > 0 else {
-                for waiter in state.waiters { waiter.resolve(nil) }
+                for waiter in state.waiters { waiter.succeed(nil) }
                 state.waiters = []
                 return state.stopIfIdle()
             }
@@ -81,7 +81,7 @@ final class Terminal: Sendable {
                 let line = String(decoding: state.line, as: UTF8.self)
                 state.line = []
                 // Those that were cancelled meanwhile are passed over.
-                while !state.waiters.isEmpty, !state.waiters.removeFirst().resolve(line) {}
+                while !state.waiters.isEmpty, !state.waiters.removeFirst().succeed(line) {}
             }
             state.stopIfIdle()
         }

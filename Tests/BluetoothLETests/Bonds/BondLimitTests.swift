@@ -48,14 +48,14 @@ import Testing
         func visit(_ stranger: BluetoothAddress) async throws -> Bool {
             let index = strangers.plug(SimulatedController(address: stranger))
             try await story.settle { strangers.adapters(isUp: index) }
-            let end = OneShot<Void>()
+            let end = Promise<Void, Never>()
             let socket = try await strangers.onLoop {
                 _ = management.send(try ManagementCommand.setBondable(true).packet(for: index))
                 return try strangers.connectL2CAP(
                     to: adapter.information.address, channel: .attribute, from: stranger,
                     options: L2CAPOptions(security: .medium)
                 ) { event in
-                    if case .closed = event { end.resolve(()) }
+                    if case .closed = event { end.succeed() }
                 }
             }
             try await story.settle {

@@ -181,7 +181,7 @@ import Testing
     /// Each bearer has its own; see ``ServerAttackTests`` for the link's.
     @Test func whatIsPreparedOnABearerOutlivesAChangeOfOtherServices() async throws {
         let handlers = AttributeHandlers(read: { _ in
-            await OneShot<Void>().value(ifCancelled: ())
+            await Promise<Void, Never>().value(ifCancelled: ())
             return [1]
         })
         try await Self.run(mtu: 64, handlers: handlers) { story, published, incoming in
@@ -219,7 +219,7 @@ import Testing
     /// A handler that never answers holds up its own device's requests, and all of them get their answer.
     @Test func requestsOfAllBearersAreAnsweredInTime() async throws {
         let handlers = AttributeHandlers(read: { _ in
-            await OneShot<Void>().value(ifCancelled: ())
+            await Promise<Void, Never>().value(ifCancelled: ())
             return [1]
         })
         try await Self.run(handlers: handlers) { story, _, _ in

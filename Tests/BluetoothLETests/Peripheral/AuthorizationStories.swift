@@ -119,7 +119,7 @@ import Testing
     @Test func whoeverThrowsOrNeverAnswersHasRefused() async throws {
         let isHanging = Mutex(false)
         let handlers = AttributeHandlers(authorize: { _ in
-            if isHanging.withLock({ $0 }) { await OneShot<Void>().value(ifCancelled: ()) }
+            if isHanging.withLock({ $0 }) { await Promise<Void, Never>().value(ifCancelled: ()) }
             throw BluetoothError(.failed, .init("decide"), "nobody there")
         })
         try await Self.run(handlers: handlers) { story, _ in

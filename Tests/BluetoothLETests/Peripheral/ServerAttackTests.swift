@@ -311,7 +311,7 @@ import Testing
                     case 0: throw Failure()
                     case 1: return pattern(513)
                     default:
-                        await OneShot<Void>().value(ifCancelled: ())
+                        await Promise<Void, Never>().value(ifCancelled: ())
                         return []
                     }
                 }))
@@ -332,7 +332,7 @@ import Testing
 
 /// What handlers wait at.
 private final class Gate: Sendable {
-    private let state = Mutex<(isOpen: Bool, waiting: [OneShot<Void>])>((true, []))
+    private let state = Mutex<(isOpen: Bool, waiting: [Promise<Void, Never>])>((true, []))
 
     func close() { state.withLock { $0.isOpen = false } }
 
@@ -341,13 +341,13 @@ private final class Gate: Sendable {
             defer { state = (true, []) }
             return state.waiting
         }
-        for each in waiting { each.resolve(()) }
+        for each in waiting { each.succeed() }
     }
 
     func pass() async {
-        let waiter = state.withLock { state -> OneShot<Void>? in
+        let waiter = state.withLock { state -> Promise<Void, Never>? in
             guard !state.isOpen else { return nil }
-            let waiter = OneShot<Void>()
+            let waiter = Promise<Void, Never>()
             state.waiting.append(waiter)
             return waiter
         }

@@ -109,7 +109,7 @@ import Testing
 
 /// Answers when a test says so, whatever happens meanwhile.
 private final class LateAgent: PairingAgent {
-    private let calls = Mutex<[PendingCall<Bool>]>([])
+    private let calls = Mutex<[Promise<Bool, BluetoothError>]>([])
     private let loop: EventLoop
 
     init(on loop: EventLoop) { self.loop = loop }
@@ -119,7 +119,7 @@ private final class LateAgent: PairingAgent {
     func answer(_ index: Int, _ answer: Bool) { calls.withLock { $0[index] }.succeed(answer) }
 
     func confirmPairing(_ request: PairingRequest) async throws -> Bool {
-        let call = PendingCall<Bool>()
+        let call = Promise<Bool, BluetoothError>()
         calls.withLock { $0.append(call) }
         // Takes no notice of being cancelled.
         return await Task(executorPreference: loop) { [loop] in

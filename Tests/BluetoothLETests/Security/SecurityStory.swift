@@ -47,7 +47,7 @@ final class TestAgent: PairingAgent {
         case .throwsError: throw Failure()
         case .sleeps:
             // Until it is cancelled, in a way that virtual time does not wait for.
-            let wait = PendingCall<Void>()
+            let wait = Promise<Void, BluetoothError>()
             try? await wait.value(.init("wait"), timeout: nil, on: loop)
             state.withLock { $0.cancelled += 1 }
             return true
@@ -74,7 +74,7 @@ final class TestAgent: PairingAgent {
             state.shown = passkey
         }
         // Shown until the pairing is over.
-        let wait = PendingCall<Void>()
+        let wait = Promise<Void, BluetoothError>()
         try? await wait.value(.init("wait"), timeout: nil, on: loop)
         state.withLock { $0.cancelled += 1 }
     }

@@ -8,7 +8,7 @@ import Testing
     /// What the user is shown and asked, and answers when the test says so.
     private final class User: Sendable {
         private let lines = Mutex<[String]>([])
-        private let answer = Mutex<OneShot<String?>>(OneShot())
+        private let answer = Mutex<Promise<String?, Never>>(Promise())
         private let asked: AsyncStream<String>.Continuation
         let questions: AsyncStream<String>
 
@@ -20,13 +20,13 @@ import Testing
 
         var shown: [String] { lines.withLock { $0 } }
 
-        func say(_ line: String) { answer.withLock { $0 }.resolve(line) }
+        func say(_ line: String) { answer.withLock { $0 }.succeed(line) }
 
         var agent: TextPairingAgent {
             TextPairingAgent(
                 show: { line in self.lines.withLock { $0.append(line) } },
                 ask: { question in
-                    let answer = OneShot<String?>()
+                    let answer = Promise<String?, Never>()
                     self.answer.withLock { $0 = answer }
                     self.asked.yield(question)
                     return await answer.value(ifCancelled: nil)

@@ -75,7 +75,7 @@ extension Controller {
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
     ) async throws(BluetoothError) {
         if let closeReason { throw closeReason }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         scanning.waiters.append(call)
         takeScanSteps()
         try await call.value(operation, timeout: timeout, on: loop)
@@ -104,7 +104,7 @@ extension Controller {
         guard scanning.isInLine else { return }
         let waiters = scanning.waiters
         scanning.waiters = []
-        for waiter in waiters { waiter.succeed(()) }
+        for waiter in waiters { waiter.succeed() }
         if audience.isEmpty { closeIfIdle() }
     }
 
