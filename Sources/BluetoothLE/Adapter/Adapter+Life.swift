@@ -181,15 +181,16 @@ extension Adapter {
         if before == .absent { bondKeeper.assumeIsolated { [index = information.index] in $0.reload(index) } }
         life.stateChanged(from: before, to: state)
         log.debug("\(information.name): \(state)")
-        if state == .absent { pairingAdapterIsGone() } else { retellPairingSettings() }
+        let reason = BluetoothError.unavailable(state, operation("use the adapter"))
+        if let reason, state == .absent { pairingAdapterIsGone(reason) } else { resendPairingSettings() }
         if state.isReady {
             controller.assumeIsolated { [information] in $0.comeBack(as: information) }
-        } else if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {
+        } else if let reason {
             controller.assumeIsolated { $0.leave(reason) }
             completeLinkEnds(reason)
         }
         standing.set(state)
-        if let reason = BluetoothError.unavailable(state, operation("use the adapter")) {
+        if let reason {
             advertisingLeaves(reason, isAbsent: state == .absent)
         } else {
             advertisingComesBack()

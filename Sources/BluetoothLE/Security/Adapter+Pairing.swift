@@ -25,17 +25,17 @@ extension Adapter {
     ) async throws(BluetoothError) {
         let operation = operation("set the pairing agent")
         try checkOwnsPairing(operation)
-        let before = (pairing.agent, pairing.settings)
+        let before = (pairing.agent, pairing.settings.wanted)
         pairing.agent = agent
-        pairing.settings = PairingSettings(
+        pairing.settings.wanted = PairingSettings(
             ioCapability: ioCapability ?? agent?.ioCapability ?? .noInputNoOutput, isBondable: isBondable,
             secureConnections: secureConnections)
         do {
-            try await tellPairingSettings(operation, again: true)
+            try await sendPairingSettings(operation, again: true)
         } catch {
-            (pairing.agent, pairing.settings) = before
-            // What was said before holds, of which the kernel may have unlearnt a part.
-            retellPairingSettings()
+            (pairing.agent, pairing.settings.wanted) = before
+            // The kernel may have a part of the new settings.
+            resendPairingSettings()
             throw error
         }
     }
@@ -57,32 +57,65 @@ extension Adapter {
     }
 
     /// Whether what makes two devices sure of each other can be seen or entered here.
-    var canAuthenticate: Bool { pairing.settings.ioCapability != .noInputNoOutput }
+    var canAuthenticate: Bool { pairing.settings.wanted.ioCapability != .noInputNoOutput }
 
-    /// Tells the kernel what this adapter brings to pairings, where that is this program's business and has not been done.
+    /// Has the kernel get the pairing settings, where pairing is this program's business.
     func preparePairing(_ operation: BluetoothError.Operation, again: Bool = false) async throws(BluetoothError) {
         let environment = kernel.environment()
         guard environment.hasNetAdmin, !environment.isBluetoothDaemonRunning else { return }
-        try await tellPairingSettings(operation, again: again)
+        try await sendPairingSettings(operation, again: again)
     }
 
-    private func tellPairingSettings(
+    // MARK: Settings
+
+    private func sendPairingSettings(
         _ operation: BluetoothError.Operation, again: Bool
     ) async throws(BluetoothError) {
-        let settings = pairing.settings
-        guard again || pairing.told != settings else { return }
-        // Cut short, it is neither the one nor the other.
-        if pairing.told != nil { pairing.isTellingDue = true }
-        pairing.told = nil
-        for command in settings.commands(for: information) {
-            do throws(BluetoothError) {
-                try await management.sendWhenIdle(command, to: information.index)
-            } catch {
-                throw error.about(operation)
-            }
+        perform(pairing.settings.send(again: again, for: information))
+        guard !pairing.settings.isApplied else { return }
+        let call = PendingCall<Void>()
+        pairing.settingsWaiters.removeAll { $0.isResolved }
+        pairing.settingsWaiters.append(call)
+        do {
+            try await call.value(operation, timeout: nil, on: loop)
+        } catch {
+            throw error.about(operation)
         }
-        pairing.told = settings
-        pairing.isTellingDue = false
+    }
+
+    /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
+    func resendPairingSettings() {
+        perform(pairing.settings.resend(for: information))
+    }
+
+    /// The adapter is gone, and with it what its kernel was sent.
+    func pairingAdapterIsGone(_ reason: BluetoothError) {
+        perform(pairing.settings.adapterLost(reason))
+    }
+
+    private func perform(_ action: KernelPairingSettings.Action?) {
+        switch action {
+        case nil: break
+        case .send(let command):
+            Task(executorPreference: loop) { [weak self, management, index = information.index] in
+                var failure: BluetoothError?
+                do throws(BluetoothError) {
+                    try await management.sendWhenIdle(command, to: index)
+                } catch {
+                    failure = error
+                }
+                await self?.pairingSettingAnswered(failure)
+            }
+        case .finish(let error):
+            let waiters = pairing.settingsWaiters
+            pairing.settingsWaiters = []
+            for waiter in waiters { waiter.resolve(error.map { .failure($0) } ?? .success(())) }
+        }
+    }
+
+    private func pairingSettingAnswered(_ failure: BluetoothError?) {
+        if let failure { log.debug("\(failure)") }
+        perform(pairing.settings.answered(failure, for: information))
     }
 
     // MARK: What happens
@@ -104,44 +137,6 @@ extension Adapter {
                 }
             }
         }
-    }
-
-    /// The adapter is gone, and with it what its kernel was told.
-    func pairingAdapterIsGone() {
-        guard pairing.told != nil else { return }
-        pairing.told = nil
-        pairing.isTellingDue = true
-    }
-
-    /// Tells the kernel again where that is due; until it has taken all, whenever the adapter comes back or changes.
-    func retellPairingSettings() {
-        guard pairing.isTellingDue else { return }
-        pairing.retelling &+= 1
-        let (settings, number) = (pairing.settings, pairing.retelling)
-        let commands = settings.commands(for: information)
-        management.assumeIsolated { [index = information.index] management in
-            for (position, command) in commands.enumerated() {
-                let isLast = position == commands.count - 1
-                management.post(command, to: index) { [weak self] answer in
-                    self?.assumeIsolated { $0.retold(answer, number, isLast ? settings : nil) }
-                }
-            }
-        }
-    }
-
-    /// The kernel has answered; `settings` with the last of the commands.
-    private func retold(
-        _ answer: Result<ManagementReply, BluetoothError>, _ number: UInt64, _ settings: PairingSettings?
-    ) {
-        guard number == pairing.retelling else { return }
-        if case .failure(let error) = answer {
-            log.debug("\(error)")
-            pairing.retelling &+= 1
-            return
-        }
-        guard let settings, pairing.isTellingDue, settings == pairing.settings else { return }
-        pairing.told = settings
-        pairing.isTellingDue = false
     }
 
     /// Nobody answers any more.
@@ -369,7 +364,7 @@ extension Adapter {
 
     /// Whether the bond that a pairing with a device makes finds room, or makes none.
     func hasRoom(for peer: BluetoothAddress, forAuthenticated isAuthenticated: Bool) -> Bool {
-        guard pairing.settings.isBondable else { return true }
+        guard pairing.settings.wanted.isBondable else { return true }
         return bondKeeper.assumeIsolated {
             $0.bond(with: peer) != nil || $0.hasRoom(forAuthenticated: isAuthenticated)
         }

@@ -423,5 +423,5 @@ extension Adapter {
         return !canPair || hasKey(of: connection) || hasRoom(for: connection.peer, forAuthenticated: canAuthenticate)
     }
 
-    fileprivate var isBondable: Bool { pairing.settings.isBondable }
+    fileprivate var isBondable: Bool { pairing.settings.wanted.isBondable }
 }

@@ -106,12 +106,9 @@ struct PairingDialog {
 /// Who answers the questions of pairing on an adapter, and what is being asked.
 struct PairingTable {
     var agent: (any PairingAgent)?
-    var settings = PairingSettings()
-    /// What the kernel has been told.
-    var told: PairingSettings?
-    /// Whether the kernel has to be told again, since it has lost the adapter or was told half, and how often that was tried.
-    var isTellingDue = false
-    var retelling: UInt64 = 0
+    var settings = KernelPairingSettings()
+    /// Callers that wait until the kernel has the settings.
+    var settingsWaiters: [PendingCall<Void>] = []
     var dialogs: [BluetoothAddress: PairingDialog] = [:]
     var nextQuestion: UInt64 = 0
     /// How many tasks ask agents, those included whose question is settled but who have not returned.
@@ -131,23 +128,4 @@ struct PairingTable {
     static let answerLimit = Duration.seconds(25)
     /// How long a dialog of which nothing more is heard is kept.
     static let silenceLimit = Duration.seconds(35)
-}
-
-/// What an adapter brings to its pairings.
-struct PairingSettings: Hashable, Sendable {
-    var ioCapability = IOCapability.noInputNoOutput
-    var isBondable = true
-    var secureConnections = SecureConnectionsMode.on
-
-    /// What tells the kernel so. LE-only adapters have no Secure Simple Pairing, and dual-mode ones need it.
-    func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
-        var commands: [ManagementCommand] = [.setBondable(isBondable)]
-        if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
-            commands.append(.setSecureSimplePairing(true))
-        }
-        if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
-            commands.append(.setSecureConnections(secureConnections))
-        }
-        return commands + [.setIOCapability(ioCapability)]
-    }
 }

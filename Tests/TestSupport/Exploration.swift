@@ -1,0 +1,32 @@
+/// Feeds every input in every state that a state machine reaches, and returns the states with the inputs that lead to
+/// each by the shortest way.
+///
+/// - Parameters:
+///   - limit: how many states there may be at most; more is a machine that counts without bound.
+///   - inputs: those that are possible in a state.
+///   - step: performs an input, and checks what must hold for it.
+public func explore<State: Hashable, Input>(
+    from first: State, limit: Int = 100_000, inputs: (State) -> [Input],
+    step: (inout State, Input, _ path: [Input]) throws -> Void
+) throws -> [(state: State, path: [Input])] {
+    var known: Set<State> = [first]
+    var reached: [(state: State, path: [Input])] = [(first, [])]
+    var position = 0
+    while position < reached.count {
+        let (state, path) = reached[position]
+        position += 1
+        for input in inputs(state) {
+            var next = state
+            try step(&next, input, path)
+            guard known.insert(next).inserted else { continue }
+            guard known.count <= limit else { throw ExplorationError.tooManyStates(after: "\(path)") }
+            reached.append((next, path + [input]))
+        }
+    }
+    return reached
+}
+
+/// A state machine has more states than expected.
+public enum ExplorationError: Error {
+    case tooManyStates(after: String)
+}
