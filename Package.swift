@@ -92,7 +92,7 @@ let package = Package(
         floor("Capture", on: ["BluetoothPrimitives", "HCI", "Management"]),
 
         // The seam, and the two kernels below it.
-        floor("BluetoothLoop"),
+        floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
         floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "CBluetoothSockets"]),

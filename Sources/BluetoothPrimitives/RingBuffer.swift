@@ -36,6 +36,20 @@ public struct RingBuffer<Element> {
         return element
     }
 
+    /// Whether an element fulfils a condition.
+    @inlinable
+    package func contains(where condition: (Element) -> Bool) -> Bool { count(where: condition) > 0 }
+
+    /// How many elements fulfil a condition.
+    @inlinable
+    package func count(where condition: (Element) -> Bool) -> Int {
+        var count = 0
+        for index in 0..<filled {
+            if let element = storage[(head &+ index) & (storage.count &- 1)], condition(element) { count &+= 1 }
+        }
+        return count
+    }
+
     /// Takes all elements out that fulfil a condition; the others keep their order.
     @inlinable
     public mutating func removeAll(where isOut: (Element) -> Bool) {

@@ -33,12 +33,12 @@ struct Pace: Sendable {
 final class TurnQueue: Sendable {
     private struct State {
         var isTaken = false
-        var waiters: [Promise<Bool, Never>] = []
+        var waiters = WaiterList<Bool, Never>()
     }
 
     private let state = Mutex(State())
 
-    /// How many wait, those included that have given up since.
+    /// How many wait.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Waits for the turn; false when the task is cancelled first. Whoever got it calls ``leave()``.
@@ -48,9 +48,7 @@ final class TurnQueue: Sendable {
                 state.isTaken = true
                 return nil
             }
-            let waiter = Promise<Bool, Never>()
-            state.waiters.append(waiter)
-            return waiter
+            return state.waiters.makePromise()
         }
         guard let waiter else { return true }
         return await waiter.value(ifCancelled: false)
@@ -58,15 +56,6 @@ final class TurnQueue: Sendable {
 
     /// Ends the turn and gives it to the next that still waits.
     func leave() {
-        while true {
-            let next = state.withLock { state -> Promise<Bool, Never>? in
-                guard !state.waiters.isEmpty else {
-                    state.isTaken = false
-                    return nil
-                }
-                return state.waiters.removeFirst()
-            }
-            guard let next, !next.succeed(true) else { return }
-        }
+        state.withLock { $0.isTaken = $0.waiters.succeedFirst(true) }
     }
 }

@@ -20,7 +20,7 @@ struct AdapterLife {
     /// Why it could not be brought back.
     var restorationFailure: BluetoothError?
     /// Who waits for it to be ready.
-    var readyWaiters: [Promise<Void, BluetoothError>] = []
+    var readyWaiters = WaiterList<Void, BluetoothError>()
     /// Links that ended as if by the adapter's doing while that is not known yet.
     var linkEnds: [UInt64: LinkEnd] = [:]
     var nextLinkEnd: UInt64 = 0
@@ -85,9 +85,7 @@ extension Adapter {
         if let end { throw end }
         await monitor.refresh()
         guard !standing.value.isReady else { return }
-        let call = Promise<Void, BluetoothError>()
-        life.readyWaiters.removeAll { $0.isResolved }
-        life.readyWaiters.append(call)
+        let call = life.readyWaiters.makePromise()
         let operation = operation("wait for the adapter")
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -195,11 +193,7 @@ extension Adapter {
         } else {
             advertisingComesBack()
         }
-        if state.isReady {
-            let waiters = life.readyWaiters
-            life.readyWaiters = []
-            for waiter in waiters { waiter.succeed() }
-        }
+        if state.isReady { life.readyWaiters.succeedAll() }
         restoreIfNeeded()
     }
 
@@ -215,9 +209,7 @@ extension Adapter {
     /// Ends everything that waits for the adapter.
     func endLife(_ reason: BluetoothError) {
         life.restoration?.cancel()
-        let waiters = life.readyWaiters
-        life.readyWaiters = []
-        for waiter in waiters { waiter.fail(reason) }
+        life.readyWaiters.failAll(reason)
         completeLinkEnds(nil)
         standing.finish(reason.code == .cancelled ? nil : reason)
     }

@@ -15,7 +15,7 @@ actor AdapterMonitor: LoopActor {
     private var onChange: (@Sendable (AdapterChange) -> Void)?
     private var onEnd: (@Sendable (BluetoothError) -> Void)?
     private var switchWatch: (any RadioSwitchWatch)?
-    private var waiters: [Promise<Void, BluetoothError>] = []
+    private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
     /// How many changes there have been.
     private(set) var changeCount: UInt64 = 0
@@ -159,9 +159,7 @@ actor AdapterMonitor: LoopActor {
         log.debug("\(change)")
         changeCount &+= 1
         onChange?(change)
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting { waiter.succeed() }
+        waiters.succeedAll()
     }
 
     /// Waits for a change, unless there has been one since there were `count` of them.
@@ -170,9 +168,7 @@ actor AdapterMonitor: LoopActor {
     ) async throws(BluetoothError) {
         if let end { throw end }
         guard changeCount == count else { return }
-        let call = Promise<Void, BluetoothError>()
-        waiters.removeAll { $0.isResolved }
-        waiters.append(call)
+        let call = waiters.makePromise()
         try await call.value(operation, timeout: timeout, on: loop)
     }
 
@@ -182,9 +178,9 @@ actor AdapterMonitor: LoopActor {
         guard end == nil else { return }
         end = reason
         switchWatch = nil
-        let (onEnd, waiting) = (onEnd, waiters)
-        (self.onEnd, onChange, waiters) = (nil, nil, [])
-        for waiter in waiting { waiter.fail(reason) }
+        let onEnd = onEnd
+        (self.onEnd, onChange) = (nil, nil)
+        waiters.failAll(reason)
         onEnd?(reason)
     }
 

@@ -105,19 +105,14 @@ extension Controller {
     func receive(_ event: LEConnectionUpdateComplete) {
         links.updated(event)
         guard let number = links.number(of: event.handle), let watch = links[number]?.watch else { return }
-        watch.waiters.removeAll { waiter in
-            guard case .parameters(let wanted) = waiter.procedure else { return false }
-            if !event.status.isSuccess {
-                waiter.call.fail(.linkProcedure(waiter.operation, event.status))
-            } else {
-                // Another change, such as the peer's, may come between.
-                guard wanted.includes(event.parameters) else { return waiter.call.isResolved }
-                waiter.call.succeed(.parameters(ConnectionParameters(event.parameters)))
-            }
-            return true
+        let change = LinkChange.parameters(ConnectionParameters(event.parameters))
+        watch.resolve(result(change, event.status)) { procedure in
+            guard case .parameters(let wanted) = procedure else { return false }
+            // Another change, such as the peer's, may come between.
+            return !event.status.isSuccess || wanted.includes(event.parameters)
         }
         guard event.status.isSuccess else { return }
-        watch.tell(.parameters(ConnectionParameters(event.parameters)))
+        watch.tell(change)
         guard watch.insistence?.shallAsk(for: event.parameters, at: loop.now) == true, let insistence = watch.insistence
         else { return }
         log.debug("asks for its own parameters again", metadata: ["handle": "\(event.handle)"])
@@ -128,16 +123,13 @@ extension Controller {
     func receive(_ event: LEPHYUpdate) {
         guard let number = links.number(of: event.handle), let watch = links[number]?.watch else { return }
         let change = LinkChange.phys(LinkPHYs(event))
-        watch.waiters.removeAll { waiter in
-            guard case .phys = waiter.procedure else { return false }
-            if event.status.isSuccess {
-                waiter.call.succeed(change)
-            } else {
-                waiter.call.fail(.linkProcedure(waiter.operation, event.status))
-            }
-            return true
-        }
+        watch.resolve(result(change, event.status)) { $0 == .phys }
         if event.status.isSuccess { watch.tell(change) }
+    }
+
+    /// What a procedure has come to, for whoever waits for it.
+    private func result(_ change: LinkChange, _ status: HCIStatus) -> Result<LinkChange, BluetoothError> {
+        status.isSuccess ? .success(change) : .failure(.linkProcedure(.init("change the link"), status))
     }
 
     /// Takes what happened to a link.
@@ -170,14 +162,15 @@ extension Controller {
         _ command: (ConnectionHandle) -> HCICommand
     ) async throws(BluetoothError) -> LinkChange {
         let command = command(try handle(of: number, operation))
-        let watch = watch(of: number)
-        let call = Promise<LinkChange, BluetoothError>()
-        watch?.waiters.removeAll { $0.call.isResolved }
-        watch?.waiters.append(LinkWatch.Waiter(procedure: procedure, operation: operation, call: call))
+        let call = watch(of: number)?.waiter(for: procedure) ?? Promise()
         send(command) { answer in
             if case .failure(let error) = answer { call.fail(error.about(operation)) }
         }
-        return try await call.value(operation, timeout: timeout, on: loop)
+        do {
+            return try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            throw error.during(operation)
+        }
     }
 
     /// Has everything that happens to a link told to `channel`; the number takes it out again.

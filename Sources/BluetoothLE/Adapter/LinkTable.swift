@@ -104,21 +104,26 @@ struct LinkTable {
 /// Who waits for something to happen to a link, and who wants to know of everything that does.
 final class LinkWatch {
     /// What one waits for.
-    enum Procedure {
+    enum Procedure: Hashable {
         case parameters(LEConnectionParameters)
         case phys
     }
 
-    struct Waiter {
-        let procedure: Procedure
-        let operation: BluetoothError.Operation
-        let call: Promise<LinkChange, BluetoothError>
-    }
-
-    var waiters: [Waiter] = []
+    private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
     var streams: [UInt64: StreamChannel<LinkChange>] = [:]
     /// The parameters to insist on, and how.
     var insistence: ParameterInsistence?
+
+    /// Waits for the end of a procedure from now on.
+    func waiter(for procedure: Procedure) -> Promise<LinkChange, BluetoothError> {
+        waiters = waiters.filter { !$0.value.isEmpty }
+        return waiters[procedure, default: WaiterList()].makePromise()
+    }
+
+    /// Ends the wait for the procedures that have ended like this.
+    func resolve(_ result: Result<LinkChange, BluetoothError>, where hasEnded: (Procedure) -> Bool) {
+        for procedure in waiters.keys where hasEnded(procedure) { waiters[procedure]?.resolveAll(result) }
+    }
 
     /// Tells everybody who listens.
     func tell(_ change: LinkChange) {
@@ -127,10 +132,7 @@ final class LinkWatch {
 
     /// Ends everybody's wait.
     func end(_ reason: BluetoothError) {
-        for waiter in waiters {
-            waiter.call.fail(BluetoothError(.closed, waiter.operation, bearerEnd: reason))
-        }
-        waiters = []
+        resolve(.failure(BluetoothError(.closed, reason.operation, bearerEnd: reason))) { _ in true }
         for stream in streams.values { stream.finish(reason) }
         streams = [:]
         insistence = nil

@@ -131,7 +131,7 @@ extension Adapter {
         advertising[id]?.lossTimer = nil
         advertising[id]?.retryTimer = nil
         entry.record.end(reason)
-        for waiter in advertising.takeWaiters(of: id) { waiter.fail(reason) }
+        advertising[id]?.waiters.failAll(reason)
         offersChanged()
     }
 
@@ -140,7 +140,6 @@ extension Adapter {
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         let call = Promise<Void, BluetoothError>()
-        advertising[id]?.waiters.removeAll { $0.isResolved }
         advertising[id]?.waiters.append(call)
         workOffAdvertising()
         try await call.value(operation, timeout: nil, on: loop)
@@ -171,9 +170,9 @@ extension Adapter {
                 advertising[id]?.instance = nil
                 if standing.value.isReady { await remove(instance) } else { advertising.leftovers.insert(instance) }
             }
-            let waiters = advertising.takeWaiters(of: id)
+            var waiters = advertising[id]?.waiters
             advertising[id] = nil
-            for waiter in waiters { waiter.succeed() }
+            waiters?.succeedAll()
         case .removeInstance(let instance): await remove(instance)
         }
     }
@@ -208,7 +207,7 @@ extension Adapter {
         advertising[id]?.hasLinkEnded = false
         do throws(BluetoothError) {
             try await put(id)
-            for waiter in advertising.takeWaiters(of: id) { waiter.succeed() }
+            advertising[id]?.waiters.succeedAll()
         } catch {
             guard let entry = advertising[id] else { return }
             log.debug("\(error)")
@@ -218,7 +217,7 @@ extension Adapter {
                 entry.record.standing.set(.waiting(error))
                 if entry.hasLinkEnded { advertising[id]?.isDue = true } else { retryAdvertising(id) }
             }
-            for waiter in advertising.takeWaiters(of: id) { waiter.fail(error) }
+            advertising[id]?.waiters.failAll(error)
         }
     }
 

@@ -19,7 +19,7 @@ struct AdvertisingTable {
         /// Whether the kernel is to be rid of it.
         var isStopping = false
         /// Who waits until the kernel has been told.
-        var waiters: [Promise<Void, BluetoothError>] = []
+        var waiters = WaiterList<Void, BluetoothError>()
         /// Runs while the kernel has lost it and it is not known why.
         var lossTimer: LoopTimer?
         /// Whether a link has ended since the kernel began to be told.
@@ -77,11 +77,5 @@ struct AdvertisingTable {
         if let id = ids.first(where: { entries[$0]?.isStopping == true }) { return .remove(id) }
         guard isReady else { return nil }
         return ids.first { entries[$0]?.isDue == true }.map { .add($0) }
-    }
-
-    /// Takes out who waits for a set.
-    mutating func takeWaiters(of id: UInt64) -> [Promise<Void, BluetoothError>] {
-        defer { entries[id]?.waiters = [] }
-        return entries[id]?.waiters ?? []
     }
 }

@@ -57,7 +57,7 @@ actor BondKeeper: LoopActor {
     private struct Write {
         /// Whether it is written only where it replaces another.
         var isUpdate: Bool
-        var waiters: [Promise<Void, BluetoothError>] = []
+        var waiters = WaiterList<Void, BluetoothError>()
     }
 
     /// How many devices may be in the middle of a pairing.
@@ -369,11 +369,10 @@ actor BondKeeper: LoopActor {
     }
 
     func writeAll() async {
-        while let (identity, write) = writes.popFirst() {
+        while let (identity, first) = writes.popFirst() {
+            var write = first
             let failure = await store(identity, isUpdate: write.isUpdate)
-            for waiter in write.waiters {
-                if let failure { waiter.fail(failure) } else { waiter.succeed() }
-            }
+            write.waiters.resolveAll(failure.map { .failure($0) } ?? .success(()))
         }
         writer = nil
     }

@@ -34,10 +34,10 @@ public actor ConnectionOrientedChannel: LoopActor {
     private(set) var end: BluetoothError?
     /// Whether the end is one that a reader may take for the end of what the peer had to say.
     private var isRegularEnd = false
-    private var endWaiters: [Promise<BluetoothError, BluetoothError>] = []
+    private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     /// Who waits for an SDU, first first.
-    private var readers = RingBuffer<Promise<[UInt8]?, BluetoothError>>()
+    private var readers = WaiterList<[UInt8]?, BluetoothError>()
     /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
     /// the channel ended.
     private var leftovers = RingBuffer<[UInt8]>()
@@ -173,18 +173,13 @@ public actor ConnectionOrientedChannel: LoopActor {
         opening?.fail(reason)
         opening = nil
         serveReaders()
-        while let reader = readers.popFirst() { answer(reader, reason) }
+        // What readers are told after the last SDU.
+        readers.resolveAll(isRegularEnd ? .success(nil) : .failure(reason.during(operation("read"))))
         while let writer = writers.popFirst() { writer.fail(reason) }
         socket?.close()
         socket = nil
-        for waiter in endWaiters { waiter.succeed(reason) }
-        endWaiters = []
+        endWaiters.succeedAll(reason)
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
-    }
-
-    /// What a reader is told after the last SDU.
-    private func answer(_ reader: Promise<[UInt8]?, BluetoothError>, _ reason: BluetoothError) {
-        if isRegularEnd { reader.succeed(nil) } else { reader.fail(reason.during(operation("read"))) }
     }
 
     /// Closes the channel at once, in both directions. Calls under way fail with ``BluetoothError/Code/disconnected``.
@@ -203,9 +198,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Waits for the end of the channel and tells why it ended; a cancelled task is told so instead.
     public func closed() async -> BluetoothError {
         if let end { return end }
-        let call = Promise<BluetoothError, BluetoothError>()
-        endWaiters.removeAll { $0.isResolved }
-        endWaiters.append(call)
+        let call = endWaiters.makePromise()
         do {
             return try await call.value(operation("wait for the end"), timeout: nil, on: loop)
         } catch {
@@ -249,15 +242,9 @@ extension ConnectionOrientedChannel {
             var taken: [UInt8]?
             if takeOne({ taken = $0 }) { return taken }
         }
-        let reader = Promise<[UInt8]?, BluetoothError>()
-        readers.append(reader)
+        let reader = readers.makePromise()
         setReading(true)
-        do {
-            return try await reader.value(operation, timeout: timeout, on: loop)
-        } catch {
-            readers.removeAll { $0.isResolved }
-            throw error
-        }
+        return try await reader.value(operation, timeout: timeout, on: loop)
     }
 
     /// How many reads wait.
@@ -272,21 +259,13 @@ extension ConnectionOrientedChannel {
 
     /// Hands over what has come to who waits; without anybody the rest stays in the kernel, and the peer without credits.
     private func receive() {
-        dropResolvedReaders()
         guard !readers.isEmpty else { return setReading(false) }
         guard takeOne({ leftovers.append($0) }) else { return }
         serveReaders()
     }
 
     private func serveReaders() {
-        while !leftovers.isEmpty, let reader = readers.popFirst() {
-            guard !reader.isResolved, let sdu = leftovers.first else { continue }
-            if reader.succeed(sdu) { _ = leftovers.popFirst() }
-        }
-    }
-
-    private func dropResolvedReaders() {
-        while let reader = readers.first, reader.isResolved { _ = readers.popFirst() }
+        while let sdu = leftovers.first, readers.succeedFirst(sdu) { _ = leftovers.popFirst() }
     }
 
     private func setReading(_ isOn: Bool) {

@@ -95,9 +95,9 @@ public actor Connection: LoopActor {
     var lastPairingFailure: PairingFailure?
     /// What the kernel has told of the key this link's last pairing made, and who waits for that.
     var madeKey: MadeKey?
-    var madeKeyWaiters: [Promise<MadeKey, BluetoothError>] = []
+    var madeKeyWaiters = WaiterList<MadeKey, BluetoothError>()
     private var end: BluetoothError?
-    private var endWaiters: [Promise<BluetoothError, BluetoothError>] = []
+    private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
@@ -311,8 +311,7 @@ public actor Connection: LoopActor {
         }
         linkTrace?.ended(reason)
         linkTrace = nil
-        for waiter in endWaiters { waiter.succeed(reason) }
-        endWaiters = []
+        endWaiters.succeedAll(reason)
         onEnd?(self)
         onEnd = nil
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
@@ -337,9 +336,7 @@ public actor Connection: LoopActor {
     /// Waits for the end of the link and tells why it ended; a cancelled task is told so instead.
     public func closed() async -> BluetoothError {
         if let end { return end }
-        let call = Promise<BluetoothError, BluetoothError>()
-        endWaiters.removeAll { $0.isResolved }
-        endWaiters.append(call)
+        let call = endWaiters.makePromise()
         do {
             return try await call.value(.init("wait for the end", peer: peer), timeout: nil, on: loop)
         } catch {

@@ -34,7 +34,7 @@ actor Reconnector: LoopActor {
     /// What was told last; nil before the first attempt.
     private var latest: MaintainedConnection.Event?
     private var listeners: [UInt64: StreamChannel<MaintainedConnection.Event>] = [:]
-    private var waiters: [Promise<Connection, BluetoothError>] = []
+    private var waiters = WaiterList<Connection, BluetoothError>()
     private var subscriptions: [UInt64: Subscription] = [:]
     private var nextID: UInt64 = 0
     private var end: BluetoothError?
@@ -100,8 +100,7 @@ actor Reconnector: LoopActor {
         let start = loop.now
         for id in subscriptions.keys.sorted() { await restore(id, on: connection) }
         tell(.connected(connection))
-        for waiter in waiters { waiter.succeed(connection) }
-        waiters = []
+        waiters.succeedAll(connection)
         return start
     }
 
@@ -156,8 +155,7 @@ actor Reconnector: LoopActor {
         end = reason
         for listener in listeners.values { listener.finish(reason) }
         listeners = [:]
-        for waiter in waiters { waiter.fail(reason) }
-        waiters = []
+        waiters.failAll(reason)
         delay?.fail(reason)
         for subscription in subscriptions.values {
             subscription.pump?.task.cancel()
@@ -210,9 +208,7 @@ actor Reconnector: LoopActor {
     func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
         if let end { throw end }
         if let connection, await connection.isConnected { return connection }
-        let call = Promise<Connection, BluetoothError>()
-        waiters.removeAll { $0.isResolved }
-        waiters.append(call)
+        let call = waiters.makePromise()
         return try await call.value(.init("wait for a link", peer: peer), timeout: timeout, on: loop)
     }
 

@@ -7,7 +7,7 @@ struct SecurityRaise {
     let number: UInt64
     let level: SecurityLevel
     /// Everybody who waits for it.
-    var waiters: [Promise<SecurityRaiseResult, BluetoothError>] = []
+    var waiters = WaiterList<SecurityRaiseResult, BluetoothError>()
     /// Whether a pairing that begins now is this program's wish: not before its user was asked, where that is to be.
     var isWanted: Bool
     /// The question to the user whether to pair at all.
@@ -113,8 +113,7 @@ extension Connection {
         guard await adapter.isBondable else { return false }
         if let madeKey { return madeKey.isStored }
         _ = try bearer(for: operation)
-        let call = Promise<MadeKey, BluetoothError>()
-        madeKeyWaiters.append(call)
+        let call = madeKeyWaiters.makePromise()
         do {
             return try await call.value(operation, timeout: .seconds(2), on: loop).isStored
         } catch {
@@ -140,9 +139,7 @@ extension Connection {
             let isOwn = securityRaise == nil
             if isOwn { try await begin(level, operation, asks: asks, until: deadline) }
             // Nothing may come between: the outcome is told to those who wait.
-            guard let number = securityRaise?.number else { continue }
-            let call = Promise<SecurityRaiseResult, BluetoothError>()
-            securityRaise?.waiters.append(call)
+            guard let number = securityRaise?.number, let call = securityRaise?.waiters.makePromise() else { continue }
             do throws(BluetoothError) {
                 let result = try await call.value(
                     operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
@@ -223,10 +220,10 @@ extension Connection {
 
     /// Ends the raise and tells everybody who waits for it; the link goes on.
     private func complete(_ result: Result<SecurityRaiseResult, BluetoothError>) {
-        guard let raise = securityRaise else { return }
+        guard var raise = securityRaise else { return }
         securityRaise = nil
         if case .success = result { securityChangeCount &+= 1 }
-        for waiter in raise.waiters { waiter.resolve(result) }
+        raise.waiters.resolveAll(result)
         (try? bearer(for: .init("raise the security level", peer: peer)))?.release()
     }
 
@@ -234,7 +231,7 @@ extension Connection {
 
     /// Nobody waits any more: what is half done cannot be left so.
     private func leave(_ number: UInt64, _ error: BluetoothError) {
-        guard let raise = securityRaise, raise.number == number, raise.waiters.allSatisfy(\.isResolved) else { return }
+        guard let raise = securityRaise, raise.number == number, raise.waiters.isEmpty else { return }
         guard raise.isAsked else { return complete(.failure(error)) }
         adapter?.assumeIsolated { $0.abortPairing(on: self) }
         finish(
@@ -301,17 +298,15 @@ extension Connection {
 
     /// The link has ended.
     func endSecurityRaise(_ reason: BluetoothError) {
-        let waiting = madeKeyWaiters
-        madeKeyWaiters = []
-        for waiter in waiting { waiter.fail(reason) }
-        guard let raise = securityRaise else { return }
+        madeKeyWaiters.failAll(reason)
+        guard var raise = securityRaise else { return }
         securityRaise = nil
         var error = reason
         if let failure = reason.pairingFailure, failure != .linkLost {
             error = .pairing(reason.operation, failure, end: reason)
         }
         raise.asking?.fail(reason)
-        for waiter in raise.waiters { waiter.fail(error) }
+        raise.waiters.failAll(error)
     }
 
     // MARK: What happens
@@ -332,9 +327,7 @@ extension Connection {
     /// The kernel tells of a key.
     func keyWasMade(_ key: MadeKey) {
         madeKey = key
-        let waiting = madeKeyWaiters
-        madeKeyWaiters = []
-        for waiter in waiting { waiter.succeed(key) }
+        madeKeyWaiters.succeedAll(key)
     }
 }
 

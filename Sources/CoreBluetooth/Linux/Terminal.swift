@@ -7,7 +7,7 @@ import Synchronization
 final class Terminal: Sendable {
     fileprivate struct State {
         /// Whoever waits for a line, one after the other.
-        var waiters: [Promise<String?, Never>] = []
+        var waiters = WaiterList<String?, Never>()
         var source: (any DispatchSourceRead)?
         var line: [UInt8] = []
     }
@@ -44,10 +44,7 @@ final class Terminal: Sendable {
             source.resume()
         }
         let answer = await waiter.value(ifCancelled: nil)
-        state { state in
-            state.waiters.removeAll { $0 === waiter }
-            state.stopIfIdle()
-        }
+        state { $0.stopIfIdle() }
         return answer
     }
 
@@ -68,8 +65,7 @@ final class Terminal: Sendable {
         if count < 0, errno == EINTR || errno == EAGAIN { return }
         state { state in
             guard count > 0 else {
-                for waiter in state.waiters { waiter.succeed(nil) }
-                state.waiters = []
+                state.waiters.succeedAll(nil)
                 return state.stopIfIdle()
             }
             for byte in block[..<count] {
@@ -81,7 +77,7 @@ final class Terminal: Sendable {
                 let line = String(decoding: state.line, as: UTF8.self)
                 state.line = []
                 // Those that were cancelled meanwhile are passed over.
-                while !state.waiters.isEmpty, !state.waiters.removeFirst().succeed(line) {}
+                _ = state.waiters.succeedFirst(line)
             }
             state.stopIfIdle()
         }

@@ -75,8 +75,7 @@ extension Controller {
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
     ) async throws(BluetoothError) {
         if let closeReason { throw closeReason }
-        let call = Promise<Void, BluetoothError>()
-        scanning.waiters.append(call)
+        let call = scanning.waiters.makePromise()
         takeScanSteps()
         try await call.value(operation, timeout: timeout, on: loop)
     }
@@ -102,9 +101,7 @@ extension Controller {
         }
         updateHoldTimer()
         guard scanning.isInLine else { return }
-        let waiters = scanning.waiters
-        scanning.waiters = []
-        for waiter in waiters { waiter.succeed() }
+        scanning.waiters.succeedAll()
         if audience.isEmpty { closeIfIdle() }
     }
 
@@ -173,8 +170,7 @@ extension Controller {
     func endScans(_ reason: BluetoothError, isForGood: Bool = true) {
         audience.finish(reason, isForGood: isForGood)
         scanning.request = audience.request
-        for waiter in scanning.waiters { waiter.fail(reason) }
-        scanning.waiters = []
+        scanning.waiters.failAll(reason)
         (holdTimer, privateAddressTimer) = (nil, nil)
     }
 

@@ -74,7 +74,7 @@ struct Scanning {
     }
 
     /// Who waits for the controller to do as it is told.
-    var waiters: [Promise<Void, BluetoothError>] = []
+    var waiters = WaiterList<Void, BluetoothError>()
     /// What everybody of us together wants, as long as somebody listens.
     var request: ScanSettings?
     /// The commands the controller has for it.

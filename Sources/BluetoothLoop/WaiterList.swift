@@ -1,0 +1,55 @@
+import BluetoothPrimitives
+
+/// The tasks that wait for the same thing, in the order in which they came.
+///
+/// A task that gives up, by its time limit or its cancellation, leaves no trace: its promise is passed over, and dropped
+/// before the list grows.
+package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
+    private var waiters = RingBuffer<Promise<Value, Failure>>()
+
+    package init() {}
+
+    /// Whether no task waits.
+    package var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
+
+    /// How many tasks wait.
+    package var count: Int { waiters.count { !$0.isResolved } }
+
+    /// Adds a promise, whose value its maker waits for.
+    package mutating func append(_ promise: Promise<Value, Failure>) {
+        // At powers of two, where the buffer would grow.
+        if waiters.count & (waiters.count &- 1) == 0 { waiters.removeAll { $0.isResolved } }
+        waiters.append(promise)
+    }
+
+    /// Adds a promise and returns it.
+    package mutating func makePromise() -> Promise<Value, Failure> {
+        let promise = Promise<Value, Failure>()
+        append(promise)
+        return promise
+    }
+
+    /// Resumes all tasks with a result.
+    package mutating func resolveAll(_ result: Result<Value, Failure>) {
+        while let waiter = waiters.popFirst() { waiter.resolve(result) }
+    }
+
+    /// Resumes all tasks with a value.
+    package mutating func succeedAll(_ value: Value) { resolveAll(.success(value)) }
+
+    /// Resumes all tasks with an error.
+    package mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
+
+    /// Resumes the task that has waited longest with a value; false when none waits.
+    package mutating func succeedFirst(_ value: Value) -> Bool {
+        while let waiter = waiters.popFirst() {
+            if waiter.succeed(value) { return true }
+        }
+        return false
+    }
+}
+
+extension WaiterList where Value == Void {
+    /// Resumes all tasks.
+    package mutating func succeedAll() { resolveAll(.success(())) }
+}
