@@ -87,7 +87,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let adapter = try await Adapter.open(on: story.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let start = story.radio.now
-            try await adapter.management.send(.disconnect(ManagementAddress(peripheral.address)), to: 0)
+            try await adapter.sendToManagement(.disconnect(ManagementAddress(peripheral.address)), to: 0)
             let reason = await connection.closed()
             #expect(reason.code == .disconnected)
             #expect(start.duration(to: story.radio.now) < .seconds(6))

@@ -268,9 +268,7 @@ import Testing
             let address = ManagementAddress(peripheral.address)
             let management = await adapter.management
             kernel.arm(at: 0) {
-                story.radio.loop.execute {
-                    management.assumeIsolated { $0.post(.disconnect(address), to: 0) { _ in } }
-                }
+                story.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
             }
             var next: Connection?
             let time = try await story.duration { next = try await adapter.connect(to: peripheral.address) }

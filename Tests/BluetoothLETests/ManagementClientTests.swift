@@ -1,4 +1,3 @@
-import Logging
 import SimulatedKernel
 import Synchronization
 import Testing
@@ -6,13 +5,9 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct ManagementClientTests {
-    private static func make(_ story: Story) -> ManagementClient {
-        ManagementClient(on: story.kernel, log: Logger(label: "test"))
-    }
-
     @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
         try await Story.run { story in
-            let management = Self.make(story)
+            let management = ManagementUser(on: story.kernel)
             let notices = Mutex<[AdapterNotice]>([])
             try await management.follow { notice in notices.withLock { $0.append(notice) } }
             story.kernel.setSilent(true, for: .setConnectable)
@@ -39,7 +34,7 @@ import Testing
 
     @Test func severalFollowUntilTheyDoNot() async throws {
         try await Story.run { story in
-            let management = Self.make(story)
+            let management = ManagementUser(on: story.kernel)
             let counts = Mutex([0, 0])
             let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
             try await management.follow { _ in counts.withLock { $0[1] += 1 } }

@@ -106,8 +106,15 @@ import Testing
         _ world: World, _ adapter: Adapter
     ) async throws -> (Adapter, BluetoothAddress) {
         let other = try await Adapter.open(on: world.radio.makeKernel())
-        try await adapter.management.send(
+        try await adapter.sendToManagement(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
         return (other, adapter.information.address)
+    }
+}
+
+extension Adapter {
+    /// Has the kernel do something by its management interface.
+    fileprivate func sendToManagement(_ command: ManagementCommand, to index: UInt16) async throws {
+        try await management.value.send(command, to: index)
     }
 }

@@ -11,11 +11,7 @@ extension Adapter {
         bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let kernel = try chosenKernel(kernel, .init("list adapters"))
-        let management = ManagementClient(on: kernel, log: Logger(label: "bluetooth.adapter"))
-        let keeper = BondKeeper(
-            bonds, management: management, on: kernel, log: Logger(label: "bluetooth.adapter"))
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
-        return await directory.knowingStaticAddresses(try await directory.all())
+        return try await AdapterDirectorySession(on: kernel, log: Logger(label: "bluetooth.adapter")).all(bonds)
     }
 
     /// The adapters of this machine as they come, go and change: those that are there come first, as
@@ -31,14 +27,6 @@ extension Adapter {
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
         let kernel = try chosenKernel(kernel, operation)
-        let log = Logger(label: "bluetooth.adapter")
-        let monitor = AdapterMonitor(on: kernel, management: ManagementClient(on: kernel, log: log), log: log)
-        let channel = StreamChannel<AdapterChange>(
-            capacity: 1024, policy: .fail, operation: operation, from: kernel.loop)
-        await monitor.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
-        try await monitor.start()
-        return BoundedStream(channel: channel) { [loop = kernel.loop] in
-            loop.execute { monitor.assumeIsolated { $0.close(.cancelled(operation)) } }
-        }
+        return try await AdapterDirectorySession(on: kernel, log: Logger(label: "bluetooth.adapter")).changes(operation)
     }
 }

@@ -83,7 +83,7 @@ extension Adapter {
     ///   or `.notPermitted` when this program may not switch it on; `.cancelled`.
     public func ready(timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end }
-        await monitor.refresh()
+        monitor.value.refresh()
         guard !standing.value.isReady else { return }
         let call = life.readyWaiters.makePromise()
         let operation = operation("wait for the adapter")
@@ -130,11 +130,9 @@ extension Adapter {
 extension Adapter {
     /// Begins to follow what happens to the adapter.
     func begin() {
-        monitor.assumeIsolated { monitor in
-            monitor.follow(
-                { [weak self] change in self?.assumeIsolated { $0.take(change) } },
-                onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
-        }
+        monitor.value.follow(
+            { [weak self] change in self?.assumeIsolated { $0.take(change) } },
+            onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         followBonds()
         controller.assumeIsolated {
             $0.followDiscoveries()
@@ -142,13 +140,13 @@ extension Adapter {
         }
         followPairing()
         // What has happened since it was chosen.
-        let now = monitor.assumeIsolated { [index = information.index] in $0.adapter(index) }
+        let now = monitor.value.adapter(information.index)
         update(now.flatMap { isThisOne($0) ? $0 : nil })
     }
 
     /// Takes in what has happened to the adapter before it is told.
     func lookAtAdapter() {
-        monitor.assumeIsolated { [index = information.index] in $0.look(at: index) }
+        monitor.value.look(at: information.index)
     }
 
     private func take(_ change: AdapterChange) {

@@ -18,8 +18,8 @@ public actor Adapter: LoopActor {
     let log: Logger
     /// Records what happens; kept alive with the adapter.
     let trace: PacketTrace?
-    let management: ManagementClient
-    let monitor: AdapterMonitor
+    let management: LoopBound<ManagementClient>
+    let monitor: LoopBound<AdapterMonitor>
     let controller: Controller
     /// What is known of it, and how it stands; written on the loop.
     nonisolated let facts: Mutex<AdapterInformation>
@@ -45,14 +45,15 @@ public actor Adapter: LoopActor {
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     private init(
-        _ information: AdapterInformation, power: PowerPolicy, privacy: PrivacyMode?, monitor: AdapterMonitor,
-        bonds: BondKeeper, on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
+        _ opened: AdapterDirectorySession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
+        on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
-        bondKeeper = bonds
+        let information = opened.information
+        bondKeeper = opened.bonds
         facts = Mutex(information)
         life = AdapterLife(power: power, privacy: privacy)
-        management = monitor.management
-        self.monitor = monitor
+        management = opened.management
+        monitor = opened.monitor
         self.kernel = kernel
         self.log = log
         self.trace = trace
@@ -93,15 +94,10 @@ public actor Adapter: LoopActor {
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let management = ManagementClient(on: kernel, log: log, trace: trace?.synthesis)
-        let monitor = AdapterMonitor(on: kernel, management: management, log: log)
-        try await monitor.start()
-        let keeper = BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log)
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
-        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
-        let adapter = Adapter(
-            information, power: power, privacy: privacy, monitor: monitor, bonds: keeper, on: kernel, log: log,
-            trace: trace)
+        let opened = try await AdapterDirectorySession(on: kernel, log: log).open(
+            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
+            trace: trace?.synthesis)
+        let adapter = Adapter(opened, power: power, privacy: privacy, on: kernel, log: log, trace: trace)
         await adapter.begin()
         return adapter
     }
@@ -134,7 +130,7 @@ public actor Adapter: LoopActor {
         endPairing()
         controller.assumeIsolated { $0.close(reason) }
         bondKeeper.assumeIsolated { $0.close(reason) }
-        monitor.assumeIsolated { $0.close(reason) }
+        monitor.value.close(reason)
         ends.tell(reason)
     }
 

@@ -6,18 +6,18 @@ import Management
 /// Reads and changes what the kernel's management interface knows of adapters.
 struct AdapterDirectory {
     let kernel: any BluetoothKernel
-    let management: ManagementClient
+    let management: LoopBound<ManagementClient>
     /// Has the kernel know the keys of bonded devices before an adapter is used.
     var bonds: BondKeeper?
     /// Whether adapters are to hide their addresses; nil is as they are.
     var privacy: PrivacyMode?
 
     /// All adapters, lowest index first. Needs no privilege.
-    func all() async throws(BluetoothError) -> [AdapterInformation] {
+    nonisolated(nonsending) func all() async throws(BluetoothError) -> [AdapterInformation] {
         let operation = BluetoothError.Operation("list adapters")
         let environment = kernel.environment()
         if let error = environment.socketError { throw .noBluetoothSockets(operation, error) }
-        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
+        guard case .controllerIndexes(let indexes) = try await management.value.send(.readControllerIndexList) else {
             throw .unreadable(operation)
         }
         var found: [AdapterInformation] = []
@@ -32,10 +32,10 @@ struct AdapterDirectory {
     }
 
     /// What is known of one adapter; nil when there is none with this index.
-    func information(_ index: UInt16) async throws(BluetoothError) -> AdapterInformation? {
+    nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError) -> AdapterInformation? {
         let reply: ManagementReply
         do {
-            reply = try await management.send(.readControllerInformation, to: index)
+            reply = try await management.value.send(.readControllerInformation, to: index)
         } catch  where error.code == .noAdapter {
             return nil
         }
@@ -49,7 +49,7 @@ struct AdapterDirectory {
     ///
     /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
     /// address cannot be reached or scan actively without a static one.
-    func prepare(
+    nonisolated(nonsending) func prepare(
         _ information: AdapterInformation, power: PowerPolicy
     ) async throws(BluetoothError) -> AdapterInformation {
         var information = information
@@ -62,7 +62,7 @@ struct AdapterDirectory {
             if power == .leave, let error = BluetoothError.unavailable(.poweredOff, operation) { throw error }
         }
         if !information.isLowEnergyEnabled {
-            try await management.send(.setLowEnergy(true), to: information.index)
+            try await management.value.send(.setLowEnergy(true), to: information.index)
         }
         let wasPowered = information.isPowered
         do throws(BluetoothError) {
@@ -78,7 +78,7 @@ struct AdapterDirectory {
         return information
     }
 
-    private func powerOn(
+    private nonisolated(nonsending) func powerOn(
         _ information: AdapterInformation, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         do throws(BluetoothError) {
@@ -92,16 +92,16 @@ struct AdapterDirectory {
 
     /// Has an adapter on that was on before, even for a task that is cancelled. It stands behind a power-off that the
     /// kernel has not answered yet; why it fails is not said, as what went wrong before is.
-    private func powerOnAgain(_ index: UInt16) async {
+    private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
         let management = management
         await Task(executorPreference: kernel.loop) {
-            _ = try? await management.sendWhenIdle(.setPowered(true), to: index)
+            _ = try? await management.value.sendWhenIdle(.setPowered(true), to: index)
         }.value
     }
 
     /// Sets what the adapter is to others: its static address where it has no public one, and whether it hides either. The
     /// kernel takes both while the adapter is off only.
-    private func prepareIdentity(
+    private nonisolated(nonsending) func prepareIdentity(
         _ information: inout AdapterInformation, _ power: PowerPolicy, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         let isBare = information.publicAddress.isZero
@@ -126,15 +126,16 @@ struct AdapterDirectory {
         if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
         guard !information.isPowered else { return }
         if isBare, let address = information.staticAddress {
-            try await management.send(.setStaticAddress(address), to: information.index)
+            try await management.value.send(.setStaticAddress(address), to: information.index)
         }
         if let privacy, let key = privacy == .off ? .zero : identity?.identityResolvingKey {
-            try await management.send(.setPrivacy(privacy, key), to: information.index)
+            try await management.value.send(.setPrivacy(privacy, key), to: information.index)
         }
     }
 
     /// The adapters with the static addresses that are kept for those that have no public one.
-    func knowingStaticAddresses(_ adapters: [AdapterInformation]) async -> [AdapterInformation] {
+    nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async -> [AdapterInformation]
+    {
         var known: [AdapterInformation] = []
         for var information in adapters {
             if information.publicAddress.isZero, information.staticAddress == nil, mayHaveKeptAddress(information) {
@@ -154,14 +155,16 @@ struct AdapterDirectory {
         return !kernel.environment().isBluetoothDaemonRunning
     }
 
-    private func localIdentity(of information: AdapterInformation, orMake makes: Bool) async -> LocalIdentity? {
+    private nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
+        -> LocalIdentity?
+    {
         guard let bonds else { return makes ? .random() : nil }
         return await bonds.localIdentity(of: information, orMake: makes)
     }
 
     /// Powers an adapter on or off.
-    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await management.sendWhenIdle(.setPowered(isOn), to: index)
+    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+        try await management.value.sendWhenIdle(.setPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(

@@ -8,7 +8,7 @@ extension AdapterMonitor {
     /// The adapter that `selector` means, ready for use; of several the first that works.
     ///
     /// - Parameter limit: how long to wait for one that can be used; nil for not at all.
-    func choose(
+    nonisolated(nonsending) func choose(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, by directory: AdapterDirectory
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
@@ -31,7 +31,7 @@ extension AdapterMonitor {
         }
     }
 
-    private func firstThatWorks(
+    private nonisolated(nonsending) func firstThatWorks(
         _ selector: AdapterSelector, _ power: PowerPolicy, _ directory: AdapterDirectory,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterInformation {

@@ -6,14 +6,16 @@ import Management
 /// Knows which adapters there are and how they stand, and tells what changes.
 ///
 /// It follows the management socket, and the radio switches where this process may; it asks nothing by the clock.
-actor AdapterMonitor: LoopActor {
-    nonisolated let loop: EventLoop
-    nonisolated let management: ManagementClient
+//
+// Lives on the loop, with whoever owns it.
+final class AdapterMonitor {
+    let loop: EventLoop
+    let management: ManagementClient
     private let kernel: any BluetoothKernel
     private let log: Logger
     private var known: [UInt16: AdapterInformation] = [:]
-    private var onChange: (@Sendable (AdapterChange) -> Void)?
-    private var onEnd: (@Sendable (BluetoothError) -> Void)?
+    private var onChange: ((AdapterChange) -> Void)?
+    private var onEnd: ((BluetoothError) -> Void)?
     private var switchWatch: (any RadioSwitchWatch)?
     private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
@@ -35,7 +37,7 @@ actor AdapterMonitor: LoopActor {
 
     /// Has changes told from now on, on the loop; the second closure once, when nothing more can be told.
     func follow(
-        _ onChange: @escaping @Sendable (AdapterChange) -> Void, onEnd: @escaping @Sendable (BluetoothError) -> Void
+        _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
         self.onChange = onChange
         self.onEnd = onEnd
@@ -47,11 +49,11 @@ actor AdapterMonitor: LoopActor {
     ///
     /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
     /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
-    func start() async throws(BluetoothError) {
+    nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
-        try await management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
-        switchWatch = kernel.watchRadioSwitches { [weak self] in self?.assumeIsolated { $0.lookAtRadioSwitches() } }
+        try management.follow { [weak self] notice in self?.take(notice) }
+        switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
         guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
             throw .unreadable(operation)
         }
@@ -62,20 +64,18 @@ actor AdapterMonitor: LoopActor {
         }
     }
 
-    private func read(_ index: UInt16, then completion: @escaping @Sendable (BluetoothError?) -> Void) {
-        management.assumeIsolated {
-            $0.post(.readControllerInformation, to: index) { [weak self] answer in
-                let error: BluetoothError?
-                switch answer {
-                case .success(.controllerInformation(let read)):
-                    self?.assumeIsolated { $0.found(AdapterInformation(read, index: index)) }
-                    error = nil
-                case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
-                // One that has been unplugged since is no error.
-                case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
-                }
-                completion(error)
+    private func read(_ index: UInt16, then completion: @escaping (BluetoothError?) -> Void) {
+        management.post(.readControllerInformation, to: index) { [weak self] answer in
+            let error: BluetoothError?
+            switch answer {
+            case .success(.controllerInformation(let read)):
+                self?.found(AdapterInformation(read, index: index))
+                error = nil
+            case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
+            // One that has been unplugged since is no error.
+            case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
             }
+            completion(error)
         }
     }
 
@@ -163,7 +163,7 @@ actor AdapterMonitor: LoopActor {
     }
 
     /// Waits for a change, unless there has been one since there were `count` of them.
-    func change(
+    nonisolated(nonsending) func change(
         since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
     ) async throws(BluetoothError) {
         if let end { throw end }
@@ -188,6 +188,6 @@ actor AdapterMonitor: LoopActor {
     func close(_ reason: BluetoothError) {
         onEnd = nil
         finish(reason)
-        management.assumeIsolated { $0.close(reason) }
+        management.close(reason)
     }
 }

@@ -12,7 +12,7 @@ actor Controller: LoopActor {
     /// N of hciN; an adapter that was plugged in again may have another.
     private(set) var index: UInt16
     let kernel: any BluetoothKernel
-    let management: ManagementClient
+    let management: LoopBound<ManagementClient>
     let log: Logger
     private(set) var ownAddress: OwnAddress
     private let trace: PacketSynthesis?
@@ -63,7 +63,7 @@ actor Controller: LoopActor {
     }
 
     init(
-        _ index: UInt16, ownAddress: OwnAddress, management: ManagementClient,
+        _ index: UInt16, ownAddress: OwnAddress, management: LoopBound<ManagementClient>,
         on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil
     ) {
         self.index = index
@@ -260,7 +260,7 @@ actor Controller: LoopActor {
         let isSwitchedOff = lastScanCommand.map { transmit($0) == .sent } ?? false
         if isSwitchedOff || (isForGood && scanning.leavesDiscovery) {
             let types = scanning.typesToEnd
-            management.assumeIsolated { [index] in $0.post(.stopDiscovery(types), to: index) { _ in } }
+            management.value.post(.stopDiscovery(types), to: index) { _ in }
         }
         endScans(reason, isForGood: isForGood)
         complete(.failure(reason))

@@ -4,12 +4,14 @@ import Logging
 import Management
 
 /// The kernel's management interface: commands with their replies, and what happens to adapters.
-actor ManagementClient: LoopActor {
-    nonisolated let loop: EventLoop
+//
+// Lives on the loop, with whoever owns it.
+final class ManagementClient {
+    let loop: EventLoop
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let trace: PacketSynthesis?
-    private var followers: [UInt64: @Sendable (AdapterNotice) -> Void] = [:]
+    private var followers: [UInt64: (AdapterNotice) -> Void] = [:]
     private var nextFollower: UInt64 = 0
     /// The sockets: the one in use, and those of which an answer never came, as long as others are outstanding there.
     private var sockets: [UInt64: any PacketSocket] = [:]
@@ -24,11 +26,11 @@ actor ManagementClient: LoopActor {
     /// How long the kernel may take to answer. Powering on a controller that hangs takes it the longest.
     static let answerLimit = Duration.seconds(10)
 
-    private struct Request: Sendable {
+    private struct Request {
         let command: ManagementCommand
         let index: UInt16
-        let isAbandoned: @Sendable () -> Bool
-        let completion: @Sendable (Answer) -> Void
+        let isAbandoned: () -> Bool
+        let completion: (Answer) -> Void
         /// The socket it was sent through; nil while it waits.
         var socket: UInt64?
         /// When it is given up, once it has been sent.
@@ -54,7 +56,7 @@ actor ManagementClient: LoopActor {
     ///
     /// What commands sent here change is told as well, before their callers are.
     @discardableResult
-    func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
+    func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("follow the adapters")
         if let end { throw end }
         _ = try openSocket(operation)
@@ -79,7 +81,7 @@ actor ManagementClient: LoopActor {
     /// The kernel takes each command once at a time for each adapter, so a second call waits for the first.
     /// - Throws: the kernel's status as a ``BluetoothError``: `.notPermitted`, `.busy`, `.noAdapter` and others.
     @discardableResult
-    func send(
+    nonisolated(nonsending) func send(
         _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> ManagementReply {
         let call = Promise<ManagementReply, BluetoothError>()
@@ -90,7 +92,7 @@ actor ManagementClient: LoopActor {
     /// Sends a command as ``send(_:to:timeout:)`` does, again and again for two seconds while the kernel answers that it is
     /// at work on an earlier change.
     @discardableResult
-    func sendWhenIdle(
+    nonisolated(nonsending) func sendWhenIdle(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
         for _ in 0..<20 {
@@ -106,8 +108,8 @@ actor ManagementClient: LoopActor {
 
     /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
     func post(
-        _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping @Sendable () -> Bool = { false },
-        completion: @escaping @Sendable (Answer) -> Void
+        _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping () -> Bool = { false },
+        completion: @escaping (Answer) -> Void
     ) {
         if let end { return completion(.failure(end)) }
         let operation = Self.operation(command, index)
@@ -171,7 +173,7 @@ actor ManagementClient: LoopActor {
             return
         }
         if overdueTimer == nil {
-            overdueTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.giveUpOverdue() } }
+            overdueTimer = loop.makeLocalTimer { [weak self] in self?.giveUpOverdue() }
         }
         overdueTimer?.set(at: first)
     }
@@ -221,8 +223,7 @@ actor ManagementClient: LoopActor {
         if let currentSocket, let socket = sockets[currentSocket] { return (currentSocket, socket) }
         let id = nextSocket
         do {
-            let socket = try kernel.openManagement { [weak self] event in self?.assumeIsolated { $0.handle(event, id) }
-            }
+            let socket = try kernel.openManagement { [weak self] event in self?.handle(event, id) }
             nextSocket &+= 1
             sockets[id] = socket
             currentSocket = id
@@ -257,7 +258,7 @@ actor ManagementClient: LoopActor {
     }
 
     /// What a packet has to tell: to the followers, and then to whom it answers.
-    private struct Received: Sendable {
+    private struct Received {
         var notice: AdapterNotice?
         var answered: (Request, Answer)?
     }

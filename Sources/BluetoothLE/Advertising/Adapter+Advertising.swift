@@ -68,7 +68,7 @@ extension Adapter {
         // The kernel does not list all there are, so each number is tried; it says so when there is none.
         for instance in (1...max(1, features.maximumInstances)) where !advertising.instances.contains(instance) {
             do throws(BluetoothError) {
-                try await management.sendWhenIdle(.removeAdvertising(instance), to: information.index)
+                try await management.value.sendWhenIdle(.removeAdvertising(instance), to: information.index)
                 count += 1
             } catch {
                 guard error.cause == .management(.invalidParameters) else { throw error }
@@ -79,7 +79,7 @@ extension Adapter {
 
     private func advertisingFeatures() async throws(BluetoothError) -> AdvertisingFeatures {
         let index = information.index
-        let reply = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
+        let reply = try await management.value.sendWhenIdle(.readAdvertisingFeatures, to: index)
         guard case .advertisingFeatures(let features) = reply else {
             throw .unreadable(operation("read the advertising features"))
         }
@@ -181,7 +181,7 @@ extension Adapter {
     private func remove(_ instance: UInt8) async {
         advertising.leftovers.remove(instance)
         do throws(BluetoothError) {
-            try await management.sendWhenIdle(.removeAdvertising(instance), to: information.index)
+            try await management.value.sendWhenIdle(.removeAdvertising(instance), to: information.index)
         } catch {
             log.debug("\(error)")
             guard error.cause != .management(.invalidParameters), standing.value != .absent else { return }
@@ -250,11 +250,12 @@ extension Adapter {
         do throws(BluetoothError) {
             let parameters = ExtendedAdvertisingInstanceParameters(
                 instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
-            let answer = try await management.sendWhenIdle(.addExtendedAdvertisingParameters(parameters), to: index)
+            let answer = try await management.value.sendWhenIdle(
+                .addExtendedAdvertisingParameters(parameters), to: index)
             guard case .extendedAdvertisingParameters(let limits) = answer else {
                 throw BluetoothError.unreadable(operation)
             }
-            try await management.sendWhenIdle(
+            try await management.value.sendWhenIdle(
                 .addExtendedAdvertisingData(
                     ExtendedAdvertisingInstanceData(
                         instance: instance, advertisingData: plan.payloads.advertising,
@@ -306,14 +307,7 @@ extension Adapter {
 
     private func followAdvertising() throws(BluetoothError) {
         guard !advertising.isFollowing else { return }
-        let result = management.assumeIsolated { management -> Result<UInt64, BluetoothError> in
-            Result { () throws(BluetoothError) in
-                try management.follow { [weak self] notice in
-                    self?.assumeIsolated { $0.takeAdvertising(notice) }
-                }
-            }
-        }
-        _ = try result.get()
+        try management.value.follow { [weak self] notice in self?.assumeIsolated { $0.takeAdvertising(notice) } }
         advertising.isFollowing = true
     }
 

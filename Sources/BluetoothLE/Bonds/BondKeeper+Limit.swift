@@ -33,10 +33,8 @@ extension BondKeeper {
         tellRefused(identity)
         onRefused?(identity)
         let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
-        management.assumeIsolated { [index] management in
-            management.post(command, to: index) { [weak self] answer in
-                self?.assumeIsolated { $0.forgot(identity, answer) }
-            }
+        management.value.post(command, to: index) { [weak self] answer in
+            self?.assumeIsolated { $0.forgot(identity, answer) }
         }
         return false
     }

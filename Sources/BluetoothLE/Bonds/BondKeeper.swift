@@ -12,7 +12,7 @@ import Management
 actor BondKeeper: LoopActor {
     nonisolated let loop: EventLoop
     private let kernel: any BluetoothKernel
-    let management: ManagementClient
+    let management: LoopBound<ManagementClient>
     let log: Logger
     let store: (any BondStore)?
     let limit: BondLimit
@@ -64,7 +64,7 @@ actor BondKeeper: LoopActor {
     private static let announcementLimit = 16
 
     init(
-        _ keeping: BondKeeping, limit: BondLimit = BondLimit(), management: ManagementClient,
+        _ keeping: BondKeeping, limit: BondLimit = BondLimit(), management: LoopBound<ManagementClient>,
         on kernel: any BluetoothKernel, log: Logger
     ) {
         self.limit = limit
@@ -187,9 +187,8 @@ actor BondKeeper: LoopActor {
         ]
         return commands.map { command in
             let call = Promise<ManagementReply, BluetoothError>()
-            management.assumeIsolated { [index] management in
-                management.post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
-            }
+            management.value.post(
+                command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
             return call
         }
     }
@@ -207,9 +206,7 @@ actor BondKeeper: LoopActor {
 
     private func follow() {
         guard follower == nil else { return }
-        follower = try? management.assumeIsolated { management in
-            try management.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
-        }
+        follower = try? management.value.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
     }
 
     private func take(_ notice: AdapterNotice) {
@@ -259,10 +256,8 @@ actor BondKeeper: LoopActor {
         log.notice("a key that is worse than the bond's is not kept", metadata: ["peer": "\(key.address)"])
         reload(index)
         guard standing == .loaded else { return }
-        management.assumeIsolated { [log, index] in
-            $0.post(.disconnect(ManagementAddress(key.address)), to: index) { answer in
-                if case .failure(let error) = answer { log.debug("\(error)") }
-            }
+        management.value.post(.disconnect(ManagementAddress(key.address)), to: index) { [log] answer in
+            if case .failure(let error) = answer { log.debug("\(error)") }
         }
     }
 
@@ -323,19 +318,17 @@ actor BondKeeper: LoopActor {
         }
         let call = Promise<[Promise<ManagementReply, BluetoothError>], BluetoothError>()
         let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
-        management.assumeIsolated { [index] management in
-            management.post(command, to: index) { [weak self] answer in
-                guard case .failure(let error) = answer else {
-                    call.succeed([])
-                    return
-                }
-                switch (error.code, error.cause) {
-                case (_, .management(.notPaired)?), (.noAdapter, _): call.succeed([])
-                // It forgets nothing while it is off, but takes another list.
-                case (.adapterOff, _), (.adapterBlocked, _):
-                    call.succeed(self?.assumeIsolated { $0.load() } ?? [])
-                default: call.fail(error)
-                }
+        management.value.post(command, to: index) { [weak self] answer in
+            guard case .failure(let error) = answer else {
+                call.succeed([])
+                return
+            }
+            switch (error.code, error.cause) {
+            case (_, .management(.notPaired)?), (.noAdapter, _): call.succeed([])
+            // It forgets nothing while it is off, but takes another list.
+            case (.adapterOff, _), (.adapterBlocked, _):
+                call.succeed(self?.assumeIsolated { $0.load() } ?? [])
+            default: call.fail(error)
             }
         }
         return call
@@ -434,7 +427,7 @@ actor BondKeeper: LoopActor {
 
     /// Ends everything but the writing.
     func close(_ reason: BluetoothError) {
-        if let follower { management.assumeIsolated { $0.unfollow(follower) } }
+        if let follower { management.value.unfollow(follower) }
         follower = nil
         (onBonded, onRefused, onKeysChanged, isConnected) = (nil, nil, nil, nil)
         for listener in listeners.values { listener.finish(reason.code == .cancelled ? nil : reason) }

@@ -73,7 +73,7 @@ extension Adapter {
     ) async throws(BluetoothError) {
         perform(pairing.settings.send(again: again, for: information))
         guard !pairing.settings.isApplied else { return }
-        let call = PendingCall<Void>()
+        let call = Promise<Void, BluetoothError>()
         pairing.settingsWaiters.removeAll { $0.isResolved }
         pairing.settingsWaiters.append(call)
         do {
@@ -100,7 +100,7 @@ extension Adapter {
             Task(executorPreference: loop) { [weak self, management, index = information.index] in
                 var failure: BluetoothError?
                 do throws(BluetoothError) {
-                    try await management.sendWhenIdle(command, to: index)
+                    try await management.value.sendWhenIdle(command, to: index)
                 } catch {
                     failure = error
                 }
@@ -123,17 +123,15 @@ extension Adapter {
     /// Begins to take the questions of pairings.
     func followPairing() {
         // Where that is not to be had, the adapter cannot be followed either, which is told there.
-        _ = try? management.assumeIsolated { management throws(BluetoothError) in
-            try management.follow { [weak self] notice in
-                self?.assumeIsolated { adapter in
-                    let own = adapter.information.index
-                    switch notice {
-                    case .pairing(own, let pairing): adapter.take(pairing)
-                    case .longTermKey(own, let key):
-                        adapter.take(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
-                    case .unpaired(own, let peer): adapter.forgetKey(of: peer)
-                    default: break
-                    }
+        _ = try? management.value.follow { [weak self] notice in
+            self?.assumeIsolated { adapter in
+                let own = adapter.information.index
+                switch notice {
+                case .pairing(own, let pairing): adapter.take(pairing)
+                case .longTermKey(own, let key):
+                    adapter.take(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+                case .unpaired(own, let peer): adapter.forgetKey(of: peer)
+                default: break
                 }
             }
         }
@@ -272,10 +270,8 @@ extension Adapter {
         pairing.dialogs[peer]?.lastProgress = loop.now
         pairing.dialogs[peer]?.timer.set(after: PairingTable.silenceLimit)
         connection(of: peer)?.assumeIsolated { $0.pairingProgressed() }
-        management.assumeIsolated { [log, index = information.index] in
-            $0.post(command, to: index) { answer in
-                if case .failure(let error) = answer { log.debug("\(error)") }
-            }
+        management.value.post(command, to: information.index) { [log] answer in
+            if case .failure(let error) = answer { log.debug("\(error)") }
         }
     }
 
@@ -379,10 +375,8 @@ extension Adapter {
 
     /// Has the kernel end a link.
     private func disconnect(_ peer: BluetoothAddress) {
-        management.assumeIsolated { [log, index = information.index] in
-            $0.post(.disconnect(ManagementAddress(peer)), to: index) { answer in
-                if case .failure(let error) = answer { log.debug("\(error)") }
-            }
+        management.value.post(.disconnect(ManagementAddress(peer)), to: information.index) { [log] answer in
+            if case .failure(let error) = answer { log.debug("\(error)") }
         }
     }
 
@@ -414,14 +408,13 @@ extension Adapter {
         let peer = connection.peer
         controller.assumeIsolated { $0.linkGoesDown(peer) }
         guard kernel.environment().hasNetAdmin else { return }
-        management.assumeIsolated { [log, controller, index = information.index] in
-            $0.post(.disconnect(ManagementAddress(address)), to: index) { answer in
-                if case .failure(let error) = answer {
-                    log.debug("\(error)")
-                    guard error.cause == .management(.notConnected) else { return }
-                }
-                controller.assumeIsolated { $0.linkIsDown(peer) }
+        management.value.post(.disconnect(ManagementAddress(address)), to: information.index) {
+            [log, controller] answer in
+            if case .failure(let error) = answer {
+                log.debug("\(error)")
+                guard error.cause == .management(.notConnected) else { return }
             }
+            controller.assumeIsolated { $0.linkIsDown(peer) }
         }
     }
 }

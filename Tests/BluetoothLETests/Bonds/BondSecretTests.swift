@@ -79,7 +79,7 @@ import Testing
                 let central = try await Adapter.open(
                     power: .powerOn, bonds: .store(store), privacy: .on, on: story.central.kernel, log: log.log,
                     trace: recording)
-                try await central.management.send(.setBondable(true), to: 0)
+                try await central.sendToManagement(.setBondable(true), to: 0)
                 let peripheral = try await story.peripheral.open(log: log)
                 let served = try await peripheral.serve(story.story)
                 try await story.connect(central).disconnect()

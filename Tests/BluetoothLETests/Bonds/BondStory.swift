@@ -19,7 +19,7 @@ final class BondStory: Sendable {
             for command: ManagementCommand in [
                 .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
             ] {
-                try await adapter.management.send(command, to: adapter.information.index)
+                try await adapter.sendToManagement(command, to: adapter.information.index)
             }
             // Where pairing is this program's to do.
             try? await adapter.setPairingAgent(JustWorksPairingAgent())

@@ -14,7 +14,7 @@ import Testing
         try await BondStory.run { story in
             let (central, peripheral) = (try await story.central.open(), try await story.peripheral.open())
             if !usesSecureConnections {
-                try await central.management.send(.setSecureConnections(.off), to: central.information.index)
+                try await central.sendToManagement(.setSecureConnections(.off), to: central.information.index)
             }
             #expect(await central.bondStanding == .loaded)
             let served = try await peripheral.serve(story.story)
@@ -132,7 +132,7 @@ import Testing
             // Those of the daemon.
             let daemon = try await story.central.open(.notKept)
             let theirs = [BondSamples.bond(first: 9).longTermKeys[0]]
-            try await daemon.management.send(.loadLongTermKeys(theirs), to: 0)
+            try await daemon.sendToManagement(.loadLongTermKeys(theirs), to: 0)
             story.central.kernel.isBluetoothDaemonRunning = true
             let central = try await story.central.open()
             #expect(await central.bondStanding == .daemon)
@@ -202,7 +202,7 @@ import Testing
             let central = try await story.central.open()
             let other = try await story.central.open(.notKept)
             #expect(await central.bonds().count == 1)
-            try await other.management.send(
+            try await other.sendToManagement(
                 .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
             try await story.story.settle { await central.bonds().isEmpty }
             try await story.story.settle { store.bonds(of: BondStory.centralAddress).isEmpty }

@@ -34,7 +34,7 @@ struct TwoMachines: Sendable {
 
     /// Has the second machine advertise.
     func advertise() async throws {
-        try await peripheral.management.send(
+        try await peripheral.sendToManagement(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
     }
 

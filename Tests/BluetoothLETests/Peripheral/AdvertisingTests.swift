@@ -119,7 +119,7 @@ import Testing
     @Test func theInstancesOfOthersAreLeftAloneUnlessAsked() async throws {
         try await PeripheralStory.run { story in
             // A program that was killed left this.
-            try await story.peripheral.management.send(
+            try await story.peripheral.sendToManagement(
                 .addAdvertising(AdvertisingInstance(instance: 1, flags: .connectable)), to: 0)
             let set = try await story.peripheral.advertise(PeripheralStory.content)
             #expect(set.instance == 2)

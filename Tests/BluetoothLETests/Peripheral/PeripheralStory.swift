@@ -52,7 +52,7 @@ struct PeripheralStory: Sendable {
     /// The kernel's advertising instances; nil when it does not tell.
     func instances(of adapter: Adapter? = nil) async -> [UInt8]? {
         let adapter = adapter ?? peripheral
-        let reply = try? await adapter.management.send(.readAdvertisingFeatures, to: adapter.information.index)
+        let reply = try? await adapter.sendToManagement(.readAdvertisingFeatures, to: adapter.information.index)
         guard case .advertisingFeatures(let features)? = reply else { return nil }
         return features.instances
     }

@@ -104,8 +104,8 @@ final class RawProgram: Sendable {
         }
     }
 
-    private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementClient {
-        let client = ManagementClient(on: kernel, log: Logger(label: "other"))
+    private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementUser {
+        let client = ManagementUser(on: kernel)
         try await client.send(.startDiscovery(.lowEnergy), to: 0)
         return client
     }
@@ -123,7 +123,7 @@ final class RawProgram: Sendable {
             try await story.settle { !story.kernel.isScanning() }
             await adapter.close()
             try await story.radio.sleep(for: .milliseconds(50))
-            try await other.management.send(.startDiscovery(.lowEnergy), to: 0)
+            try await other.sendToManagement(.startDiscovery(.lowEnergy), to: 0)
             await other.close()
         }
     }
@@ -199,7 +199,7 @@ final class RawProgram: Sendable {
             SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
             let ended = Mutex(false)
             let adapter = try await Adapter.open(on: story.kernel)
-            func discover() async throws -> ManagementClient {
+            func discover() async throws -> ManagementUser {
                 let client = try await Self.discover(story.kernel)
                 _ = try await client.follow { notice in
                     if case .discovering(_, .lowEnergy, isOn: false) = notice { ended.withLock { $0 = true } }

@@ -68,7 +68,7 @@ import Testing
             if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }
             story.kernel.setRadioSwitch(adapter: 0)
             let again = try await Adapter.open(power: .powerOn, on: story.kernel)
-            _ = try? await again.management.send(
+            _ = try? await again.sendToManagement(
                 .unpairDevice(ManagementAddress(scene.peripheral.address), disconnect: false),
                 to: again.information.index)
             scene.peripheral.setSecurity(SimulatedSecurity())

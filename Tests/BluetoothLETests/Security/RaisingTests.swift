@@ -210,7 +210,7 @@ extension SecurityStory {
     /// Takes the device's keys out of this machine.
     func forget() async throws {
         try? await adapter.removeBond(with: peripheral.address)
-        _ = try? await adapter.management.send(
+        _ = try? await adapter.sendToManagement(
             .unpairDevice(ManagementAddress(peripheral.address), disconnect: false), to: adapter.information.index)
         await adapter.forgetKey(of: peripheral.address)
     }

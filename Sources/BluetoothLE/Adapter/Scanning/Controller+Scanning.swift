@@ -183,10 +183,8 @@ extension Controller {
         let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.discoveryEnded(.unknown) } }
         timer.set(after: .seconds(2))
         discoveryTimer = timer
-        management.assumeIsolated { [index] in
-            $0.post(.stopDiscovery(types), to: index) { [weak self] answer in
-                self?.assumeIsolated { $0.discoveryEnded(Scanning.DiscoveryEnd(answer)) }
-            }
+        management.value.post(.stopDiscovery(types), to: index) { [weak self] answer in
+            self?.assumeIsolated { $0.discoveryEnded(Scanning.DiscoveryEnd(answer)) }
         }
     }
 
@@ -201,11 +199,9 @@ extension Controller {
     /// Begins to follow what the kernel tells of discoveries.
     func followDiscoveries() {
         // Where that is not to be had, the adapter cannot be followed either, which is told there.
-        _ = try? management.assumeIsolated { management throws(BluetoothError) in
-            try management.follow { [weak self] notice in
-                guard case .discovering(let index, let types, let isOn) = notice else { return }
-                self?.assumeIsolated { if $0.index == index { $0.discoveryChanged(types, isOn: isOn) } }
-            }
+        _ = try? management.value.follow { [weak self] notice in
+            guard case .discovering(let index, let types, let isOn) = notice else { return }
+            self?.assumeIsolated { if $0.index == index { $0.discoveryChanged(types, isOn: isOn) } }
         }
     }
 

@@ -1,0 +1,59 @@
+import BluetoothKernel
+import Logging
+
+/// Looks after what concerns no opened adapter: which there are, what happens to them, and opening one.
+actor AdapterDirectorySession: LoopActor {
+    nonisolated let loop: EventLoop
+    private let kernel: any BluetoothKernel
+    private let log: Logger
+
+    init(on kernel: any BluetoothKernel, log: Logger) {
+        self.kernel = kernel
+        self.log = log
+        loop = kernel.loop
+    }
+
+    /// An adapter that was chosen and is ready for use, with what was opened to find it.
+    struct Opened: Sendable {
+        let information: AdapterInformation
+        let management: LoopBound<ManagementClient>
+        let monitor: LoopBound<AdapterMonitor>
+        let bonds: BondKeeper
+    }
+
+    /// Chooses an adapter and makes it ready for use; see ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
+    func open(
+        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
+        bondLimit: BondLimit, privacy: PrivacyMode?, trace: PacketSynthesis?
+    ) async throws(BluetoothError) -> Opened {
+        let client = ManagementClient(on: kernel, log: log, trace: trace)
+        let management = LoopBound(client, on: loop)
+        let monitor = AdapterMonitor(on: kernel, management: client, log: log)
+        try await monitor.start()
+        let keeper = BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log)
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
+        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
+        return Opened(
+            information: information, management: management, monitor: LoopBound(monitor, on: loop), bonds: keeper)
+    }
+
+    /// All adapters, lowest index first.
+    func all(_ bonds: BondKeeping) async throws(BluetoothError) -> [AdapterInformation] {
+        let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
+        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
+        return await directory.knowingStaticAddresses(try await directory.all())
+    }
+
+    /// What happens to adapters, after those there are.
+    func changes(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
+        let monitor = AdapterMonitor(on: kernel, management: ManagementClient(on: kernel, log: log), log: log)
+        let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
+        monitor.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
+        try await monitor.start()
+        let bound = LoopBound(monitor, on: loop)
+        return BoundedStream(channel: channel) { [loop] in
+            loop.execute { bound.value.close(.cancelled(operation)) }
+        }
+    }
+}
