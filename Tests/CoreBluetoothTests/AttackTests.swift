@@ -303,7 +303,7 @@ enum Blow: CaseIterable, Sendable {
                 }
                 guard hasBegun != nil, let peripheral = program.peripherals.first else { break }
                 let radio = peripheral.link.hub.radio
-                for link in await radio.links.values { gone.keep(link) }
+                await radio.keepLinks(in: gone)
                 if round.isMultiple(of: 10) { gone.keep(peripheral) }
                 // The one side and the other.
                 if round.isMultiple(of: 2) { device.peripheral.disconnect() } else { await program.disconnect() }
@@ -364,6 +364,12 @@ private final class Gone: Sendable {
 
     var count: Int { objects.withLock { $0.count } }
     var living: Int { objects.withLock { $0.count { $0.object != nil } } }
+}
+
+extension Radio {
+    fileprivate func keepLinks(in gone: Gone) {
+        for link in links.all { gone.keep(link) }
+    }
 }
 
 extension Optional where Wrapped == Any {

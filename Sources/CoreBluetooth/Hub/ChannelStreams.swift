@@ -10,7 +10,7 @@ final class ChannelEnd: Sendable {
     }
 
     deinit {
-        channel.loop.execute { [channel] in channel.assumeIsolated { $0.close() } }
+        channel.soon { $0.close() }
     }
 }
 

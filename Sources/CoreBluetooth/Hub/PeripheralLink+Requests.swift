@@ -7,8 +7,9 @@ import Logging
 // and a write without response when every request before it has been begun.
 extension PeripheralLink {
     func work(
-        _ requests: RequestQueue<PeripheralRequest>, on connection: Connection, _ link: SharedLink, _ attempt: Int
+        _ requests: RequestQueue<PeripheralRequest>, _ hold: LinkHold, _ attempt: Int
     ) async {
+        let connection = hold.connection
         await withTaskGroup(of: Void.self) { group in
             var isBusy = false
             while let request = await requests.next() {
@@ -22,7 +23,7 @@ extension PeripheralLink {
                 if isBusy { await group.next() }
                 isBusy = true
                 let hasBegun = Promise<Void, Never>()
-                group.addTask { [self] in await perform(request, on: connection, link, attempt, hasBegun) }
+                group.addTask { [self] in await perform(request, hold, attempt, hasBegun) }
                 await hasBegun.value(ifCancelled: ())
             }
         }
@@ -50,9 +51,9 @@ extension PeripheralLink {
 
     /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
     private nonisolated func perform(
-        _ request: PeripheralRequest, on connection: Connection, _ link: SharedLink, _ attempt: Int,
-        _ hasBegun: Promise<Void, Never>
+        _ request: PeripheralRequest, _ hold: LinkHold, _ attempt: Int, _ hasBegun: Promise<Void, Never>
     ) async {
+        let connection = hold.connection
         if case .write = request {} else { hasBegun.succeed() }
         defer { hasBegun.succeed() }
         switch request {
@@ -84,8 +85,8 @@ extension PeripheralLink {
             }
             didSend(attempt)
         case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor, connection, attempt)
-        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, connection, link, attempt)
-        case .stopNotifying(let characteristic): await stopNotifying(characteristic, connection, link, attempt)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, hold, attempt)
+        case .stopNotifying(let characteristic): await stopNotifying(characteristic, hold, attempt)
         case .openChannel(let psm): await openChannel(psm, connection, attempt)
         }
     }
@@ -348,8 +349,7 @@ extension PeripheralLink {
     // MARK: Notifications
 
     private nonisolated func setNotify(
-        _ isOn: Bool, _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ link: SharedLink,
-        _ attempt: Int
+        _ isOn: Bool, _ characteristic: Handed<CBCharacteristic>, _ hold: LinkHold, _ attempt: Int
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs(attempt) }
         let handle = remote.valueHandle
@@ -369,15 +369,15 @@ extension PeripheralLink {
         if isOn {
             // The first value may come ahead of the peripheral's answer.
             shared { $0.notifying[handle] = characteristic }
-            await link.want(handle, by: descriptor, ObjectIdentifier(self))
-        } else if await !link.unwant(handle, ObjectIdentifier(self)) {
+            await hub.radio.want(handle, by: descriptor, hold)
+        } else if await !hub.radio.unwant(handle, hold) {
             // Another manager wants it still.
             shared { $0.notifying[handle] = nil }
             return tell(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
-        await ifItFails(connection, attempt) { () throws(BluetoothError) in
-            try await connection.write(configuration, to: descriptor) { [self] _ in
+        await ifItFails(hold.connection, attempt) { () throws(BluetoothError) in
+            try await hold.connection.write(configuration, to: descriptor) { [self] _ in
                 if !isOn { shared { $0.notifying[handle] = nil } }
                 tell(nil)
             }
@@ -385,18 +385,18 @@ extension PeripheralLink {
             if isOn { shared { $0.notifying[handle] = nil } }
             tell(error)
         }
-        if isOn, !shared({ $0.notifying[handle] != nil }) { _ = await link.unwant(handle, ObjectIdentifier(self)) }
+        if isOn, !shared({ $0.notifying[handle] != nil }) { _ = await hub.radio.unwant(handle, hold) }
     }
 
     private nonisolated func stopNotifying(
-        _ characteristic: Handed<CBCharacteristic>, _ connection: Connection, _ link: SharedLink, _ attempt: Int
+        _ characteristic: Handed<CBCharacteristic>, _ hold: LinkHold, _ attempt: Int
     ) async {
         misuse("\(Self.valueLimit) values wait to be taken, so \(characteristic.object.uuid) notifies no more.")
         if let remote = characteristic.object.remote,
             let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
-            await link.unwant(remote.valueHandle, ObjectIdentifier(self))
+            await hub.radio.unwant(remote.valueHandle, hold)
         {
-            try? await connection.write([0, 0], to: descriptor)
+            try? await hold.connection.write([0, 0], to: descriptor)
         }
         answer(attempt) { peripheral, delegate in
             characteristic.object.contents { $0.isNotifying = false }

@@ -117,7 +117,7 @@ actor PeripheralLink: LoopActor {
                 manager.delegate?.centralManager(manager, didConnect: peripheral)
             }
         case .disconnected, .disconnecting:
-            loop.execute { self.assumeIsolated { $0.begin(attempt, options) } }
+            soon { $0.begin(attempt, options) }
         }
     }
 
@@ -133,7 +133,7 @@ actor PeripheralLink: LoopActor {
         }
         guard isDue else { return }
         let kept = Handed(peripheral)
-        loop.execute { self.assumeIsolated { $0.end(keeping: kept) } }
+        soon { $0.end(keeping: kept) }
     }
 
     private func end(keeping peripheral: Handed<CBPeripheral>) {
@@ -159,7 +159,7 @@ actor PeripheralLink: LoopActor {
 
     /// Ends the connection, or the attempt at one, without a report.
     nonisolated func abandon() {
-        loop.execute { self.assumeIsolated { $0.task?.cancel() } }
+        soon { $0.task?.cancel() }
     }
 
     /// Asks something of the peripheral, or logs that it is not connected.
@@ -220,11 +220,11 @@ actor PeripheralLink: LoopActor {
     private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {
         if let delay = options.startDelay, await !loop.sleep(for: delay) { return ended(attempt, nil) }
         repeat {
-            let held: (link: SharedLink, connection: Connection)
+            let hold: LinkHold
             do throws(BluetoothError) {
                 var socket = L2CAPOptions(receiveBuffer: 1 << 20)
                 socket.sendBuffer = hub.configuration.sendBuffer
-                held = try await hub.radio.join(
+                hold = try await hub.radio.join(
                     address, ObjectIdentifier(self),
                     ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
                 ) { [weak self] handle, value in self?.take(value, of: handle, attempt) }
@@ -232,8 +232,8 @@ actor PeripheralLink: LoopActor {
                 await hub.radio.settle()
                 return error.code == .cancelled ? ended(attempt, nil) : failed(attempt, error)
             }
-            let reason = await serve(held.connection, held.link, attempt)
-            await held.link.leave(ObjectIdentifier(self))
+            let reason = await serve(hold, attempt)
+            await hub.radio.leave(hold)
             await hub.radio.settle()
             let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
             ended(attempt, reason, isReconnecting: isReconnecting)
@@ -246,7 +246,8 @@ actor PeripheralLink: LoopActor {
     }
 
     /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
-    private func serve(_ connection: Connection, _ link: SharedLink, _ attempt: Int) async -> BluetoothError? {
+    private func serve(_ hold: LinkHold, _ attempt: Int) async -> BluetoothError? {
+        let connection = hold.connection
         let requests = RequestQueue<PeripheralRequest>(capacity: 2 * Self.requestLimit + WriteFlow.limit)
         let length = await connection.maximumCommandLength
         let advertised = shared { $0.advertisedServices }
@@ -269,7 +270,7 @@ actor PeripheralLink: LoopActor {
         }
         let reason = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in await readName(connection, attempt) }
-            group.addTask { [self] in await work(requests, on: connection, link, attempt) }
+            group.addTask { [self] in await work(requests, hold, attempt) }
             group.addTask { [self] in await followServices(of: connection, attempt) }
             var reason = await connection.closed()
             if reason.code == .cancelled { reason.disconnectReason = .local }

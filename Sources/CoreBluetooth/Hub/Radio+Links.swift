@@ -6,46 +6,107 @@ import Logging
 extension Radio {
     // MARK: To peripherals
 
-    /// Holds the link to a device, which is made if there is none; waits until it is up.
+    /// Holds the link to a device, which is made if there is none; waits until it is up. Who throws does not hold it.
     /// - Parameters:
-    ///   - id: who holds it.
+    ///   - holder: who holds it.
     ///   - takeValue: told every value that comes, on the loop.
     func join(
-        _ address: BluetoothAddress, _ id: ObjectIdentifier, _ options: ConnectionOptions,
+        _ address: BluetoothAddress, _ holder: ObjectIdentifier, _ options: ConnectionOptions,
         takeValue: @escaping SharedLink.ValueHandler
-    ) async throws(BluetoothError) -> (link: SharedLink, connection: Connection) {
-        guard let adapter else {
-            throw BluetoothError(.adapterOff, .init("connect", peer: address), "There is no adapter now.")
+    ) async throws(BluetoothError) -> LinkHold {
+        let operation = BluetoothError.Operation("connect", peer: address)
+        guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
+        let link = await link(to: address)
+        let call = link.join(holder, takeValue: takeValue) {
+            Task(executorPreference: loop) { [self, id = link.id] in
+                do throws(BluetoothError) {
+                    let connection = try await adapter.connect(to: address, options: options)
+                    if await !take(connection, for: id) { await connection.disconnect() }
+                } catch {
+                    await fail(id, error)
+                }
+            }
         }
-        let link = link(to: address)
-        return (link, try await link.join(id, adapter, options, takeValue: takeValue))
+        do throws(BluetoothError) {
+            let cancelled = BluetoothError(.cancelled, operation, "It was cancelled.")
+            let connection = try await call.value(ifCancelled: cancelled)
+            return LinkHold(link: link.id, holder: holder, connection: connection)
+        } catch {
+            await leave(link, holder)
+            throw error
+        }
     }
 
-    private func link(to address: BluetoothAddress) -> SharedLink {
-        if let link = links[address], link.assumeIsolated({ $0.isOpen }) { return link }
-        let link = SharedLink(to: address, on: loop) { [weak self] link in
-            self?.connected.withLock { $0[link.address] = $0[link.address] ?? [] }
-        } onEnd: { [weak self] link in
-            self?.assumeIsolated { $0.forget(link) }
-        }
-        links[address] = link
-        // A central that is connected need not be connected to.
-        if let central = incoming?.connections.first(where: { $0.peer == address }) {
-            link.assumeIsolated { $0.adopt(central) }
-        }
-        return link
+    /// Lets go of a link; it ends when nobody else holds it.
+    func leave(_ hold: LinkHold) async {
+        if let link = links[hold.link] { await leave(link, hold.holder) }
+    }
+
+    /// Takes note that a holder wants to be told a value; returns when the device may be asked for it.
+    func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ hold: LinkHold) async {
+        guard let link = links[hold.link] else { return }
+        link.want(handle, by: descriptor, hold.holder)
+        await link.silencing?.value
+    }
+
+    /// Takes note that a holder does not want to be told a value any more; says whether nobody does.
+    func unwant(_ handle: AttributeHandle, _ hold: LinkHold) -> Bool {
+        links[hold.link]?.unwant(handle, hold.holder)
+        return !isWanted(handle, of: hold.link)
     }
 
     /// Whether a device is one that a manager has connected to.
     /// - Parameter peer: any of the addresses that the kernel knows it by.
-    func isConnectedFromHere(_ peer: BluetoothAddress) -> Bool {
-        links.values.contains { $0.assumeIsolated { $0.isOurs(peer) } }
+    func isConnectedFromHere(_ peer: BluetoothAddress) async -> Bool {
+        for link in links.all where await link.isOurs(peer) { return true }
+        return false
     }
 
-    private func forget(_ link: SharedLink) {
-        guard links[link.address] === link else { return }
-        links[link.address] = nil
+    // The adapter and its connections live on this loop, so nothing comes between when they are asked.
+    private func link(to address: BluetoothAddress) async -> SharedLink {
+        if let link = links[address], await link.isOpen { return link }
+        let link = links.add(to: address, on: loop)
+        // A central that is connected need not be connected to.
+        if let central = incoming?.connections.first(where: { $0.peer == address }) {
+            await link.adopt(central)
+            isUp(address)
+        }
+        return link
+    }
+
+    private func take(_ connection: Connection, for id: SharedLink.ID) async -> Bool {
+        guard let link = links[id], await link.take(connection) else { return false }
+        isUp(link.address)
+        return true
+    }
+
+    private func isUp(_ address: BluetoothAddress) {
+        connected.withLock { $0[address] = $0[address] ?? [] }
+    }
+
+    private func fail(_ id: SharedLink.ID, _ error: BluetoothError) {
+        links[id]?.fail(error)
+    }
+
+    private func leave(_ link: SharedLink, _ holder: ObjectIdentifier) async {
+        if let (connection, unwanted) = await link.leave(holder) { silence(unwanted, of: link, over: connection) }
+        guard !link.isHeld, links.remove(link) else { return }
         connected.withLock { $0[link.address] = nil }
+    }
+
+    private func isWanted(_ handle: AttributeHandle, of id: SharedLink.ID) -> Bool {
+        links[id]?.isWanted(handle) ?? false
+    }
+
+    /// Asks a device no more for what nobody wants. One that refuses goes on sending, and nobody is told.
+    private func silence(_ unwanted: SharedLink.Wanted, of link: SharedLink, over connection: Connection) {
+        let unwanted = unwanted.sorted { $0.key < $1.key }
+        link.silencing = Task(executorPreference: loop) { [weak self, id = link.id, before = link.silencing] in
+            await before?.value
+            for (handle, descriptor) in unwanted where await self?.isWanted(handle, of: id) != true {
+                try? await connection.write([0, 0], to: descriptor)
+            }
+        }
     }
 
     // MARK: From centrals

@@ -21,7 +21,7 @@ actor Radio: LoopActor {
     /// What the controller can do besides; nothing until it has told.
     nonisolated let features = Mutex<CBCentralManager.Feature>([])
     /// The links that managers hold; see Radio+Links.
-    var links: [BluetoothAddress: SharedLink] = [:]
+    var links = LinkTable()
     /// Who is told of the links that centrals make.
     var servers: [ObjectIdentifier: @Sendable (Connection) -> Void] = [:]
     /// Takes those links, while there is somebody to tell.
@@ -202,7 +202,7 @@ actor Radio: LoopActor {
         case .absent:
             set(.resetting)
             guard absenceTimer == nil else { break }
-            let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.isMissingForLong() } }
+            let timer = loop.makeLocalTimer { self.isMissingForLong() }
             timer.set(after: Self.absenceLimit)
             absenceTimer = timer
         case .lowEnergyOff, .poweredOff, .blocked:

@@ -4,124 +4,133 @@ import BluetoothLE
 /// The link to a device, which all managers of the program share: it is made when the first wants it, and ends when the
 /// last has let it go.
 ///
-/// It lives on the loop, as those do who hold it.
-actor SharedLink: LoopActor {
+/// One of the radio's components; ``Radio`` alone begins tasks for it.
+final class SharedLink {
+    typealias ID = UInt64
     typealias ValueHandler = @Sendable (AttributeHandle, [UInt8]) -> Void
+    /// Values, and the descriptors that ask the device for them.
+    typealias Wanted = [AttributeHandle: RemoteDescriptor]
+    typealias Call = Promise<Connection, BluetoothError>
 
     private struct Holder {
         let takeValue: ValueHandler
         /// Resolved when the link is up, or will not be.
-        let call: Promise<Connection, BluetoothError>
-        /// The values it wants to be told, and the descriptors that ask the device for them.
-        var wanted: [AttributeHandle: RemoteDescriptor] = [:]
+        let call: Call
+        /// What it wants to be told.
+        var wanted: Wanted = [:]
     }
 
-    nonisolated let loop: EventLoop
-    nonisolated let address: BluetoothAddress
-    private var holders: [ObjectIdentifier: Holder] = [:]
-    private var attempt: Task<Void, Never>?
-    private var connection: Connection?
-    /// Whether the link ends with its last holder; not so when it was the device that made it.
-    private var isOurs = true
-    /// Whether nobody can join any more.
-    private var isOver = false
-    /// Takes back what a holder that has gone had asked the device for.
-    private var silencing: Task<Void, Never>?
-    private let onUp: @Sendable (SharedLink) -> Void
-    private let onEnd: @Sendable (SharedLink) -> Void
+    private enum State {
+        /// Being made by a task, as soon as somebody holds it.
+        case opening(Task<Void, Never>?)
+        /// - Parameter isOurs: whether the link ends with its last holder; not so when it was the device that made it.
+        case up(Connection, isOurs: Bool)
+        /// Nobody can join any more.
+        case over
+    }
 
-    /// - Parameters:
-    ///   - onUp: called on the loop when the link is up.
-    ///   - onEnd: called on the loop when the last holder has let it go.
-    init(
-        to address: BluetoothAddress, on loop: EventLoop, onUp: @escaping @Sendable (SharedLink) -> Void,
-        onEnd: @escaping @Sendable (SharedLink) -> Void
-    ) {
+    let id: ID
+    let address: BluetoothAddress
+    /// Takes back what holders that have gone had asked the device for.
+    var silencing: Task<Void, Never>?
+    private let loop: EventLoop
+    private var state = State.opening(nil)
+    private var holders: [ObjectIdentifier: Holder] = [:]
+
+    init(_ id: ID, to address: BluetoothAddress, on loop: EventLoop) {
+        self.id = id
         self.address = address
         self.loop = loop
-        self.onUp = onUp
-        self.onEnd = onEnd
     }
 
     /// Whether another may join: it is up, or being made.
-    var isOpen: Bool { !isOver && connection.map { $0.assumeIsolated { $0.isConnected } } ?? true }
+    nonisolated(nonsending) var isOpen: Bool {
+        get async {
+            switch state {
+            case .opening: true
+            case .up(let connection, _): await connection.isConnected
+            case .over: false
+            }
+        }
+    }
 
     /// Whether it leads to `peer`, and was made here.
-    func isOurs(_ peer: BluetoothAddress) -> Bool {
-        guard isOurs, !isOver, let connection else { return false }
-        return address == peer || connection.assumeIsolated { $0.identity } == peer
+    nonisolated(nonsending) func isOurs(_ peer: BluetoothAddress) async -> Bool {
+        guard case .up(let connection, isOurs: true) = state else { return false }
+        if address == peer { return true }
+        return await connection.identity == peer
     }
 
     // MARK: Holding
 
-    /// Takes a link that is up already, made by the device.
-    func adopt(_ connection: Connection) {
-        isOurs = false
-        up(connection)
-    }
-
-    /// Holds the link, and waits until it is up; the first has it made. Who throws does not hold it.
-    /// - Parameter takeValue: told every value that comes, on the loop.
+    /// Takes another holder; the answer is the link, once it is up.
+    /// - Parameters:
+    ///   - takeValue: told every value that comes, on the loop.
+    ///   - begin: begins to make the link; called for the first.
     func join(
-        _ id: ObjectIdentifier, _ adapter: Adapter, _ options: ConnectionOptions, takeValue: @escaping ValueHandler
-    ) async throws(BluetoothError) -> Connection {
-        let call = Promise<Connection, BluetoothError>()
+        _ id: ObjectIdentifier, takeValue: @escaping ValueHandler, begin: () -> Task<Void, Never>
+    ) -> Call {
+        let call = Call()
         holders[id] = Holder(takeValue: takeValue, call: call)
-        if let connection {
-            return connection
+        switch state {
+        case .up(let connection, _): call.succeed(connection)
+        case .opening(nil): state = .opening(begin())
+        case .opening, .over: break
         }
-        if attempt == nil {
-            attempt = Task(executorPreference: loop) { [self] in
-                do throws(BluetoothError) {
-                    let connection = try await adapter.connect(to: address, options: options)
-                    if await !take(connection) { await connection.disconnect() }
-                } catch {
-                    await fail(error)
-                }
-            }
-        }
-        let cancelled = BluetoothError(.cancelled, .init("connect", peer: address), "It was cancelled.")
-        do throws(BluetoothError) {
-            return try await call.value(ifCancelled: cancelled)
-        } catch {
-            await leave(id)
-            throw error
-        }
+        return call
     }
 
-    /// Lets go of the link; it ends when nobody else holds it.
-    func leave(_ id: ObjectIdentifier) async {
-        guard let holder = holders.removeValue(forKey: id) else { return }
-        guard holders.isEmpty else { return silence(holder.wanted) }
-        isOver = true
-        attempt?.cancel()
-        if isOurs {
-            await connection?.disconnect()
-        } else {
-            await connection?.observeValues(nil)
-            silence(holder.wanted)
+    /// Lets a holder go; the link ends when nobody else holds it, unless the device has made it.
+    /// - Returns: what the device is to be asked for no more, and over which connection.
+    nonisolated(nonsending) func leave(_ id: ObjectIdentifier) async -> (Connection, Wanted)? {
+        guard let holder = holders.removeValue(forKey: id) else { return nil }
+        let last = state
+        if holders.isEmpty { state = .over }
+        switch last {
+        case .opening(let attempt):
+            if holders.isEmpty { attempt?.cancel() }
+        case .up(let connection, let isOurs):
+            if holders.isEmpty {
+                if isOurs {
+                    await connection.disconnect()
+                    return nil
+                }
+                await connection.observeValues(nil)
+            }
+            let unwanted = holder.wanted.filter { !isWanted($0.key) }
+            return unwanted.isEmpty ? nil : (connection, unwanted)
+        case .over: break
         }
-        onEnd(self)
+        return nil
     }
+
+    /// Whether anybody holds it.
+    var isHeld: Bool { !holders.isEmpty }
+
+    // MARK: Up and down
 
     /// Takes the link that was made; false when nobody wants it any more.
-    private func take(_ connection: Connection) -> Bool {
-        guard !isOver else { return false }
-        up(connection)
+    nonisolated(nonsending) func take(_ connection: Connection) async -> Bool {
+        guard case .opening = state else { return false }
+        await up(connection, isOurs: true)
         for holder in holders.values { holder.call.succeed(connection) }
         return true
     }
 
-    private func up(_ connection: Connection) {
-        self.connection = connection
-        connection.assumeIsolated {
-            $0.observeValues { [weak self] handle, value in self?.assumeIsolated { $0.tell(value, of: handle) } }
-        }
-        onUp(self)
+    /// Takes a link that is up already, made by the device.
+    nonisolated(nonsending) func adopt(_ connection: Connection) async {
+        await up(connection, isOurs: false)
     }
 
-    private func fail(_ error: BluetoothError) {
-        isOver = true
+    private nonisolated(nonsending) func up(_ connection: Connection, isOurs: Bool) async {
+        state = .up(connection, isOurs: isOurs)
+        let told = LoopBound({ [weak self] handle, value in self?.tell(value, of: handle) }, on: loop)
+        await connection.observeValues { told.value($0, $1) }
+    }
+
+    /// The link could not be made.
+    func fail(_ error: BluetoothError) {
+        state = .over
         for holder in holders.values { holder.call.fail(error) }
     }
 
@@ -131,32 +140,58 @@ actor SharedLink: LoopActor {
 
     // MARK: Values
 
-    /// Takes note that a holder wants to be told a value; returns when the device may be asked for it.
-    func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ id: ObjectIdentifier) async {
+    /// Takes note that a holder wants to be told a value.
+    func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ id: ObjectIdentifier) {
         holders[id]?.wanted[handle] = descriptor
-        await silencing?.value
     }
 
-    /// Takes note that a holder does not want to be told a value any more; says whether nobody does.
-    func unwant(_ handle: AttributeHandle, _ id: ObjectIdentifier) -> Bool {
+    /// Takes note that a holder does not want to be told a value any more.
+    func unwant(_ handle: AttributeHandle, _ id: ObjectIdentifier) {
         holders[id]?.wanted[handle] = nil
-        return !isWanted(handle)
     }
 
-    private func isWanted(_ handle: AttributeHandle) -> Bool {
+    /// Whether a holder wants to be told a value.
+    func isWanted(_ handle: AttributeHandle) -> Bool {
         holders.values.contains { $0.wanted[handle] != nil }
     }
+}
 
-    /// Asks the device no more for what nobody wants.
-    private func silence(_ wanted: [AttributeHandle: RemoteDescriptor]) {
-        let unwanted = wanted.filter { !isWanted($0.key) }.sorted { $0.key < $1.key }
-        guard !unwanted.isEmpty, let connection else { return }
-        silencing = Task(executorPreference: loop) { [self, before = silencing] in
-            await before?.value
-            for (handle, descriptor) in unwanted where await !isWanted(handle) {
-                // A device that refuses goes on sending, and nobody is told.
-                try? await connection.write([0, 0], to: descriptor)
-            }
-        }
+/// A holder's place at a shared link.
+struct LinkHold: Sendable {
+    let link: SharedLink.ID
+    let holder: ObjectIdentifier
+    let connection: Connection
+}
+
+/// The shared links of a radio.
+struct LinkTable {
+    private var links: [SharedLink.ID: SharedLink] = [:]
+    /// The last one that was made to each device; those before it have ended.
+    private var latest: [BluetoothAddress: SharedLink.ID] = [:]
+    private var lastID: SharedLink.ID = 0
+
+    subscript(_ id: SharedLink.ID) -> SharedLink? { links[id] }
+
+    /// The link to a device.
+    subscript(_ address: BluetoothAddress) -> SharedLink? { latest[address].flatMap { links[$0] } }
+
+    /// The links to all devices.
+    var all: [SharedLink] { latest.values.compactMap { links[$0] } }
+
+    /// Makes the link to a device, in place of one that has ended.
+    mutating func add(to address: BluetoothAddress, on loop: EventLoop) -> SharedLink {
+        lastID += 1
+        let link = SharedLink(lastID, to: address, on: loop)
+        links[lastID] = link
+        latest[address] = lastID
+        return link
+    }
+
+    /// Forgets a link; says whether there is none to its device now.
+    mutating func remove(_ link: SharedLink) -> Bool {
+        links[link.id] = nil
+        guard latest[link.address] == link.id else { return false }
+        latest[link.address] = nil
+        return true
     }
 }
