@@ -302,7 +302,7 @@ enum Blow: CaseIterable, Sendable {
                     $0.count >= 2 * round
                 }
                 guard hasBegun != nil, let peripheral = program.peripherals.first else { break }
-                let radio = peripheral.link.hub.radio
+                let radio = peripheral.handle.radio
                 await radio.keepLinks(in: gone)
                 if round.isMultiple(of: 10) { gone.keep(peripheral) }
                 // The one side and the other.

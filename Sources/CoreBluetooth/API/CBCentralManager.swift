@@ -18,7 +18,7 @@ open class CBCentralManager: CBManager {
     }
 
     private let observer = Locked(WeakDelegate<any CBCentralManagerDelegate>())
-    private let hub = Locked<CentralHub?>(nil)
+    private let locked = Locked<CentralHandle?>(nil)
 
     /// A manager without a delegate, which calls back on the main queue.
     public convenience init() {
@@ -47,8 +47,8 @@ open class CBCentralManager: CBManager {
         let callbacks = CallbackQueue(queue, hold: configuration.hold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog)
-            let made = CentralHub(WeakReference(self), radio, callbacks, configuration)
-            hub { $0 = made }
+            let made = CentralHandle(WeakReference(self), radio, callbacks, configuration)
+            locked { $0 = made }
             made.begin()
         } catch {
             coreBluetoothLog.error("\(error)")
@@ -62,7 +62,7 @@ open class CBCentralManager: CBManager {
     }
 
     deinit {
-        hub { $0 }?.close()
+        handle?.close()
     }
 
     /// Who is told what happens; not kept alive.
@@ -72,9 +72,10 @@ open class CBCentralManager: CBManager {
     }
 
     /// Whether it scans.
-    open var isScanning: Bool { readyHub?.shared { $0.isScanning } ?? false }
+    open var isScanning: Bool { handle?.shared { $0.isScanning } ?? false }
 
-    private var readyHub: CentralHub? { hub { $0 } }
+    /// What the manager has to do with the radio; nil when there is none.
+    var handle: CentralHandle? { locked { $0 } }
 
     /// Whether this machine has a feature, which its controller tells when a manager is powered on; nothing before.
     open class func supports(_ features: CBCentralManager.Feature) -> Bool {
@@ -86,16 +87,18 @@ open class CBCentralManager: CBManager {
     /// The peripherals with these identifiers, in this order. Those that are no identifiers of this library are left
     /// out; none are known while the manager is not powered on.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
-        guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let hub = readyHub else { return [] }
-        return identifiers.compactMap(\.bluetoothAddress).map { hub.peripheral($0) }
+        guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let handle else { return [] }
+        return identifiers.compactMap(\.bluetoothAddress).map { handle.peripheral($0) }
     }
 
     /// The peripherals that this program is connected to, by whichever manager, and that have one of these services.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
-        guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let hub = readyHub else { return [] }
+        guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let handle else { return [] }
         let wanted = Set(serviceUUIDs.map(\.bluetooth))
-        let connected = hub.radio.connected.withLock { $0.filter { !$0.value.isDisjoint(with: wanted) }.keys.sorted() }
-        return connected.map { hub.peripheral($0) }
+        let connected = handle.radio.connected.withLock { connected in
+            connected.filter { !$0.value.isDisjoint(with: wanted) }.keys.sorted()
+        }
+        return connected.map { handle.peripheral($0) }
     }
 
     // MARK: Scanning
@@ -106,24 +109,24 @@ open class CBCentralManager: CBManager {
     ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``,
     ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
-        guard isReady(for: "scanForPeripherals(withServices:options:)"), let hub = readyHub else { return }
+        guard isReady(for: "scanForPeripherals(withServices:options:)"), let handle else { return }
         let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID]
-        hub.startScan(
+        handle.startScan(
             ScanRequest(
                 services: serviceUUIDs.uuids, solicited: solicited?.map(\.bluetooth) ?? [],
                 allowsDuplicates: flag(CBCentralManagerScanOptionAllowDuplicatesKey, in: options)))
     }
 
     /// Ends the scan; nothing is discovered any more when it returns.
-    open func stopScan() { readyHub?.stopScan() }
+    open func stopScan() { handle?.stopScan() }
 
     // MARK: Connecting
 
     /// Connects to a peripheral, without a time limit; for a connected one, calls `didConnect` again.
     /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
-        guard isReady(for: "connect(_:options:)"), let hub = readyHub else { return }
-        guard peripheral.link.hub === hub else {
+        guard isReady(for: "connect(_:options:)"), let handle else { return }
+        guard peripheral.handle.central === handle else {
             return misuse("\(peripheral) belongs to another manager; retrieve it by its identifier.")
         }
         var connectOptions = PeripheralConnectOptions()
@@ -132,26 +135,26 @@ open class CBCentralManager: CBManager {
             connectOptions.startDelay = .seconds(min(seconds, 1e6))
         }
         connectOptions.reconnects = flag(CBConnectPeripheralOptionEnableAutoReconnect, in: options)
-        peripheral.link.connect(connectOptions)
+        peripheral.handle.connect(connectOptions)
     }
 
     /// Ends the connection to a peripheral, or the attempt. The program may release the peripheral before
     /// `didDisconnectPeripheral` is called.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
-        guard let hub = readyHub, peripheral.link.hub === hub else {
+        guard let handle, peripheral.handle.central === handle else {
             return misuse("\(peripheral) belongs to another manager.")
         }
-        peripheral.link.cancel(peripheral)
+        peripheral.handle.cancel(peripheral)
     }
 
     /// Has connections and disconnections of this program's peripherals told by
     /// ``CBCentralManagerDelegate/centralManager(_:connectionEventDidOccur:for:)``; nil ends that.
     /// - Parameter options: of which: those with these services, as far as they are known, or with these identifiers.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
-        guard isReady(for: "registerForConnectionEvents(options:)"), let hub = readyHub else { return }
+        guard isReady(for: "registerForConnectionEvents(options:)"), let handle else { return }
         let services = options?[.serviceUUIDs] as? [CBUUID] ?? []
         let peers = options?[.peripheralUUIDs] as? [UUID] ?? []
-        hub.shared {
+        handle.shared {
             $0.watchedServices = Set(services.map(\.bluetooth))
             $0.watchedPeers = Set(peers)
         }

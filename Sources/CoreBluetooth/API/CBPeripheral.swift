@@ -7,16 +7,16 @@ public import Foundation
 /// connection or the attempt ends, which is logged as `API MISUSE` and not reported to the delegate. After
 /// ``CBCentralManager/cancelPeripheralConnection(_:)`` the program may release it at once.
 open class CBPeripheral: CBPeer {
-    let link: PeripheralLink
+    let handle: PeripheralHandle
     private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
 
-    init(_ address: BluetoothAddress, of hub: CentralHub) {
-        link = PeripheralLink(address, of: hub)
+    init(_ address: BluetoothAddress, of central: CentralHandle) {
+        handle = PeripheralHandle(address, of: central)
         super.init(address)
     }
 
     deinit {
-        link.drop(description)
+        handle.drop(description)
     }
 
     /// Who is told what happens; not kept alive.
@@ -26,20 +26,20 @@ open class CBPeripheral: CBPeer {
     }
 
     /// The name that the device told last; nil before it has told one.
-    open var name: String? { link.shared { $0.name } }
+    open var name: String? { handle.shared { $0.name } }
 
     /// The signal strength that was read last.
-    open var rssi: NSNumber? { link.shared { $0.rssi.map { NSNumber(value: $0) } } }
+    open var rssi: NSNumber? { handle.shared { $0.rssi.map { NSNumber(value: $0) } } }
 
     /// Whether it is connected.
-    open var state: CBPeripheralState { link.shared { $0.state } }
+    open var state: CBPeripheralState { handle.shared { $0.state } }
 
     /// The services that were discovered so far; nil before, and after a disconnection.
-    open var services: [CBService]? { link.shared { $0.services } }
+    open var services: [CBService]? { handle.shared { $0.services } }
 
     /// Whether it takes a write without response now. After it was false ``CBPeripheralDelegate`` is told when it is
     /// true again.
-    open var canSendWriteWithoutResponse: Bool { link.canSend }
+    open var canSendWriteWithoutResponse: Bool { handle.canSend }
 
     /// Never so here.
     open var ancsAuthorized: Bool { false }
@@ -53,50 +53,50 @@ open class CBPeripheral: CBPeer {
     }
 
     /// Reads the RSSI of the link.
-    open func readRSSI() { link.request(.readRSSI, "readRSSI()") }
+    open func readRSSI() { handle.request(.readRSSI, "readRSSI()") }
 
     /// Discovers all services, or those with the given UUIDs; without Generic Access and Generic Attribute unless
     /// ``CBLinux/showsGenericServices`` is true.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
-        link.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
+        handle.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
     }
 
     /// Discovers the services that a service includes: all, or those that are given.
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverIncludedServices(_:for:)") else { return }
-        link.request(
+        handle.request(
             .discoverIncludedServices(includedServiceUUIDs.uuids, Handed(service)), "discoverIncludedServices(_:for:)")
     }
 
     /// Discovers the characteristics of a service: all, or those that are given.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverCharacteristics(_:for:)") else { return }
-        link.request(
+        handle.request(
             .discoverCharacteristics(characteristicUUIDs.uuids, Handed(service)), "discoverCharacteristics(_:for:)")
     }
 
     /// Discovers the descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "discoverDescriptors(for:)") else { return }
-        link.request(.discoverDescriptors(Handed(characteristic)), "discoverDescriptors(for:)")
+        handle.request(.discoverDescriptors(Handed(characteristic)), "discoverDescriptors(for:)")
     }
 
     /// Reads a value, in as many requests as it takes.
     open func readValue(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "readValue(for:)") else { return }
-        link.request(.read(Handed(characteristic)), "readValue(for:)")
+        handle.request(.read(Handed(characteristic)), "readValue(for:)")
     }
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "readValue(for:)") else { return }
-        link.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
+        handle.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
     }
 
     /// How many bytes a write takes: 512 with a response, in as many requests as it takes, and those of one packet
     /// without; 0 while it is not connected.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
-        link.shared { shared in
+        handle.shared { shared in
             guard shared.state == .connected else { return 0 }
             return type == .withResponse ? AttributeProtocol.maximumAttributeValueLength : shared.commandLength
         }
@@ -107,25 +107,25 @@ open class CBPeripheral: CBPeer {
     /// A value that is too long for one request or command is written in prepared parts.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
         guard isOwn(characteristic.service, for: "writeValue(_:for:type:)") else { return }
-        link.write(Array(data), to: characteristic, type)
+        handle.write(Array(data), to: characteristic, type)
     }
 
     /// Writes a descriptor. The client characteristic configuration is refused: it is ``setNotifyValue(_:for:)`` that
     /// changes it.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
-        link.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
+        handle.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
     }
 
     /// Has the device notify or indicate a value, or stop to.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
-        link.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
+        handle.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
     }
 
     /// Opens an L2CAP channel to a service of the device.
     open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
-        link.request(.openChannel(PSM), "openL2CAPChannel(_:)")
+        handle.request(.openChannel(PSM), "openL2CAPChannel(_:)")
     }
 
     /// The peripheral in one line.

@@ -6,7 +6,7 @@ public import Foundation
 /// A long read is one request for the whole value here, with an offset of zero.
 open class CBPeripheralManager: CBManager {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
-    private let hub = Locked<PeripheralHub?>(nil)
+    private let locked = Locked<PeripheralManagerHandle?>(nil)
 
     /// A manager without a delegate, which calls back on the main queue.
     public convenience init() {
@@ -35,8 +35,8 @@ open class CBPeripheralManager: CBManager {
         let callbacks = CallbackQueue(queue, hold: configuration.hold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog)
-            let made = PeripheralHub(WeakReference(self), radio, callbacks)
-            hub { $0 = made }
+            let made = PeripheralManagerHandle(WeakReference(self), radio, callbacks)
+            locked { $0 = made }
             made.begin()
         } catch {
             coreBluetoothLog.error("\(error)")
@@ -50,7 +50,7 @@ open class CBPeripheralManager: CBManager {
     }
 
     deinit {
-        hub { $0 }?.close()
+        handle?.close()
     }
 
     /// Who is told what happens; not kept alive.
@@ -60,9 +60,10 @@ open class CBPeripheralManager: CBManager {
     }
 
     /// Whether it advertises.
-    open var isAdvertising: Bool { readyHub?.shared { $0.isAdvertising } ?? false }
+    open var isAdvertising: Bool { handle?.shared { $0.isAdvertising } ?? false }
 
-    private var readyHub: PeripheralHub? { hub { $0 } }
+    /// What the manager has to do with the radio; nil when there is none.
+    var handle: PeripheralManagerHandle? { locked { $0 } }
 
     /// Whether programs may share data by Bluetooth: nobody is asked on Linux, so they may.
     open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
@@ -79,17 +80,17 @@ open class CBPeripheralManager: CBManager {
         for key in advertisementData?.keys.sorted() ?? [] where !known.contains(key) {
             misuse("\(key) is not advertised, as it is not on Apple's systems.")
         }
-        readyHub?.startAdvertising(name: name, services: services?.map(\.bluetooth) ?? [])
+        handle?.startAdvertising(name: name, services: services?.map(\.bluetooth) ?? [])
     }
 
     /// Ends advertising.
-    open func stopAdvertising() { readyHub?.stopAdvertising() }
+    open func stopAdvertising() { handle?.stopAdvertising() }
 
     /// A hint on how quickly values shall reach a central, which decides: its link is asked to run with 7.5 to 15 ms
     /// between packets, 30 to 50 ms, or 100 to 125 ms. Needs CAP_NET_RAW.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
         guard isReady(for: "setDesiredConnectionLatency(_:for:)") else { return }
-        if readyHub?.setLatency(latency, for: central) != true {
+        if handle?.setLatency(latency, for: central) != true {
             misuse("setDesiredConnectionLatency(_:for:) has no effect: \(central) is not connected.")
         }
     }
@@ -99,17 +100,17 @@ open class CBPeripheralManager: CBManager {
     /// Offers a service; the delegate is told when centrals can find it.
     open func add(_ service: CBMutableService) {
         guard isReady(for: "add(_:)") else { return }
-        readyHub?.add(service)
+        handle?.add(service)
     }
 
     /// Offers a service no more; one that is not offered is passed over.
     open func remove(_ service: CBMutableService) {
-        readyHub?.removeServices { $0 === service }
+        handle?.removeServices { $0 === service }
     }
 
     /// Offers none of the services any more.
     open func removeAllServices() {
-        readyHub?.removeServices { _ in true }
+        handle?.removeServices { _ in true }
     }
 
     // MARK: Values
@@ -132,7 +133,7 @@ open class CBPeripheralManager: CBManager {
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
         guard isReady(for: "updateValue(_:for:onSubscribedCentrals:)") else { return false }
-        return readyHub?.update(Array(value), of: characteristic, for: centrals) ?? false
+        return handle?.update(Array(value), of: characteristic, for: centrals) ?? false
     }
 
     // MARK: Channels
@@ -140,11 +141,11 @@ open class CBPeripheralManager: CBManager {
     /// Offers an L2CAP service with a number of the system's choice.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
         guard isReady(for: "publishL2CAPChannel(withEncryption:)") else { return }
-        readyHub?.publishChannel(isEncrypted: encryptionRequired)
+        handle?.publishChannel(isEncrypted: encryptionRequired)
     }
 
     /// Offers an L2CAP service no more.
     open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
-        readyHub?.unpublishChannel(PSM)
+        handle?.unpublishChannel(PSM)
     }
 }

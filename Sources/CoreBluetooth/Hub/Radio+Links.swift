@@ -65,7 +65,7 @@ extension Radio {
     // The adapter and its connections live on this loop, so nothing comes between when they are asked.
     private func link(to address: BluetoothAddress) async -> SharedLink {
         if let link = links[address], await link.isOpen { return link }
-        let link = links.add(to: address, on: loop)
+        let link = links.add(to: address)
         // A central that is connected need not be connected to.
         if let central = incoming?.connections.first(where: { $0.peer == address }) {
             await link.adopt(central)
@@ -112,15 +112,14 @@ extension Radio {
     // MARK: From centrals
 
     /// Has the links that centrals make told to a manager: those that are up, and those to come.
-    func serve(_ id: ObjectIdentifier, _ take: @escaping @Sendable (Connection) -> Void) {
-        guard servers.updateValue(take, forKey: id) == nil else { return }
-        for connection in incoming?.connections ?? [] { take(connection) }
+    func serve(_ handle: PeripheralManagerHandle) {
+        guard let hub = hub(of: handle), hub.beginServing() else { return }
+        for connection in incoming?.connections ?? [] { hub.take(connection) }
         accept()
     }
 
-    /// Tells a manager of no more links; when there is no other, none are taken.
-    func stopServing(_ id: ObjectIdentifier) {
-        servers[id] = nil
+    /// Takes no more links when there is no manager to tell of them.
+    func stopAcceptingIfUnused() {
         if servers.isEmpty { acceptor?.cancel() }
     }
 
@@ -142,7 +141,7 @@ extension Radio {
     private func accepting(_ incoming: IncomingConnections) { self.incoming = incoming }
 
     private func tell(_ connection: Connection) {
-        for server in servers.values { server(connection) }
+        for hub in servers { hub.take(connection) }
     }
 
     private func acceptorEnded() {

@@ -5,30 +5,33 @@ import Synchronization
 
 /// The adapter that all managers of the program share, and how it stands in Core Bluetooth's terms.
 ///
-/// It is opened when the first manager wants it, followed through everything that happens to it, and closed when the
+/// It is the one actor, and owns what lives on the loop: the managers' work and the links. What a program's objects keep are
+/// handles, which say ``LoopActor/soon(_:)`` what they want.
+///
+/// The adapter is opened when the first manager wants it, followed through everything that happens to it, and closed when the
 /// last manager has gone.
 actor Radio: LoopActor {
-    typealias Listener = @Sendable (CBManagerState) -> Void
-
     nonisolated let loop: EventLoop
     nonisolated let kernel: any BluetoothKernel
     nonisolated let log: Logger
     /// Who is connected by whichever manager, and with which services as far as they are known.
     nonisolated let connected = Mutex<[BluetoothAddress: Set<BluetoothUUID>]>([:])
+    /// How many components and handles there are.
+    nonisolated let components: ComponentCount
+    private let mark: ComponentCount.Mark
     private let configuration: CBLinux.Configuration
     private(set) var adapter: Adapter?
     private(set) var state = CBManagerState.unknown
     /// What the controller can do besides; nothing until it has told.
     nonisolated let features = Mutex<CBCentralManager.Feature>([])
     /// The links that managers hold; see Radio+Links.
-    var links = LinkTable()
-    /// Who is told of the links that centrals make.
-    var servers: [ObjectIdentifier: @Sendable (Connection) -> Void] = [:]
+    var links: LinkTable
+    private var centralHubs: [ObjectIdentifier: CentralHub] = [:]
+    private var peripheralHubs: [ObjectIdentifier: PeripheralHub] = [:]
     /// Takes those links, while there is somebody to tell.
     var acceptor: Task<Void, Never>?
     var incoming: IncomingConnections?
     private var task: Task<Void, Never>?
-    private var listeners: [ObjectIdentifier: Listener] = [:]
     private var absenceTimer: LoopTimer?
     /// Resolved when the adapter is not followed any more.
     private var missing: Promise<Bool, Never>?
@@ -72,35 +75,77 @@ actor Radio: LoopActor {
         self.configuration = configuration
         self.log = log
         loop = kernel.loop
+        components = ComponentCount()
+        mark = components.mark()
+        links = LinkTable(kernel.loop, components)
     }
 
-    // MARK: Listeners
+    // MARK: Managers
 
-    /// Tells `listener` how the adapter stands, now if that is known, and whenever it changes; on the loop.
-    func attach(_ id: ObjectIdentifier, _ listener: @escaping Listener) {
-        listeners[id] = listener
-        if state != .unknown { listener(state) }
-        guard task == nil else { return }
-        task = Task(executorPreference: loop) { [weak self] in await self?.run() }
+    /// A manager begins; it is told how the adapter stands, now if that is known, and whenever it changes.
+    func open(_ handle: CentralHandle) {
+        centralHubs[ObjectIdentifier(handle)] = CentralHub(handle)
+        if state != .unknown { handle.radioChanged(state) }
+        beginToFollow()
     }
 
-    func detach(_ id: ObjectIdentifier) {
-        listeners[id] = nil
-        stopServing(id)
-        guard listeners.isEmpty else { return }
+    /// The same.
+    func open(_ handle: PeripheralManagerHandle) {
+        peripheralHubs[ObjectIdentifier(handle)] = PeripheralHub(handle)
+        if state != .unknown { handle.radioChanged(state) }
+        beginToFollow()
+    }
+
+    /// What a manager has here; nil when it has gone.
+    func hub(of handle: CentralHandle) -> CentralHub? { centralHubs[ObjectIdentifier(handle)] }
+
+    /// The same.
+    func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { peripheralHubs[ObjectIdentifier(handle)] }
+
+    /// A manager has gone.
+    func close(_ handle: CentralHandle) {
+        centralHubs.removeValue(forKey: ObjectIdentifier(handle))?.close()
+        stopIfUnused()
+    }
+
+    /// The same.
+    func close(_ handle: PeripheralManagerHandle) {
+        peripheralHubs.removeValue(forKey: ObjectIdentifier(handle))?.close()
+        stopIfUnused()
+    }
+
+    /// The hubs that are told of the links that centrals make.
+    var servers: [PeripheralHub] { peripheralHubs.values.filter(\.isServing) }
+
+    private var isUsed: Bool { !centralHubs.isEmpty || !peripheralHubs.isEmpty }
+
+    private func stopIfUnused() {
+        stopAcceptingIfUnused()
+        guard !isUsed else { return }
         task?.cancel()
         task = nil
         state = .unknown
     }
 
     private func set(_ state: CBManagerState) {
-        guard state != self.state, !listeners.isEmpty else { return }
+        guard state != self.state, isUsed else { return }
         self.state = state
         if state == .poweredOn { accept() }
-        for listener in listeners.values { listener(state) }
+        for hub in centralHubs.values { hub.handle.radioChanged(state) }
+        for hub in peripheralHubs.values { hub.handle.radioChanged(state) }
+    }
+
+    /// Takes services back.
+    func withdraw(_ services: [PublishedServices], from adapter: Adapter) async {
+        for services in services { await adapter.withdraw(services) }
     }
 
     // MARK: Following the adapter
+
+    private func beginToFollow() {
+        guard task == nil else { return }
+        task = Task(executorPreference: loop) { [weak self] in await self?.run() }
+    }
 
     private func run() async {
         do throws(BluetoothError) {

@@ -34,13 +34,15 @@ final class SharedLink {
     /// Takes back what holders that have gone had asked the device for.
     var silencing: Task<Void, Never>?
     private let loop: EventLoop
+    private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
 
-    init(_ id: ID, to address: BluetoothAddress, on loop: EventLoop) {
+    init(_ id: ID, to address: BluetoothAddress, on loop: EventLoop, _ components: ComponentCount) {
         self.id = id
         self.address = address
         self.loop = loop
+        mark = components.mark()
     }
 
     /// Whether another may join: it is up, or being made.
@@ -165,10 +167,16 @@ struct LinkHold: Sendable {
 
 /// The shared links of a radio.
 struct LinkTable {
+    private let loop: EventLoop
+    private let components: ComponentCount
     private var links: [SharedLink.ID: SharedLink] = [:]
     /// The last one that was made to each device; those before it have ended.
     private var latest: [BluetoothAddress: SharedLink.ID] = [:]
     private var lastID: SharedLink.ID = 0
+
+    init(_ loop: EventLoop, _ components: ComponentCount) {
+        (self.loop, self.components) = (loop, components)
+    }
 
     subscript(_ id: SharedLink.ID) -> SharedLink? { links[id] }
 
@@ -179,9 +187,9 @@ struct LinkTable {
     var all: [SharedLink] { latest.values.compactMap { links[$0] } }
 
     /// Makes the link to a device, in place of one that has ended.
-    mutating func add(to address: BluetoothAddress, on loop: EventLoop) -> SharedLink {
+    mutating func add(to address: BluetoothAddress) -> SharedLink {
         lastID += 1
-        let link = SharedLink(lastID, to: address, on: loop)
+        let link = SharedLink(lastID, to: address, on: loop, components)
         links[lastID] = link
         latest[address] = lastID
         return link

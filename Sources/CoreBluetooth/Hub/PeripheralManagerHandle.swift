@@ -2,10 +2,11 @@ import BluetoothKernel
 import BluetoothLE
 import Foundation
 import Logging
+import Synchronization
 
-/// A peripheral manager's work, behind ``CBPeripheralManager``: the state, the services, the centrals, what is
+/// A peripheral manager's side of the radio, behind ``CBPeripheralManager``: the state, the services, the centrals, what is
 /// advertised and what is sent.
-actor PeripheralHub: LoopActor {
+final class PeripheralManagerHandle: Sendable {
     /// A service that is offered.
     struct Offer {
         let service: Handed<CBMutableService>
@@ -58,33 +59,24 @@ actor PeripheralHub: LoopActor {
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
     }
 
-    nonisolated let loop: EventLoop
-    nonisolated let radio: Radio
-    nonisolated let callbacks: CallbackQueue
-    nonisolated let shared = Locked(Shared())
-    /// The links that centrals have made and that are not followed yet.
-    nonisolated let incoming = RequestQueue<Connection>(capacity: 1024)
-    private nonisolated let owner: WeakReference<CBPeripheralManager>
-    /// Follows the centrals, and sends them values.
-    var worker: Task<Void, Never>?
-    private var advertiser: Task<Void, Never>?
-    private var advertised: AdvertisingSet?
+    let radio: Radio
+    let callbacks: CallbackQueue
+    let shared = Locked(Shared())
+    private let owner: WeakReference<CBPeripheralManager>
+    private let advertised = Mutex<AdvertisingSet?>(nil)
+    private let mark: ComponentCount.Mark
 
     init(_ manager: WeakReference<CBPeripheralManager>, _ radio: Radio, _ callbacks: CallbackQueue) {
         owner = manager
         self.radio = radio
         self.callbacks = callbacks
-        loop = radio.loop
+        mark = radio.components.mark()
     }
 
-    nonisolated var manager: CBPeripheralManager? { owner.object }
-
-    nonisolated func onLoop(_ body: @escaping @Sendable (isolated PeripheralHub) -> Void) {
-        loop.execute { self.assumeIsolated { body($0) } }
-    }
+    var manager: CBPeripheralManager? { owner.object }
 
     /// Calls back with the manager and its delegate, if the program still has them.
-    nonisolated func post(
+    func post(
         _ body: @escaping @Sendable (CBPeripheralManager, (any CBPeripheralManagerDelegate)?) -> Void
     ) {
         callbacks.post { [self] in
@@ -95,27 +87,21 @@ actor PeripheralHub: LoopActor {
 
     // MARK: Life
 
-    nonisolated func begin() {
-        let id = ObjectIdentifier(self)
-        loop.execute { [radio, weak self] in
-            radio.assumeIsolated { [weak self] radio in radio.attach(id) { [weak self] in self?.radioChanged($0) } }
-        }
+    /// Begins to follow the adapter.
+    func begin() {
+        radio.soon { [self] in $0.open(self) }
     }
 
-    nonisolated func close() {
-        let id = ObjectIdentifier(self)
+    /// Ends everything: the program has no manager any more.
+    func close() {
         removeServices { _ in true }
         let listeners = shared { $0.listeners.values.map { $0 } }
         for listener in listeners { listener.cancel() }
-        incoming.finish()
-        onLoop { hub in
-            hub.worker?.cancel()
-            hub.stop()
-            hub.radio.assumeIsolated { $0.detach(id) }
-        }
+        radio.soon { [self] in $0.close(self) }
     }
 
-    private nonisolated func radioChanged(_ state: CBManagerState) {
+    /// Tells the program how the adapter stands.
+    func radioChanged(_ state: CBManagerState) {
         var state = state
         if state == .poweredOn, !radio.kernel.environment().hasNetAdmin { state = .unauthorized }
         post { [self, state] manager, delegate in
@@ -148,7 +134,7 @@ actor PeripheralHub: LoopActor {
 
     // MARK: Advertising
 
-    nonisolated func startAdvertising(name: String?, services: [BluetoothUUID]) {
+    func startAdvertising(name: String?, services: [BluetoothUUID]) {
         let number = shared { shared -> Int? in
             guard !shared.isAdvertising || shared.isPaused else { return nil }
             shared.isPaused = false
@@ -158,36 +144,27 @@ actor PeripheralHub: LoopActor {
         guard let number else {
             return post { $1?.peripheralManagerDidStartAdvertising($0, error: CBError(.alreadyAdvertising)) }
         }
-        onLoop { $0.start(number, name, services) }
+        radio.soon { [self] radio in
+            radio.serve(self)
+            radio.hub(of: self)?.advertise { [self] in await advertise(number, name, services) }
+        }
     }
 
-    nonisolated func stopAdvertising() {
+    func stopAdvertising() {
         shared { shared in
             shared.advertisingNumber += 1
             shared.isAdvertising = false
             shared.isPaused = false
         }
-        onLoop { $0.stop() }
+        radio.soon { [self] in $0.hub(of: self)?.advertise { [self] in await takeBack() } }
     }
 
-    private func start(_ number: Int, _ name: String?, _ services: [BluetoothUUID]) {
-        serve()
-        advertiser = Task(executorPreference: loop) { [weak self, before = advertiser] in
-            await before?.value
-            await self?.advertise(number, name, services)
+    /// Ends what is advertised.
+    func takeBack() async {
+        let set = advertised.withLock { set in
+            defer { set = nil }
+            return set
         }
-    }
-
-    private func stop() {
-        advertiser = Task(executorPreference: loop) { [weak self, before = advertiser] in
-            await before?.value
-            await self?.takeBack()
-        }
-    }
-
-    private func takeBack() async {
-        let set = advertised
-        advertised = nil
         await set?.stop()
     }
 
@@ -200,7 +177,8 @@ actor PeripheralHub: LoopActor {
             guard let adapter = await radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("advertise"), "There is no adapter now.")
             }
-            advertised = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterLeaves: .resume))
+            let set = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterLeaves: .resume))
+            advertised.withLock { $0 = set }
             post { [self] manager, delegate in
                 let isCurrent = shared { shared -> Bool in
                     guard shared.advertisingNumber == number else { return false }
@@ -217,7 +195,7 @@ actor PeripheralHub: LoopActor {
 
     // MARK: Services
 
-    nonisolated func add(_ service: CBMutableService) {
+    func add(_ service: CBMutableService) {
         let layout: ServiceLayout
         do {
             layout = try ServiceLayout(service)
@@ -234,22 +212,20 @@ actor PeripheralHub: LoopActor {
         guard isNew else {
             return post { $1?.peripheralManager($0, didAdd: service.object, error: CBError(.invalidParameters)) }
         }
-        onLoop { $0.publish(layout, service) }
+        radio.soon { [self] radio in
+            radio.serve(self)
+            Task(executorPreference: radio.loop) { [self] in await publish(layout, service, on: radio) }
+        }
     }
 
-    private func publish(_ layout: ServiceLayout, _ service: Handed<CBMutableService>) {
-        serve()
-        // On the loop, as the adapter is: there is nothing to wait for.
-        let adapter = radio.assumeIsolated { $0.adapter }
-        let handlers = handlers
+    private func publish(
+        _ layout: ServiceLayout, _ service: Handed<CBMutableService>, on radio: isolated Radio
+    ) async {
         do throws(BluetoothError) {
-            guard let adapter else {
+            guard let adapter = radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("add a service"), "There is no adapter now.")
             }
-            let result = adapter.assumeIsolated { adapter in
-                Result { () throws(BluetoothError) in try adapter.publish([layout.service], handlers: handlers) }
-            }
-            let published = try result.get()
+            let published = try await adapter.publish([layout.service], handlers: handlers)
             let handles = layout.valueHandles(from: published.handles.start)
             let isWanted = shared { shared -> Bool in
                 guard let index = shared.offers.firstIndex(where: { $0.service.object === service.object }) else {
@@ -263,7 +239,7 @@ actor PeripheralHub: LoopActor {
                 return true
             }
             // The program has removed it meanwhile.
-            if !isWanted { adapter.assumeIsolated { $0.withdraw(published) } }
+            if !isWanted { await adapter.withdraw(published) }
             post { $1?.peripheralManager($0, didAdd: service.object, error: nil) }
         } catch {
             shared { shared in shared.offers.removeAll { $0.service.object === service.object } }
@@ -273,7 +249,7 @@ actor PeripheralHub: LoopActor {
 
     /// Takes services back; returns the subscriptions that have gone with them and that the program knows of.
     @discardableResult
-    nonisolated func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
+    func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
         typealias Silenced = (Subscription, Handed<CBCentral>)
         typealias Known = [AttributeHandle: Handed<CBMutableCharacteristic>]
         let (removed, known, silenced) = shared { shared -> ([Offer], Known, [Silenced]) in
@@ -296,18 +272,16 @@ actor PeripheralHub: LoopActor {
         let told = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
         let published = removed.compactMap(\.published)
         guard !published.isEmpty else { return told }
-        onLoop { hub in
-            guard let adapter = hub.radio.assumeIsolated({ $0.adapter }) else { return }
-            adapter.assumeIsolated { adapter in
-                for services in published { adapter.withdraw(services) }
-            }
+        radio.soon { radio in
+            guard let adapter = radio.adapter else { return }
+            Task(executorPreference: radio.loop) { await radio.withdraw(published, from: adapter) }
         }
         return told
     }
 
     // MARK: Requests
 
-    private nonisolated var handlers: AttributeHandlers {
+    private var handlers: AttributeHandlers {
         var handlers = AttributeHandlers(read: { [weak self] request in
             guard let self else { throw ATTErrorCode.unlikelyError }
             return try await read(request)
@@ -319,17 +293,17 @@ actor PeripheralHub: LoopActor {
         return handlers
     }
 
-    nonisolated func central(_ address: BluetoothAddress) -> CBCentral {
+    func central(_ address: BluetoothAddress) -> CBCentral {
         shared { $0.links[address]?.central.object } ?? CBCentral(address)
     }
 
     /// Takes in how long a value may be for a central that asks for something.
-    private nonisolated func learnLength(of address: BluetoothAddress) async {
+    private func learnLength(of address: BluetoothAddress) async {
         guard let link = shared({ $0.links[address] }) else { return }
         link.central.object.setMaximumUpdateValueLength(await link.connection.maximumCommandLength)
     }
 
-    private nonisolated func read(_ request: AttributeRequest) async throws -> [UInt8] {
+    private func read(_ request: AttributeRequest) async throws -> [UInt8] {
         guard let characteristic = shared({ $0.characteristics[request.handle] }) else {
             throw ATTErrorCode.attributeNotFound
         }
@@ -344,7 +318,7 @@ actor PeripheralHub: LoopActor {
         return try await answer.value(ifCancelled: .unlikelyError)
     }
 
-    private nonisolated func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
+    private func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
         if let peer = writes.first?.request.peer { await learnLength(of: peer) }
         let subjects = writes.map { write in shared { $0.characteristics[write.request.handle] } }
         let answer = Promise<[UInt8], ATTErrorCode>()

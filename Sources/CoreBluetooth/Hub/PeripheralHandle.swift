@@ -29,11 +29,10 @@ struct PeripheralConnectOptions: Sendable {
     var reconnects = false
 }
 
-/// A peripheral's connection, behind ``CBPeripheral``: attempts, requests in order, values, flow control.
+/// A peripheral's side of the radio, behind ``CBPeripheral``: what the program wants of it, on any thread.
 ///
-/// It lives on the loop. What the program sees is in ``shared``, which changes on the callback queue, just before the
-/// program is told.
-actor PeripheralLink: LoopActor {
+/// What the program sees is in ``shared``, which changes on the callback queue, just before the program is told.
+final class PeripheralHandle: Sendable {
     struct Shared {
         var state = CBPeripheralState.disconnected
         /// Counts the program's wishes to be connected; what belongs to an earlier one is of no interest any more.
@@ -70,28 +69,25 @@ actor PeripheralLink: LoopActor {
     static let requestLimit = 1024
     /// How many values may wait for the program.
     static let valueLimit = 8192
-    /// How often a link that fails to be established is tried.
-    private static let connectAttempts = 8
 
-    nonisolated let loop: EventLoop
-    nonisolated let address: BluetoothAddress
-    nonisolated let hub: CentralHub
-    nonisolated let shared: Locked<Shared>
-    private var task: Task<Void, Never>?
+    let address: BluetoothAddress
+    let central: CentralHandle
+    let shared: Locked<Shared>
+    private let mark: ComponentCount.Mark
 
-    init(_ address: BluetoothAddress, of hub: CentralHub) {
+    init(_ address: BluetoothAddress, of central: CentralHandle) {
         self.address = address
-        self.hub = hub
-        loop = hub.loop
-        shared = Locked(Shared(flow: WriteFlow(credits: hub.configuration.writeCredits)))
+        self.central = central
+        shared = Locked(Shared(flow: WriteFlow(credits: central.configuration.writeCredits)))
+        mark = central.radio.components.mark()
     }
 
-    private nonisolated var log: Logger { coreBluetoothLog }
+    var radio: Radio { central.radio }
 
     // MARK: The program's wishes, from any thread
 
     /// Begins to connect, unless that has begun; a connection that is up is reported once more.
-    nonisolated func connect(_ options: PeripheralConnectOptions) {
+    func connect(_ options: PeripheralConnectOptions) {
         let (state, attempt, isTaken) = shared { shared -> (CBPeripheralState, Int, Bool) in
             let state = shared.state
             switch state {
@@ -112,19 +108,20 @@ actor PeripheralLink: LoopActor {
             guard isTaken else {
                 return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are waiting already.")
             }
-            answer(attempt) { [hub] peripheral, _ in
-                guard let manager = hub.manager, peripheral.state == .connected else { return }
+            answer(attempt) { [central] peripheral, _ in
+                guard let manager = central.manager, peripheral.state == .connected else { return }
                 manager.delegate?.centralManager(manager, didConnect: peripheral)
             }
         case .disconnected, .disconnecting:
-            soon { $0.begin(attempt, options) }
+            let new = ConnectionAttempt(handle: self, number: attempt, options: options)
+            radio.soon { [self] in $0.hub(of: central)?.link(of: self).begin(new) }
         }
     }
 
     /// Ends the connection, or the attempt at one.
     /// - Parameter peripheral: the program's object for it, which lives until the program has received the end, though the
     ///   program lets go of it before.
-    nonisolated func cancel(_ peripheral: CBPeripheral) {
+    func cancel(_ peripheral: CBPeripheral) {
         let isDue = shared { shared -> Bool in
             guard shared.state == .connecting || shared.state == .connected else { return false }
             shared.state = .disconnecting
@@ -133,37 +130,23 @@ actor PeripheralLink: LoopActor {
         }
         guard isDue else { return }
         let kept = Handed(peripheral)
-        soon { $0.end(keeping: kept) }
-    }
-
-    private func end(keeping peripheral: Handed<CBPeripheral>) {
-        task?.cancel()
-        Task(executorPreference: loop) { [task, hub] in
-            await task?.value
-            // Behind the report of the end.
-            hub.callbacks.post { withExtendedLifetime(peripheral) {} }
-        }
+        radio.soon { [self] in $0.hub(of: central)?.link(of: self).cancel(keeping: kept) }
     }
 
     /// The program has let go of the peripheral: ends the connection, or the attempt at one, which the program has not
     /// cancelled.
-    nonisolated func drop(_ description: @autoclosure () -> String) {
+    func drop(_ description: @autoclosure () -> String) {
         let isInUse = shared { $0.state == .connecting || $0.state == .connected }
-        if isInUse, hub.isOpen {
-            hub.configuration.reportMisuse(
+        if isInUse, central.isOpen {
+            central.configuration.reportMisuse(
                 "Cancelling connection for unused peripheral \(description()), Did you forget to keep a reference to it?"
             )
         }
-        abandon()
-    }
-
-    /// Ends the connection, or the attempt at one, without a report.
-    nonisolated func abandon() {
-        soon { $0.task?.cancel() }
+        radio.soon { [self] in $0.hub(of: central)?.remove(self) }
     }
 
     /// Asks something of the peripheral, or logs that it is not connected.
-    nonisolated func request(_ request: PeripheralRequest, _ call: String) {
+    func request(_ request: PeripheralRequest, _ call: String) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
             guard shared.state == .connected, let requests = shared.requests else { return (false, false) }
             // One of the link's own always has room.
@@ -182,7 +165,7 @@ actor PeripheralLink: LoopActor {
     }
 
     /// Writes a value, or logs why not.
-    nonisolated func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
+    func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
         guard type == .withoutResponse else {
             return request(.write(Handed(characteristic), value), "writeValue(_:for:type:)")
         }
@@ -203,120 +186,37 @@ actor PeripheralLink: LoopActor {
         if let problem { misuse("writeValue(_:for:type:) \(problem)") }
     }
 
-    nonisolated var canSend: Bool { shared { $0.state == .connected && $0.flow.canSend } }
-
-    // MARK: Connecting
-
-    private func begin(_ attempt: Int, _ options: PeripheralConnectOptions) {
-        let before = task
-        task = Task(executorPreference: loop) { [self] in
-            await before?.value
-            await run(attempt, options)
-        }
-        // Another thread may have cancelled it before it began.
-        if shared({ $0.attempt != attempt || $0.isCancelled }) { task?.cancel() }
-    }
-
-    private func run(_ attempt: Int, _ options: PeripheralConnectOptions) async {
-        if let delay = options.startDelay, await !loop.sleep(for: delay) { return ended(attempt, nil) }
-        repeat {
-            let hold: LinkHold
-            do throws(BluetoothError) {
-                var socket = L2CAPOptions(receiveBuffer: 1 << 20)
-                socket.sendBuffer = hub.configuration.sendBuffer
-                hold = try await hub.radio.join(
-                    address, ObjectIdentifier(self),
-                    ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
-                ) { [weak self] handle, value in self?.take(value, of: handle, attempt) }
-            } catch {
-                await hub.radio.settle()
-                return error.code == .cancelled ? ended(attempt, nil) : failed(attempt, error)
-            }
-            let reason = await serve(hold, attempt)
-            await hub.radio.leave(hold)
-            await hub.radio.settle()
-            let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
-            ended(attempt, reason, isReconnecting: isReconnecting)
-            guard isReconnecting else { return }
-            // A device that comes and goes is told of at the program's pace.
-            await isTold()
-            // The program may have cancelled before it was told, and then that was the end.
-            guard shared({ $0.attempt == attempt && $0.isReconnecting }) else { return }
-        } while true
-    }
-
-    /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
-    private func serve(_ hold: LinkHold, _ attempt: Int) async -> BluetoothError? {
-        let connection = hold.connection
-        let requests = RequestQueue<PeripheralRequest>(capacity: 2 * Self.requestLimit + WriteFlow.limit)
-        let length = await connection.maximumCommandLength
-        let advertised = shared { $0.advertisedServices }
-        hub.radio.connected.withLock { $0[address]?.formUnion(advertised) }
-        post { link, peripheral, manager in
-            let isWanted = link.shared { shared -> Bool in
-                guard shared.attempt == attempt, !shared.isCancelled, shared.state == .connecting else { return false }
-                shared.state = .connected
-                shared.isReconnecting = false
-                shared.requests = requests
-                shared.requestCount = 0
-                shared.valueCount = 0
-                shared.commandLength = length
-                shared.flow.reset()
-                return true
-            }
-            guard isWanted else { return }
-            manager.delegate?.centralManager(manager, didConnect: peripheral)
-            link.hub.tellConnectionEvent(.peerConnected, peripheral)
-        }
-        let reason = await withTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in await readName(connection, attempt) }
-            group.addTask { [self] in await work(requests, hold, attempt) }
-            group.addTask { [self] in await followServices(of: connection, attempt) }
-            var reason = await connection.closed()
-            if reason.code == .cancelled { reason.disconnectReason = .local }
-            requests.finish()
-            group.cancelAll()
-            return reason
-        }
-        let channels = shared { shared in
-            defer { shared.channels = [] }
-            return shared.channels.compactMap(\.object)
-        }
-        guard reason.disconnectReason == .local else { return reason }
-        // They would keep the link up.
-        for channel in channels { await channel.close() }
-        return nil
-    }
+    var canSend: Bool { shared { $0.state == .connected && $0.flow.canSend } }
 
     // MARK: Telling the program
 
     /// Calls back with the peripheral and its manager, if the program still has both.
-    nonisolated func post(
-        _ body: @escaping @Sendable (PeripheralLink, CBPeripheral, CBCentralManager) -> Void
+    func post(
+        _ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void
     ) {
-        hub.callbacks.post { [self] in
-            guard let manager = hub.manager, let peripheral = hub.peripheral(of: self) else { return }
-            body(self, peripheral, manager)
+        central.callbacks.post { [self] in
+            guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
+            body(peripheral, manager)
         }
     }
 
     /// Waits until the program has been told everything so far.
-    private nonisolated func isTold() async {
+    func isTold() async {
         let isTold = Promise<Void, Never>()
-        hub.callbacks.post { isTold.succeed() }
+        central.callbacks.post { isTold.succeed() }
         await isTold.value(ifCancelled: ())
     }
 
     /// Calls the delegate back, if the connection it is about is still up as far as the program knows.
-    nonisolated func tell(
+    func tell(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        hub.callbacks.post { [self] in deliver(attempt, body) }
+        central.callbacks.post { [self] in deliver(attempt, body) }
     }
 
     /// The same, on the callback queue.
-    nonisolated func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
-        guard hub.manager != nil, let peripheral = hub.peripheral(of: self) else { return }
+    func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
+        guard central.manager != nil, let peripheral = central.peripheral(of: self) else { return }
         let isUp = shared { shared in
             shared.attempt == attempt && (shared.state == .connected || shared.state == .disconnecting)
                 && shared.requests != nil
@@ -325,38 +225,17 @@ actor PeripheralLink: LoopActor {
     }
 
     /// Calls the delegate back with the answer to a request.
-    nonisolated func answer(
+    func answer(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
         tell(attempt) { peripheral, delegate in
-            peripheral.link.shared { $0.requestCount -= 1 }
+            peripheral.handle.shared { $0.requestCount -= 1 }
             body(peripheral, delegate)
         }
     }
 
-    private nonisolated func failed(_ attempt: Int, _ error: BluetoothError?) {
-        post { link, peripheral, manager in
-            guard link.takeEnd(attempt, state: .disconnected) else { return }
-            let error = error?.coreBluetooth ?? CBError(.notConnected)
-            manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error)
-        }
-    }
-
-    private nonisolated func ended(_ attempt: Int, _ reason: BluetoothError?, isReconnecting: Bool = false) {
-        let time = Date().timeIntervalSinceReferenceDate
-        post { link, peripheral, manager in
-            let (isCancelled, isCurrent) = link.shared { ($0.isCancelled, $0.attempt == attempt) }
-            let isReconnecting = isReconnecting && !isCancelled && isCurrent
-            guard link.takeEnd(attempt, state: isReconnecting ? .connecting : .disconnected) else { return }
-            manager.delegate?.centralManager(
-                manager, didDisconnectPeripheral: peripheral, timestamp: time, isReconnecting: isReconnecting,
-                error: isCancelled ? nil : reason?.coreBluetooth)
-            link.hub.tellConnectionEvent(.peerDisconnected, peripheral)
-        }
-    }
-
     /// Takes in the end of a connection or an attempt; says whether the program is to be told.
-    private nonisolated func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
+    func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
         let (isCurrent, gone, notifying) = shared { shared in
             // What the program has begun meanwhile has a state of its own.
             let isCurrent = shared.attempt == attempt

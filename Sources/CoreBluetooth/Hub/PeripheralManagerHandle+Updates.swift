@@ -6,12 +6,12 @@ import Logging
 // The values that a program sends to its subscribers. Each link has a queue and somebody who works it off, so that none
 // waits for another; the program waits when too many values are on their way to any of them. A link that takes nothing for
 // too long is not waited for while there are others that do: it misses what is sent meanwhile to others as well.
-extension PeripheralHub {
+extension PeripheralManagerHandle {
     /// How long a link may take nothing before the others are not held up by it any more.
     static let patience = Duration.seconds(2)
 
     /// Takes a value for subscribers; false when there is no room for it.
-    nonisolated func update(
+    func update(
         _ value: [UInt8], of characteristic: CBMutableCharacteristic, for centrals: [CBCentral]?
     ) -> Bool {
         let addresses = centrals.map { Set($0.map(\.address)) }
@@ -64,10 +64,9 @@ extension PeripheralHub {
     }
 
     /// Sends a link its values, one after the other.
-    nonisolated func send(_ updates: RequestQueue<Update>, over connection: Connection) async {
-        let timer = loop.makeTimer { [weak self, weak connection] in
-            guard let self, let connection else { return }
-            assumeIsolated { $0.stalled(connection) }
+    func send(_ updates: RequestQueue<Update>, over connection: Connection) async {
+        let timer = radio.loop.makeTimer { [weak self, weak connection] in
+            if let self, let connection { stalled(connection) }
         }
         while let update = await updates.next() {
             let configuration = shared { $0.links[connection.peer]?.subscriptions[update.handle]?.configuration }
@@ -115,7 +114,7 @@ extension PeripheralHub {
 
     /// Who takes values is not who did before: what has stalled is not waited for while somebody does, and a program that
     /// waits for somebody to take a value tries again.
-    nonisolated func takersChanged() {
+    func takersChanged() {
         let (passedOver, isDue) = shared { shared -> ([Connection], Bool) in
             let connections = shared.hasTaker ? shared.links.values.map(\.connection) : []
             let passedOver = connections.filter { shared.isStalled($0) }
@@ -130,7 +129,7 @@ extension PeripheralHub {
     }
 
     /// A link has taken a value, nil for all there are, or is not waited for; tells the program when it may send more.
-    private nonisolated func settle(_ number: UInt64?, of connection: Connection?) {
+    private func settle(_ number: UInt64?, of connection: Connection?) {
         let isDue = shared { shared -> Bool in
             var isDue = false
             for number in number.map({ [$0] }) ?? Array(shared.onTheWay.keys) {
@@ -153,7 +152,7 @@ extension PeripheralHub {
     }
 }
 
-extension PeripheralHub.Shared {
+extension PeripheralManagerHandle.Shared {
     /// Whether there is a subscriber that takes values.
     var hasTaker: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
 

@@ -22,8 +22,9 @@ struct ScanRequest: Sendable {
     }
 }
 
-/// A central manager's work, behind ``CBCentralManager``: the state, the scan, and the one object for each peripheral.
-actor CentralHub: LoopActor {
+/// A central manager's side of the radio, behind ``CBCentralManager``: what the program wants and sees, on any thread, and the
+/// one object for each peripheral.
+final class CentralHandle: Sendable {
     struct Shared {
         var isScanning = false
         var scanNumber = 0
@@ -33,13 +34,13 @@ actor CentralHub: LoopActor {
         var watchedPeers: Set<UUID> = []
     }
 
-    nonisolated let loop: EventLoop
-    nonisolated let radio: Radio
-    nonisolated let callbacks: CallbackQueue
-    nonisolated let configuration: CBLinux.Configuration
-    nonisolated let shared = Locked(Shared())
-    private nonisolated let owner: WeakReference<CBCentralManager>
-    private var scan: Task<Void, Never>?
+    let radio: Radio
+    let callbacks: CallbackQueue
+    let configuration: CBLinux.Configuration
+    let shared = Locked(Shared())
+    private let owner: WeakReference<CBCentralManager>
+    private let isClosed = Atomic(false)
+    private let mark: ComponentCount.Mark
 
     init(
         _ manager: WeakReference<CBCentralManager>, _ radio: Radio, _ callbacks: CallbackQueue,
@@ -49,49 +50,36 @@ actor CentralHub: LoopActor {
         self.radio = radio
         self.callbacks = callbacks
         self.configuration = configuration
-        loop = radio.loop
+        mark = radio.components.mark()
     }
 
     /// The manager, as long as the program has it.
-    nonisolated var manager: CBCentralManager? { owner.object }
+    var manager: CBCentralManager? { owner.object }
 
     /// Whether the program has the manager. Unlike ``manager`` it never holds the last reference, under whatever lock.
-    nonisolated var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
-
-    private nonisolated let isClosed = Atomic(false)
-
-    private nonisolated func onLoop(_ body: @escaping @Sendable (isolated CentralHub) -> Void) {
-        loop.execute { self.assumeIsolated { body($0) } }
-    }
+    var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
 
     // MARK: Life
 
     /// Begins to follow the adapter.
-    nonisolated func begin() {
-        let id = ObjectIdentifier(self)
-        loop.execute { [radio, weak self] in
-            radio.assumeIsolated { [weak self] radio in radio.attach(id) { [weak self] in self?.radioChanged($0) } }
-        }
+    func begin() {
+        radio.soon { [self] in $0.open(self) }
     }
 
     /// Ends everything: the program has no manager any more.
-    nonisolated func close() {
-        let id = ObjectIdentifier(self)
+    func close() {
         isClosed.store(true, ordering: .releasing)
-        for peripheral in livePeripherals { peripheral.link.abandon() }
-        onLoop { hub in
-            hub.scan?.cancel()
-            hub.radio.assumeIsolated { $0.detach(id) }
-        }
+        radio.soon { [self] in $0.close(self) }
     }
 
-    private nonisolated func radioChanged(_ state: CBManagerState) {
+    /// Tells the program how the adapter stands.
+    func radioChanged(_ state: CBManagerState) {
         callbacks.post { [self] in
             guard let manager else { return }
             manager.shared { $0 = state }
             if state != .poweredOn {
                 shared { $0.isScanning = false }
-                for peripheral in livePeripherals { peripheral.link.shared { $0.state = .disconnected } }
+                for peripheral in livePeripherals { peripheral.handle.shared { $0.state = .disconnected } }
             }
             manager.delegate?.centralManagerDidUpdateState(manager)
         }
@@ -99,12 +87,12 @@ actor CentralHub: LoopActor {
 
     // MARK: Peripherals
 
-    private nonisolated var livePeripherals: [CBPeripheral] {
+    private var livePeripherals: [CBPeripheral] {
         shared { $0.peripherals.values.compactMap(\.object) }
     }
 
     /// The one object for a device.
-    nonisolated func peripheral(_ address: BluetoothAddress) -> CBPeripheral {
+    func peripheral(_ address: BluetoothAddress) -> CBPeripheral {
         // Outlives the lock: the last reference may be among them.
         var live: [CBPeripheral] = []
         defer { withExtendedLifetime(live) {} }
@@ -120,15 +108,15 @@ actor CentralHub: LoopActor {
         }
     }
 
-    /// The object that a link belongs to, as long as the program has it.
-    nonisolated func peripheral(of link: PeripheralLink) -> CBPeripheral? {
-        let peripheral = shared { $0.peripherals[link.address]?.object }
-        return peripheral?.link === link ? peripheral : nil
+    /// The object that a handle belongs to, as long as the program has it.
+    func peripheral(of handle: PeripheralHandle) -> CBPeripheral? {
+        let peripheral = shared { $0.peripherals[handle.address]?.object }
+        return peripheral?.handle === handle ? peripheral : nil
     }
 
-    nonisolated func tellConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
+    func tellConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
         guard let manager else { return }
-        let services = peripheral.link.shared { shared in
+        let services = peripheral.handle.shared { shared in
             Set(shared.advertisedServices + (shared.services ?? []).map(\.uuid.bluetooth))
         }
         let isWatched = shared {
@@ -140,39 +128,37 @@ actor CentralHub: LoopActor {
 
     // MARK: Scanning
 
-    nonisolated func startScan(_ request: ScanRequest) {
+    func startScan(_ request: ScanRequest) {
         var request = request
         request.number = shared { shared in
             shared.scanNumber += 1
             shared.isScanning = true
             return shared.scanNumber
         }
-        onLoop { [request] in $0.begin(request) }
+        radio.soon { [self, request] in $0.hub(of: self)?.beginScan(request) }
     }
 
-    nonisolated func stopScan() {
+    func stopScan() {
         shared { shared in
             shared.scanNumber += 1
             shared.isScanning = false
         }
-        onLoop { $0.scan?.cancel() }
+        radio.soon { [self] in $0.hub(of: self)?.endScan() }
     }
 
-    private func begin(_ request: ScanRequest) {
-        scan?.cancel()
-        scan = Task(executorPreference: loop) { [weak self, radio, log = coreBluetoothLog] in
-            do throws(BluetoothError) {
-                guard let adapter = await radio.adapter else { return }
-                for try await advertisement in try await adapter.scan(request.options) {
-                    guard let address = advertisement.address else { continue }
-                    // The next is taken when the program has this one; those that come meanwhile are in the scan's buffer.
-                    guard await self?.tell(advertisement, from: address, request.number) != nil else { return }
-                }
-            } catch {
-                guard error.code != .cancelled else { return }
-                log.warning("the scan ended: \(error)")
-                self?.shared { if $0.scanNumber == request.number { $0.isScanning = false } }
+    /// Tells the program what a scan hears, until it is cancelled.
+    func scan(_ request: ScanRequest) async {
+        do throws(BluetoothError) {
+            guard let adapter = await radio.adapter else { return }
+            for try await advertisement in try await adapter.scan(request.options) {
+                guard let address = advertisement.address else { continue }
+                // The next is taken when the program has this one; those that come meanwhile are in the scan's buffer.
+                await tell(advertisement, from: address, request.number)
             }
+        } catch {
+            guard error.code != .cancelled else { return }
+            coreBluetoothLog.warning("the scan ended: \(error)")
+            shared { if $0.scanNumber == request.number { $0.isScanning = false } }
         }
     }
 
@@ -185,11 +171,11 @@ actor CentralHub: LoopActor {
         await isTaken.value(ifCancelled: ())
     }
 
-    private nonisolated func heard(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {
+    private func heard(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {
         guard let manager, shared({ $0.isScanning && $0.scanNumber == number }) else { return }
         let peripheral = peripheral(address)
         let name = advertisement.data.localName
-        let isRenamed = peripheral.link.shared { shared -> Bool in
+        let isRenamed = peripheral.handle.shared { shared -> Bool in
             shared.advertisedServices = advertisement.data.services
             guard let name, name != shared.name, !shared.isNameRead else { return false }
             defer { shared.name = name }

@@ -4,28 +4,21 @@ import Foundation
 import Logging
 
 // The centrals of a peripheral manager: their links, their subscriptions, and channels.
-extension PeripheralHub {
+extension PeripheralManagerHandle {
     // MARK: Centrals
 
-    /// Begins to follow the links that centrals make.
-    func serve() {
-        if worker == nil {
-            worker = Task(executorPreference: loop) { [weak self, incoming] in
-                await work(incoming) { [weak self] in self }
+    /// Follows every link that comes in, until no more can come.
+    func follow(_ incoming: RequestQueue<Connection>) async {
+        await withDiscardingTaskGroup { group in
+            while let connection = await incoming.next() {
+                group.addTask { [self] in await follow(connection) }
             }
-        }
-        let id = ObjectIdentifier(self)
-        radio.assumeIsolated { [incoming] radio in
-            radio.serve(id) { connection in
-                if !incoming.append(connection) {
-                    coreBluetoothLog.warning("\(connection.peer) is not told of: too many links wait.")
-                }
-            }
+            group.cancelAll()
         }
     }
 
     /// Follows what a central has subscribed to, until its link ends.
-    fileprivate nonisolated func follow(_ connection: Connection) async {
+    private func follow(_ connection: Connection) async {
         let central = Handed(CBCentral(connection.peer))
         let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
         let own = Link(central: central, connection: connection, latencies: latencies)
@@ -47,7 +40,7 @@ extension PeripheralHub {
         takersChanged()
     }
 
-    private nonisolated func followSubscriptions(of connection: Connection, _ central: Handed<CBCentral>) async {
+    private func followSubscriptions(of connection: Connection, _ central: Handed<CBCentral>) async {
         let told = BoundedCallbacks(on: callbacks)
         var changes = await connection.peerSubscriptions()
         while true {
@@ -74,7 +67,7 @@ extension PeripheralHub {
         }
     }
 
-    private nonisolated func ended(_ link: Link) {
+    private func ended(_ link: Link) {
         link.latencies.finish()
         link.updates.finish()
         for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
@@ -82,7 +75,7 @@ extension PeripheralHub {
         }
     }
 
-    private nonisolated func take(
+    private func take(
         _ change: PeerSubscription, of connection: Connection, _ told: BoundedCallbacks
     ) async {
         let (subscription, isOn, central) = shared { shared -> (Subscription?, Bool, Handed<CBCentral>?) in
@@ -108,7 +101,7 @@ extension PeripheralHub {
     }
 
     /// Tells the program, on its queue.
-    private nonisolated func tellSubscription(
+    private func tellSubscription(
         _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
     ) {
         guard let manager else { return }
@@ -124,11 +117,11 @@ extension PeripheralHub {
     }
 
     /// Takes note of how quickly values shall reach a central; says whether it is connected.
-    nonisolated func setLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) -> Bool {
+    func setLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) -> Bool {
         shared { $0.links[central.address]?.latencies.append(latency) ?? false }
     }
 
-    private nonisolated func setLatencies(
+    private func setLatencies(
         _ latencies: RequestQueue<CBPeripheralManagerConnectionLatency>, of connection: Connection
     ) async {
         while let latency = await latencies.next() {
@@ -149,59 +142,46 @@ extension PeripheralHub {
 
     // MARK: Channels
 
-    nonisolated func publishChannel(isEncrypted: Bool) {
-        onLoop { hub in
-            let adapter = hub.radio.assumeIsolated { $0.adapter }
-            do throws(BluetoothError) {
-                guard let adapter else {
-                    throw BluetoothError(.adapterOff, .init("offer a channel"), "There is no adapter now.")
-                }
-                let options = ChannelOptions(security: isEncrypted ? .medium : nil)
-                let result = adapter.assumeIsolated { adapter in
-                    Result { () throws(BluetoothError) in try adapter.listen(options: options) }
-                }
-                let listener = try result.get()
-                let task = Task(executorPreference: hub.loop) { [weak hub] in
-                    await withTaskCancellationHandler {
-                        do throws(BluetoothError) {
-                            for try await channel in listener { hub?.opened(channel) }
-                        } catch {
-                            if error.code != .cancelled { coreBluetoothLog.warning("\(error)") }
-                        }
-                    } onCancel: {
-                        listener.close()
-                    }
-                }
-                hub.shared { $0.listeners[listener.psm] = task }
-                hub.post { $1?.peripheralManager($0, didPublishL2CAPChannel: listener.psm, error: nil) }
-            } catch {
-                hub.post { $1?.peripheralManager($0, didPublishL2CAPChannel: 0, error: error.coreBluetooth) }
-            }
+    func publishChannel(isEncrypted: Bool) {
+        radio.soon { [self] radio in
+            Task(executorPreference: radio.loop) { [self] in await openListener(isEncrypted: isEncrypted, on: radio) }
         }
     }
 
-    nonisolated func unpublishChannel(_ psm: CBL2CAPPSM) {
+    private func openListener(isEncrypted: Bool, on radio: isolated Radio) async {
+        do throws(BluetoothError) {
+            guard let adapter = radio.adapter else {
+                throw BluetoothError(.adapterOff, .init("offer a channel"), "There is no adapter now.")
+            }
+            let listener = try await adapter.listen(options: ChannelOptions(security: isEncrypted ? .medium : nil))
+            let task = Task(executorPreference: radio.loop) { [weak self] in
+                await withTaskCancellationHandler {
+                    do throws(BluetoothError) {
+                        for try await channel in listener { self?.opened(channel) }
+                    } catch {
+                        if error.code != .cancelled { coreBluetoothLog.warning("\(error)") }
+                    }
+                } onCancel: {
+                    listener.close()
+                }
+            }
+            shared { $0.listeners[listener.psm] = task }
+            post { $1?.peripheralManager($0, didPublishL2CAPChannel: listener.psm, error: nil) }
+        } catch {
+            post { $1?.peripheralManager($0, didPublishL2CAPChannel: 0, error: error.coreBluetooth) }
+        }
+    }
+
+    func unpublishChannel(_ psm: CBL2CAPPSM) {
         let listener = shared { $0.listeners.removeValue(forKey: psm) }
         listener?.cancel()
         let error: CBError? = listener == nil ? CBError(.invalidParameters) : nil
         post { $1?.peripheralManager($0, didUnpublishL2CAPChannel: psm, error: error) }
     }
 
-    private nonisolated func opened(_ channel: ConnectionOrientedChannel) {
+    private func opened(_ channel: ConnectionOrientedChannel) {
         post { [self] manager, delegate in
             delegate?.peripheralManager(manager, didOpen: CBL2CAPChannel(channel, central(channel.peer)), error: nil)
         }
-    }
-}
-
-/// Follows every link that comes in, until no more can come.
-private func work(
-    _ incoming: RequestQueue<Connection>, _ hub: @escaping @Sendable () -> PeripheralHub?
-) async {
-    await withDiscardingTaskGroup { group in
-        while let connection = await incoming.next() {
-            group.addTask { await hub()?.follow(connection) }
-        }
-        group.cancelAll()
     }
 }

@@ -1,0 +1,115 @@
+import BluetoothLE
+import Foundation
+
+/// A wish of the program's to be connected to a peripheral, as it is fulfilled: until the connection, or the last of them,
+/// has ended.
+struct ConnectionAttempt: Sendable {
+    /// How often a link that fails to be established is tried.
+    private static let connectAttempts = 8
+
+    let handle: PeripheralHandle
+    let number: Int
+    let options: PeripheralConnectOptions
+
+    /// Whether the program has not taken back the wish.
+    var isWanted: Bool { handle.shared { $0.attempt == number && !$0.isCancelled } }
+
+    private var central: CentralHandle { handle.central }
+
+    func run(on radio: isolated Radio) async {
+        if let delay = options.startDelay, await !radio.loop.sleep(for: delay) { return ended(nil) }
+        repeat {
+            let hold: LinkHold
+            do throws(BluetoothError) {
+                var socket = L2CAPOptions(receiveBuffer: 1 << 20)
+                socket.sendBuffer = central.configuration.sendBuffer
+                hold = try await radio.join(
+                    handle.address, ObjectIdentifier(handle),
+                    ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
+                ) { [weak handle, number] attribute, value in handle?.take(value, of: attribute, number) }
+            } catch {
+                radio.settle()
+                return error.code == .cancelled ? ended(nil) : failed(error)
+            }
+            let reason = await serve(hold, on: radio)
+            await radio.leave(hold)
+            radio.settle()
+            let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
+            ended(reason, isReconnecting: isReconnecting)
+            guard isReconnecting else { return }
+            // A device that comes and goes is told of at the program's pace.
+            await handle.isTold()
+            // The program may have cancelled before it was told, and then that was the end.
+            guard handle.shared({ $0.attempt == number && $0.isReconnecting }) else { return }
+        } while true
+    }
+
+    /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
+    private func serve(_ hold: LinkHold, on radio: isolated Radio) async -> BluetoothError? {
+        let connection = hold.connection
+        let requests = RequestQueue<PeripheralRequest>(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
+        let length = await connection.maximumCommandLength
+        let advertised = handle.shared { $0.advertisedServices }
+        radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
+        handle.post { [number] peripheral, manager in
+            let handle = peripheral.handle
+            let isWanted = handle.shared { shared -> Bool in
+                guard shared.attempt == number, !shared.isCancelled, shared.state == .connecting else { return false }
+                shared.state = .connected
+                shared.isReconnecting = false
+                shared.requests = requests
+                shared.requestCount = 0
+                shared.valueCount = 0
+                shared.commandLength = length
+                shared.flow.reset()
+                return true
+            }
+            guard isWanted else { return }
+            manager.delegate?.centralManager(manager, didConnect: peripheral)
+            handle.central.tellConnectionEvent(.peerConnected, peripheral)
+        }
+        let session = PeripheralSession(handle: handle, hold: hold, attempt: number)
+        let reason = await withTaskGroup(of: Void.self) { group in
+            group.addTask { await session.readName() }
+            group.addTask { await session.work(requests, on: radio) }
+            group.addTask { await session.followServices(on: radio) }
+            var reason = await connection.closed()
+            if reason.code == .cancelled { reason.disconnectReason = .local }
+            requests.finish()
+            group.cancelAll()
+            return reason
+        }
+        let channels = handle.shared { shared in
+            defer { shared.channels = [] }
+            return shared.channels.compactMap(\.object)
+        }
+        guard reason.disconnectReason == .local else { return reason }
+        // They would keep the link up.
+        for channel in channels { await channel.close() }
+        return nil
+    }
+
+    // MARK: Telling the program
+
+    private func failed(_ error: BluetoothError?) {
+        handle.post { [number] peripheral, manager in
+            guard peripheral.handle.takeEnd(number, state: .disconnected) else { return }
+            let error = error?.coreBluetooth ?? CBError(.notConnected)
+            manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error)
+        }
+    }
+
+    private func ended(_ reason: BluetoothError?, isReconnecting: Bool = false) {
+        let time = Date().timeIntervalSinceReferenceDate
+        handle.post { [number] peripheral, manager in
+            let handle = peripheral.handle
+            let (isCancelled, isCurrent) = handle.shared { ($0.isCancelled, $0.attempt == number) }
+            let isReconnecting = isReconnecting && !isCancelled && isCurrent
+            guard handle.takeEnd(number, state: isReconnecting ? .connecting : .disconnected) else { return }
+            manager.delegate?.centralManager(
+                manager, didDisconnectPeripheral: peripheral, timestamp: time, isReconnecting: isReconnecting,
+                error: isCancelled ? nil : reason?.coreBluetooth)
+            handle.central.tellConnectionEvent(.peerDisconnected, peripheral)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import BluetoothLE
+import Foundation
+
+// What is known of a peripheral's services, and the values that it tells.
+extension PeripheralHandle {
+    func isCurrent(_ service: CBService?) -> Bool {
+        guard let service, let remote = service.remote else { return false }
+        return shared { $0.known[remote.handles.start] === service }
+    }
+
+    /// Takes over what the peripheral has, keeping the objects of what has not changed, and shows those services that
+    /// were asked for besides those that were found before.
+    func take(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
+        let before = shared { $0.known }
+        var known: [AttributeHandle: CBService] = [:]
+        for service in found {
+            let old = before[service.handles.start]
+            known[service.handles.start] = old?.remote == service ? old : CBService(service, of: peripheral)
+        }
+        let all = found.compactMap { $0.isPrimary ? known[$0.handles.start] : nil }.filter(isShown)
+        shared { [known] shared in
+            shared.known = known
+            let shown = shared.services ?? []
+            shared.services = all.filter { service in
+                shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
+            }
+        }
+    }
+
+    /// Whether the program may see a service: Core Bluetooth keeps those that describe the device and its database.
+    func isShown(_ service: CBService) -> Bool {
+        let uuid = service.uuid.bluetooth
+        return central.configuration.showsGenericServices || uuid != .genericAccess && uuid != .genericAttribute
+    }
+
+    /// Forgets the services in a range of handles, and returns those that were shown.
+    func remove(_ range: AttributeHandleRange) -> [CBService] {
+        func isIn(_ service: CBService) -> Bool {
+            guard let handles = service.remote?.handles else { return false }
+            return handles.start <= range.end && range.start <= handles.end
+        }
+        let (gone, silenced) = shared { shared -> ([CBService], [Handed<CBCharacteristic>]) in
+            let gone = (shared.services ?? []).filter(isIn)
+            shared.services?.removeAll(where: isIn)
+            shared.known = shared.known.filter { !isIn($0.value) }
+            let silenced = shared.notifying.filter { range.contains($0.key) }
+            for handle in silenced.keys { shared.notifying[handle] = nil }
+            return (gone, Array(silenced.values))
+        }
+        for characteristic in silenced { characteristic.object.contents { $0.isNotifying = false } }
+        return gone
+    }
+
+    /// Takes a value that the peripheral notifies or indicates, as it arrives.
+    func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
+        let (characteristic, isFull) = shared { shared -> (Handed<CBCharacteristic>?, Bool) in
+            guard let characteristic = shared.notifying[handle] else { return (nil, false) }
+            guard shared.valueCount < Self.valueLimit else {
+                shared.notifying[handle] = nil
+                return (characteristic, true)
+            }
+            shared.valueCount += 1
+            return (characteristic, false)
+        }
+        guard let characteristic else { return }
+        if isFull { return request(.stopNotifying(characteristic), "setNotifyValue(_:for:)") }
+        tell(attempt) { peripheral, delegate in
+            peripheral.handle.shared { $0.valueCount -= 1 }
+            characteristic.object.contents { $0.value = Data(value) }
+            delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)
+        }
+    }
+}
+
+extension CBService {
+    /// Shows the characteristics that were asked for besides those that were found before.
+    func addCharacteristics(_ uuids: [BluetoothUUID]?) {
+        let all = knownCharacteristics()
+        contents { contents in
+            let shown = contents.characteristics ?? []
+            contents.characteristics = all.filter { characteristic in
+                shown.contains { $0 === characteristic } || uuids?.contains(characteristic.uuid.bluetooth) ?? true
+            }
+        }
+    }
+
+    /// Shows the included services that were asked for besides those that were found before.
+    func addIncludedServices(_ uuids: [BluetoothUUID]?, of peripheral: CBPeripheral) {
+        let starts = remote?.includedServices.map(\.handles.start) ?? []
+        let all = peripheral.handle.shared { shared in starts.compactMap { shared.known[$0] } }
+            .filter(peripheral.handle.isShown)
+        contents { contents in
+            let shown = contents.includedServices ?? []
+            contents.includedServices = all.filter { service in
+                shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+import BluetoothKernel
+import BluetoothLE
+import Foundation
+import Logging
+
+/// What a program asks of a connected peripheral, in order: a request is begun when the one before it has been answered,
+/// and a write without response when every request before it has been begun.
+struct PeripheralSession: Sendable {
+    let handle: PeripheralHandle
+    /// The link, held for as long as the session lasts.
+    let hold: LinkHold
+    /// The program's wish that the session fulfils.
+    let attempt: Int
+
+    private var connection: Connection { hold.connection }
+    private var radio: Radio { handle.radio }
+
+    /// Does what is asked, until no more can be.
+    func work(_ requests: RequestQueue<PeripheralRequest>, on radio: isolated Radio) async {
+        await withTaskGroup(of: Void.self) { group in
+            var isBusy = false
+            while let request = await requests.next() {
+                if case .writeCommand(let characteristic, let value) = request {
+                    let isShort = await value.count <= connection.maximumCommandLength
+                    if isShort {
+                        await send(value, to: characteristic, on: radio)
+                        continue
+                    }
+                }
+                if isBusy { await group.next() }
+                isBusy = true
+                let hasBegun = Promise<Void, Never>()
+                group.addTask { [self] in await perform(request, hasBegun) }
+                await hasBegun.value(ifCancelled: ())
+            }
+        }
+    }
+
+    private func send(
+        _ value: [UInt8], to characteristic: RemoteCharacteristic, on radio: isolated Radio
+    ) async {
+        do throws(BluetoothError) {
+            try await connection.writeCommand(value, to: characteristic)
+        } catch {
+            if error.code != .disconnected, error.code != .cancelled { misuse("a value was not written: \(error)") }
+        }
+        didSend()
+    }
+
+    /// The kernel has a write without response, so there is room for another.
+    private func didSend() {
+        guard handle.shared({ $0.attempt == attempt && $0.flow.didSend() }) else { return }
+        handle.tell(attempt) { peripheral, delegate in
+            guard peripheral.handle.shared({ $0.flow.renew() }) else { return }
+            delegate?.peripheralIsReady(toSendWriteWithoutResponse: peripheral)
+        }
+    }
+
+    /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
+    private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
+        if case .write = request {} else { hasBegun.succeed() }
+        defer { hasBegun.succeed() }
+        switch request {
+        case .readRSSI: await readRSSI()
+        case .discoverServices(let uuids): await discoverServices(uuids)
+        case .discoverIncludedServices(let uuids, let service):
+            discover(in: service) { peripheral, delegate, error in
+                if error == nil { service.object.addIncludedServices(uuids, of: peripheral) }
+                delegate?.peripheral(peripheral, didDiscoverIncludedServicesFor: service.object, error: error)
+            }
+        case .discoverCharacteristics(let uuids, let service):
+            discover(in: service) { peripheral, delegate, error in
+                if error == nil { service.object.addCharacteristics(uuids) }
+                delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service.object, error: error)
+            }
+        case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic)
+        case .read(let characteristic): await read(characteristic)
+        case .readDescriptor(let descriptor): await read(descriptor)
+        case .write(let characteristic, let value):
+            await write(value, to: characteristic, hasBegun)
+        case .writeCommand(let characteristic, let value):
+            coreBluetoothLog.notice(
+                "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
+            )
+            await ifItFails { () throws(BluetoothError) in
+                try await connection.write(value, to: characteristic)
+            } tell: { error in
+                misuse("a value was not written: \(error)")
+            }
+            didSend()
+        case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic)
+        case .stopNotifying(let characteristic): await stopNotifying(characteristic)
+        case .openChannel(let psm): await openChannel(psm)
+        }
+    }
+
+    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then. What the
+    /// peripheral has refused before is told, also where the pairing it wanted has cost the connection.
+    private func ifItFails(
+        _ body: () async throws(BluetoothError) -> Void, tell: (any Error) -> Void
+    ) async {
+        do throws(BluetoothError) {
+            try await body()
+        } catch {
+            let isConnected = await connection.isConnected
+            if error.code == .pairingFailed || isConnected && error.code != .cancelled { tell(error.coreBluetooth) }
+        }
+    }
+
+    private func readRSSI() async {
+        await ifItFails { () throws(BluetoothError) in
+            let rssi = try await connection.rssi()
+            answer { peripheral, delegate in
+                peripheral.handle.shared { $0.rssi = rssi }
+                delegate?.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: nil)
+            }
+        } tell: { error in
+            answer { $1?.peripheral($0, didReadRSSI: NSNumber(value: 127), error: error) }
+        }
+    }
+
+    /// Calls the delegate back with the answer to a request.
+    private func answer(_ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
+        handle.answer(attempt, body)
+    }
+
+    // MARK: Name
+
+    /// Asks the peripheral for its name, which may be another than the one it advertises (Core Vol 3 Part C §12.1).
+    func readName() async {
+        do throws(BluetoothError) {
+            let found = try await connection.readValues(of: .deviceName)
+            guard let bytes = found.first?.value, !bytes.isEmpty else { return }
+            let name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            handle.tell(attempt) { peripheral, delegate in
+                let isNews = peripheral.handle.shared { shared -> Bool in
+                    defer { (shared.name, shared.isNameRead) = (name, true) }
+                    return shared.name != name
+                }
+                if isNews { delegate?.peripheralDidUpdateName(peripheral) }
+            }
+        } catch {
+            // One that does not tell its name keeps the one it advertises.
+            coreBluetoothLog.debug("\(error)")
+        }
+    }
+
+    // MARK: Discovery
+
+    private func discoverServices(_ uuids: [BluetoothUUID]?) async {
+        await ifItFails { () throws(BluetoothError) in
+            let found = try await connection.discover()
+            radio.connected.withLock { $0[handle.address]?.formUnion(found.map(\.uuid)) }
+            answer { peripheral, delegate in
+                peripheral.handle.take(found, of: peripheral, uuids)
+                delegate?.peripheral(peripheral, didDiscoverServices: nil)
+            }
+        } tell: { error in
+            answer { $1?.peripheral($0, didDiscoverServices: error) }
+        }
+    }
+
+    /// Discovers what is in a service: all was, together with the services, unless the peripheral has changed it.
+    private func discover(
+        in service: Handed<CBService>,
+        _ tell: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
+    ) {
+        answer { peripheral, delegate in
+            tell(peripheral, delegate, peripheral.handle.isCurrent(service.object) ? nil : CBError(.invalidHandle))
+        }
+    }
+
+    private func discoverDescriptors(_ characteristic: Handed<CBCharacteristic>) {
+        answer { peripheral, delegate in
+            let isCurrent = peripheral.handle.isCurrent(characteristic.object.service)
+            if isCurrent {
+                let descriptors = characteristic.object.knownDescriptors()
+                characteristic.object.contents { $0.descriptors = descriptors }
+            }
+            delegate?.peripheral(
+                peripheral, didDiscoverDescriptorsFor: characteristic.object,
+                error: isCurrent ? nil : CBError(.invalidHandle))
+        }
+    }
+
+    /// Tells of the peripheral's changes of its services.
+    func followServices(on radio: isolated Radio) async {
+        let told = BoundedCallbacks(on: handle.central.callbacks)
+        let tellChange: @Sendable (AttributeHandleRange) async -> Void = { [handle, attempt] range in
+            await told.post {
+                handle.deliver(attempt) { peripheral, delegate in
+                    let gone = peripheral.handle.remove(range)
+                    delegate?.peripheral(peripheral, didModifyServices: gone)
+                }
+            }
+        }
+        while true {
+            do throws(BluetoothError) {
+                for try await range in await connection.serviceChanges() { await tellChange(range) }
+                return
+            } catch {
+                guard error.code == .overflow else { return coreBluetoothLog.debug("\(error)") }
+            }
+            // Which changes there were besides is not known any more.
+            await tellChange(.all)
+        }
+    }
+
+    // MARK: Values
+
+    private func read(_ characteristic: Handed<CBCharacteristic>) async {
+        guard let remote = characteristic.object.remote else { return notOurs() }
+        await ifItFails { () throws(BluetoothError) in
+            _ = try await connection.read(remote) { [self] value in
+                answer { peripheral, delegate in
+                    characteristic.object.contents { $0.value = Data(value) }
+                    delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)
+                }
+            }
+        } tell: { error in
+            answer { $1?.peripheral($0, didUpdateValueFor: characteristic.object, error: error) }
+        }
+    }
+
+    private func read(_ descriptor: Handed<CBDescriptor>) async {
+        guard let remote = descriptor.object.remote else { return notOurs() }
+        await ifItFails { () throws(BluetoothError) in
+            _ = try await connection.read(remote) { [self] value in
+                answer { peripheral, delegate in
+                    descriptor.object.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
+                    delegate?.peripheral(peripheral, didUpdateValueFor: descriptor.object, error: nil)
+                }
+            }
+        } tell: { error in
+            answer { $1?.peripheral($0, didUpdateValueFor: descriptor.object, error: error) }
+        }
+    }
+
+    private func write(
+        _ value: [UInt8], to characteristic: Handed<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+    ) async {
+        guard let remote = characteristic.object.remote else { return notOurs() }
+        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
+        }
+        guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
+        if let error = lengthError(of: value) { return tell(error) }
+        await ifItFails { () throws(BluetoothError) in
+            try await connection.write(value, to: remote, departure: { hasBegun.succeed() }) { _ in tell(nil) }
+        } tell: { error in
+            tell(error)
+        }
+    }
+
+    private func write(_ value: [UInt8], to descriptor: Handed<CBDescriptor>) async {
+        guard let remote = descriptor.object.remote else { return notOurs() }
+        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { $1?.peripheral($0, didWriteValueFor: descriptor.object, error: error) }
+        }
+        guard remote.uuid != .clientCharacteristicConfiguration else {
+            misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
+            return tell(CBATTError(.writeNotPermitted))
+        }
+        if let error = lengthError(of: value) { return tell(error) }
+        await ifItFails { () throws(BluetoothError) in
+            try await connection.write(value, to: remote) { _ in tell(nil) }
+        } tell: { error in
+            tell(error)
+        }
+    }
+
+    /// What is wrong with the length of a value that is to be written; nil when nothing is.
+    private func lengthError(of value: [UInt8]) -> CBATTError? {
+        value.count <= AttributeProtocol.maximumAttributeValueLength ? nil : CBATTError(.invalidAttributeValueLength)
+    }
+
+    private func notOurs() {
+        misuse("an attribute of this program is not one of a peripheral's.")
+        answer { _, _ in }
+    }
+
+    // MARK: Notifications
+
+    private func setNotify(_ isOn: Bool, _ characteristic: Handed<CBCharacteristic>) async {
+        guard let remote = characteristic.object.remote else { return notOurs() }
+        let value = remote.valueHandle
+        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { peripheral, delegate in
+                if error == nil { characteristic.object.contents { $0.isNotifying = isOn } }
+                delegate?.peripheral(peripheral, didUpdateNotificationStateFor: characteristic.object, error: error)
+            }
+        }
+        let isNotified = remote.properties.contains(.notify)
+        guard isNotified || remote.properties.contains(.indicate) else { return tell(CBATTError(.requestNotSupported)) }
+        guard let descriptor = remote.descriptor(.clientCharacteristicConfiguration) else {
+            return tell(CBATTError(.attributeNotFound))
+        }
+        let wasOn = handle.shared { $0.notifying[value] != nil }
+        if wasOn == isOn { return tell(nil) }
+        if isOn {
+            // The first value may come ahead of the peripheral's answer.
+            handle.shared { $0.notifying[value] = characteristic }
+            await radio.want(value, by: descriptor, hold)
+        } else if await !radio.unwant(value, hold) {
+            // Another manager wants it still.
+            handle.shared { $0.notifying[value] = nil }
+            return tell(nil)
+        }
+        let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
+        await ifItFails { () throws(BluetoothError) in
+            try await connection.write(configuration, to: descriptor) { [self] _ in
+                if !isOn { handle.shared { $0.notifying[value] = nil } }
+                tell(nil)
+            }
+        } tell: { error in
+            if isOn { handle.shared { $0.notifying[value] = nil } }
+            tell(error)
+        }
+        if isOn, !handle.shared({ $0.notifying[value] != nil }) { _ = await radio.unwant(value, hold) }
+    }
+
+    private func stopNotifying(_ characteristic: Handed<CBCharacteristic>) async {
+        let limit = PeripheralHandle.valueLimit
+        misuse("\(limit) values wait to be taken, so \(characteristic.object.uuid) notifies no more.")
+        if let remote = characteristic.object.remote,
+            let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
+            await radio.unwant(remote.valueHandle, hold)
+        {
+            try? await connection.write([0, 0], to: descriptor)
+        }
+        answer { peripheral, delegate in
+            characteristic.object.contents { $0.isNotifying = false }
+            delegate?.peripheral(
+                peripheral, didUpdateNotificationStateFor: characteristic.object, error: CBError(.outOfSpace))
+        }
+    }
+
+    // MARK: Channels
+
+    private func openChannel(_ psm: CBL2CAPPSM) async {
+        await ifItFails { () throws(BluetoothError) in
+            let channel = try await connection.openChannel(psm: psm)
+            handle.shared { shared in
+                shared.channels.removeAll { $0.object == nil }
+                shared.channels.append(WeakReference(channel))
+            }
+            answer { peripheral, delegate in
+                delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
+            }
+        } tell: { error in
+            answer { $1?.peripheral($0, didOpen: nil, error: error) }
+        }
+    }
+}
