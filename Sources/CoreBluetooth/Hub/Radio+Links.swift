@@ -2,10 +2,8 @@ import BluetoothKernel
 import BluetoothLE
 import Logging
 
-// The links that all managers share: those that are made to devices, and those that centrals make.
+// The links that are made to devices, and that all managers share.
 extension Radio {
-    // MARK: To peripherals
-
     /// Holds the link to a device, which is made if there is none; waits until it is up. Who throws does not hold it.
     /// - Parameters:
     ///   - holder: who holds it.
@@ -67,7 +65,7 @@ extension Radio {
         if let link = links[address], await link.isOpen { return link }
         let link = links.add(to: address)
         // A central that is connected need not be connected to.
-        if let central = incoming?.connections.first(where: { $0.peer == address }) {
+        if let central = central(address) {
             await link.adopt(central)
             isUp(address)
         }
@@ -107,48 +105,5 @@ extension Radio {
                 try? await connection.write([0, 0], to: descriptor)
             }
         }
-    }
-
-    // MARK: From centrals
-
-    /// Has the links that centrals make told to a manager: those that are up, and those to come.
-    func serve(_ handle: PeripheralManagerHandle) {
-        guard let hub = hub(of: handle), hub.beginServing() else { return }
-        for connection in incoming?.connections ?? [] { hub.take(connection) }
-        accept()
-    }
-
-    /// Takes no more links when there is no manager to tell of them.
-    func stopAcceptingIfUnused() {
-        if servers.isEmpty { acceptor?.cancel() }
-    }
-
-    /// Takes the links that centrals make, for as long as somebody wants them and there is an adapter.
-    func accept() {
-        guard acceptor == nil, !servers.isEmpty, let adapter else { return }
-        acceptor = Task(executorPreference: loop) { [weak self] in
-            do throws(BluetoothError) {
-                let incoming = try await adapter.incomingConnections()
-                await self?.accepting(incoming)
-                for try await connection in incoming { await self?.tell(connection) }
-            } catch {
-                if error.code != .cancelled { coreBluetoothLog.warning("no links are taken: \(error)") }
-            }
-            await self?.acceptorEnded()
-        }
-    }
-
-    private func accepting(_ incoming: IncomingConnections) { self.incoming = incoming }
-
-    private func tell(_ connection: Connection) {
-        for hub in servers { hub.take(connection) }
-    }
-
-    private func acceptorEnded() {
-        let isWanted = acceptor?.isCancelled == true
-        acceptor = nil
-        incoming = nil
-        // Somebody has come while it was ending.
-        if isWanted { accept() }
     }
 }

@@ -25,12 +25,12 @@ actor Radio: LoopActor {
     /// What the controller can do besides; nothing until it has told.
     nonisolated let features = Mutex<CBCentralManager.Feature>([])
     /// The links that managers hold; see Radio+Links.
-    var links: LinkTable
+    let links: LinkTable
     private var centralHubs: [ObjectIdentifier: CentralHub] = [:]
     private var peripheralHubs: [ObjectIdentifier: PeripheralHub] = [:]
-    /// Takes those links, while there is somebody to tell.
-    var acceptor: Task<Void, Never>?
-    var incoming: IncomingConnections?
+    /// Takes the links that centrals make, while there is a manager to tell of them.
+    private var acceptor: Task<Void, Never>?
+    private var incoming: IncomingConnections?
     private var task: Task<Void, Never>?
     private var absenceTimer: LoopTimer?
     /// Resolved when the adapter is not followed any more.
@@ -114,13 +114,10 @@ actor Radio: LoopActor {
         stopIfUnused()
     }
 
-    /// The hubs that are told of the links that centrals make.
-    var servers: [PeripheralHub] { peripheralHubs.values.filter(\.isServing) }
-
     private var isUsed: Bool { !centralHubs.isEmpty || !peripheralHubs.isEmpty }
 
     private func stopIfUnused() {
-        stopAcceptingIfUnused()
+        if servers.isEmpty { acceptor?.cancel() }
         guard !isUsed else { return }
         task?.cancel()
         task = nil
@@ -138,6 +135,52 @@ actor Radio: LoopActor {
     /// Takes services back.
     func withdraw(_ services: [PublishedServices], from adapter: Adapter) async {
         for services in services { await adapter.withdraw(services) }
+    }
+
+    // MARK: Centrals
+
+    /// Has the links that centrals make told to a manager: those that are up, and those to come.
+    func serve(_ handle: PeripheralManagerHandle) {
+        guard let hub = hub(of: handle), hub.beginServing() else { return }
+        for connection in incoming?.connections ?? [] { hub.take(connection) }
+        accept()
+    }
+
+    /// The link that a central has made from an address.
+    func central(_ address: BluetoothAddress) -> Connection? {
+        incoming?.connections.first { $0.peer == address }
+    }
+
+    /// Takes the links that centrals make, for as long as somebody wants them and there is an adapter.
+    private func accept() {
+        guard acceptor == nil, !servers.isEmpty, let adapter else { return }
+        acceptor = Task(executorPreference: loop) { [weak self] in
+            do throws(BluetoothError) {
+                let incoming = try await adapter.incomingConnections()
+                await self?.accepting(incoming)
+                for try await connection in incoming { await self?.tell(connection) }
+            } catch {
+                if error.code != .cancelled { coreBluetoothLog.warning("no links are taken: \(error)") }
+            }
+            await self?.acceptorEnded()
+        }
+    }
+
+    /// The managers that are told of the links that centrals make.
+    private var servers: [PeripheralHub] { peripheralHubs.values.filter(\.isServing) }
+
+    private func accepting(_ incoming: IncomingConnections) { self.incoming = incoming }
+
+    private func tell(_ connection: Connection) {
+        for hub in servers { hub.take(connection) }
+    }
+
+    private func acceptorEnded() {
+        let isWanted = acceptor?.isCancelled == true
+        acceptor = nil
+        incoming = nil
+        // Somebody has come while it was ending.
+        if isWanted { accept() }
     }
 
     // MARK: Following the adapter

@@ -166,7 +166,7 @@ struct LinkHold: Sendable {
 }
 
 /// The shared links of a radio.
-struct LinkTable {
+final class LinkTable {
     private let loop: EventLoop
     private let components: ComponentCount
     private var links: [SharedLink.ID: SharedLink] = [:]
@@ -187,7 +187,7 @@ struct LinkTable {
     var all: [SharedLink] { latest.values.compactMap { links[$0] } }
 
     /// Makes the link to a device, in place of one that has ended.
-    mutating func add(to address: BluetoothAddress) -> SharedLink {
+    func add(to address: BluetoothAddress) -> SharedLink {
         lastID += 1
         let link = SharedLink(lastID, to: address, on: loop, components)
         links[lastID] = link
@@ -196,7 +196,7 @@ struct LinkTable {
     }
 
     /// Forgets a link; says whether there is none to its device now.
-    mutating func remove(_ link: SharedLink) -> Bool {
+    func remove(_ link: SharedLink) -> Bool {
         links[link.id] = nil
         guard latest[link.address] == link.id else { return false }
         latest[link.address] = nil
