@@ -26,16 +26,16 @@ open class CBPeripheral: CBPeer {
     }
 
     /// The name that the device told last; nil before it has told one.
-    open var name: String? { handle.shared { $0.name } }
+    open var name: String? { handle.shared { $0.facts.name } }
 
     /// The signal strength that was read last.
-    open var rssi: NSNumber? { handle.shared { $0.rssi.map { NSNumber(value: $0) } } }
+    open var rssi: NSNumber? { handle.shared { $0.facts.rssi.map { NSNumber(value: $0) } } }
 
     /// Whether it is connected.
-    open var state: CBPeripheralState { handle.shared { $0.state } }
+    open var state: CBPeripheralState { handle.shared { $0.wish.state } }
 
     /// The services that were discovered so far; nil before, and after a disconnection.
-    open var services: [CBService]? { handle.shared { $0.services } }
+    open var services: [CBService]? { handle.shared { $0.database.services } }
 
     /// Whether it takes a write without response now. After it was false ``CBPeripheralDelegate`` is told when it is
     /// true again.
@@ -97,8 +97,8 @@ open class CBPeripheral: CBPeer {
     /// without; 0 while it is not connected.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         handle.shared { shared in
-            guard shared.state == .connected else { return 0 }
-            return type == .withResponse ? AttributeProtocol.maximumAttributeValueLength : shared.commandLength
+            guard shared.wish.state == .connected else { return 0 }
+            return type == .withResponse ? AttributeProtocol.maximumAttributeValueLength : shared.traffic.commandLength
         }
     }
 

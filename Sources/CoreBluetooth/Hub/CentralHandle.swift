@@ -79,7 +79,7 @@ final class CentralHandle: Sendable {
             manager.shared { $0 = state }
             if state != .poweredOn {
                 shared { $0.isScanning = false }
-                for peripheral in livePeripherals { peripheral.handle.shared { $0.state = .disconnected } }
+                for peripheral in livePeripherals { peripheral.handle.shared { $0.wish.state = .disconnected } }
             }
             manager.delegate?.centralManagerDidUpdateState(manager)
         }
@@ -117,7 +117,7 @@ final class CentralHandle: Sendable {
     func tellConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
         guard let manager else { return }
         let services = peripheral.handle.shared { shared in
-            Set(shared.advertisedServices + (shared.services ?? []).map(\.uuid.bluetooth))
+            Set(shared.facts.advertisedServices + (shared.database.services ?? []).map(\.uuid.bluetooth))
         }
         let isWatched = shared {
             $0.watchedPeers.contains(peripheral.identifier) || !$0.watchedServices.isDisjoint(with: services)
@@ -176,10 +176,10 @@ final class CentralHandle: Sendable {
         let peripheral = peripheral(address)
         let name = advertisement.data.localName
         let isRenamed = peripheral.handle.shared { shared -> Bool in
-            shared.advertisedServices = advertisement.data.services
-            guard let name, name != shared.name, !shared.isNameRead else { return false }
-            defer { shared.name = name }
-            return shared.name != nil
+            shared.facts.advertisedServices = advertisement.data.services
+            guard let name, name != shared.facts.name, !shared.facts.isNameRead else { return false }
+            defer { shared.facts.name = name }
+            return shared.facts.name != nil
         }
         if isRenamed { peripheral.delegate?.peripheralDidUpdateName(peripheral) }
         manager.delegate?.centralManager(

@@ -12,7 +12,7 @@ struct ConnectionAttempt: Sendable {
     let options: PeripheralConnectOptions
 
     /// Whether the program has not taken back the wish.
-    var isWanted: Bool { handle.shared { $0.attempt == number && !$0.isCancelled } }
+    var isWanted: Bool { handle.shared { $0.wish.attempt == number && !$0.wish.isCancelled } }
 
     private var central: CentralHandle { handle.central }
 
@@ -40,7 +40,7 @@ struct ConnectionAttempt: Sendable {
             // A device that comes and goes is told of at the program's pace.
             await handle.isTold()
             // The program may have cancelled before it was told, and then that was the end.
-            guard handle.shared({ $0.attempt == number && $0.isReconnecting }) else { return }
+            guard handle.shared({ $0.wish.attempt == number && $0.wish.isReconnecting }) else { return }
         } while true
     }
 
@@ -49,19 +49,20 @@ struct ConnectionAttempt: Sendable {
         let connection = hold.connection
         let requests = RequestQueue<PeripheralRequest>(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
         let length = await connection.maximumCommandLength
-        let advertised = handle.shared { $0.advertisedServices }
+        let advertised = handle.shared { $0.facts.advertisedServices }
         radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
             let isWanted = handle.shared { shared -> Bool in
-                guard shared.attempt == number, !shared.isCancelled, shared.state == .connecting else { return false }
-                shared.state = .connected
-                shared.isReconnecting = false
-                shared.requests = requests
-                shared.requestCount = 0
-                shared.valueCount = 0
-                shared.commandLength = length
-                shared.flow.reset()
+                let wish = shared.wish
+                guard wish.attempt == number, !wish.isCancelled, wish.state == .connecting else { return false }
+                shared.wish.state = .connected
+                shared.wish.isReconnecting = false
+                shared.traffic.requests = requests
+                shared.traffic.requestCount = 0
+                shared.traffic.valueCount = 0
+                shared.traffic.commandLength = length
+                shared.traffic.flow.reset()
                 return true
             }
             guard isWanted else { return }
@@ -80,8 +81,8 @@ struct ConnectionAttempt: Sendable {
             return reason
         }
         let channels = handle.shared { shared in
-            defer { shared.channels = [] }
-            return shared.channels.compactMap(\.object)
+            defer { shared.traffic.channels = [] }
+            return shared.traffic.channels.compactMap(\.object)
         }
         guard reason.disconnectReason == .local else { return reason }
         // They would keep the link up.
@@ -103,7 +104,7 @@ struct ConnectionAttempt: Sendable {
         let time = Date().timeIntervalSinceReferenceDate
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
-            let (isCancelled, isCurrent) = handle.shared { ($0.isCancelled, $0.attempt == number) }
+            let (isCancelled, isCurrent) = handle.shared { ($0.wish.isCancelled, $0.wish.attempt == number) }
             let isReconnecting = isReconnecting && !isCancelled && isCurrent
             guard handle.takeEnd(number, state: isReconnecting ? .connecting : .disconnected) else { return }
             manager.delegate?.centralManager(

@@ -5,13 +5,13 @@ import Foundation
 extension PeripheralHandle {
     func isCurrent(_ service: CBService?) -> Bool {
         guard let service, let remote = service.remote else { return false }
-        return shared { $0.known[remote.handles.start] === service }
+        return shared { $0.database.known[remote.handles.start] === service }
     }
 
     /// Takes over what the peripheral has, keeping the objects of what has not changed, and shows those services that
     /// were asked for besides those that were found before.
     func take(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
-        let before = shared { $0.known }
+        let before = shared { $0.database.known }
         var known: [AttributeHandle: CBService] = [:]
         for service in found {
             let old = before[service.handles.start]
@@ -19,9 +19,9 @@ extension PeripheralHandle {
         }
         let all = found.compactMap { $0.isPrimary ? known[$0.handles.start] : nil }.filter(isShown)
         shared { [known] shared in
-            shared.known = known
-            let shown = shared.services ?? []
-            shared.services = all.filter { service in
+            shared.database.known = known
+            let shown = shared.database.services ?? []
+            shared.database.services = all.filter { service in
                 shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
             }
         }
@@ -40,11 +40,11 @@ extension PeripheralHandle {
             return handles.start <= range.end && range.start <= handles.end
         }
         let (gone, silenced) = shared { shared -> ([CBService], [Handed<CBCharacteristic>]) in
-            let gone = (shared.services ?? []).filter(isIn)
-            shared.services?.removeAll(where: isIn)
-            shared.known = shared.known.filter { !isIn($0.value) }
-            let silenced = shared.notifying.filter { range.contains($0.key) }
-            for handle in silenced.keys { shared.notifying[handle] = nil }
+            let gone = (shared.database.services ?? []).filter(isIn)
+            shared.database.services?.removeAll(where: isIn)
+            shared.database.known = shared.database.known.filter { !isIn($0.value) }
+            let silenced = shared.database.notifying.filter { range.contains($0.key) }
+            for handle in silenced.keys { shared.database.notifying[handle] = nil }
             return (gone, Array(silenced.values))
         }
         for characteristic in silenced { characteristic.object.contents { $0.isNotifying = false } }
@@ -54,18 +54,18 @@ extension PeripheralHandle {
     /// Takes a value that the peripheral notifies or indicates, as it arrives.
     func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
         let (characteristic, isFull) = shared { shared -> (Handed<CBCharacteristic>?, Bool) in
-            guard let characteristic = shared.notifying[handle] else { return (nil, false) }
-            guard shared.valueCount < Self.valueLimit else {
-                shared.notifying[handle] = nil
+            guard let characteristic = shared.database.notifying[handle] else { return (nil, false) }
+            guard shared.traffic.valueCount < Self.valueLimit else {
+                shared.database.notifying[handle] = nil
                 return (characteristic, true)
             }
-            shared.valueCount += 1
+            shared.traffic.valueCount += 1
             return (characteristic, false)
         }
         guard let characteristic else { return }
         if isFull { return request(.stopNotifying(characteristic), "setNotifyValue(_:for:)") }
         tell(attempt) { peripheral, delegate in
-            peripheral.handle.shared { $0.valueCount -= 1 }
+            peripheral.handle.shared { $0.traffic.valueCount -= 1 }
             characteristic.object.contents { $0.value = Data(value) }
             delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)
         }
@@ -87,7 +87,7 @@ extension CBService {
     /// Shows the included services that were asked for besides those that were found before.
     func addIncludedServices(_ uuids: [BluetoothUUID]?, of peripheral: CBPeripheral) {
         let starts = remote?.includedServices.map(\.handles.start) ?? []
-        let all = peripheral.handle.shared { shared in starts.compactMap { shared.known[$0] } }
+        let all = peripheral.handle.shared { shared in starts.compactMap { shared.database.known[$0] } }
             .filter(peripheral.handle.isShown)
         contents { contents in
             let shown = contents.includedServices ?? []

@@ -33,7 +33,8 @@ struct PeripheralConnectOptions: Sendable {
 ///
 /// What the program sees is in ``shared``, which changes on the callback queue, just before the program is told.
 final class PeripheralHandle: Sendable {
-    struct Shared {
+    /// What the program wants, and how far that has come.
+    struct Wish {
         var state = CBPeripheralState.disconnected
         /// Counts the program's wishes to be connected; what belongs to an earlier one is of no interest any more.
         var attempt = 0
@@ -41,18 +42,30 @@ final class PeripheralHandle: Sendable {
         var isCancelled = false
         /// Whether the program was told that the last connection to end is made again.
         var isReconnecting = false
+    }
+
+    /// What is known of the device, connected or not.
+    struct Facts {
         var name: String?
         /// Whether the name is what its attribute says, whatever it advertises.
         var isNameRead = false
         var rssi: Int?
         /// The services it advertised last.
         var advertisedServices: [BluetoothUUID] = []
+    }
+
+    /// What is known of its services while it is connected.
+    struct Database {
         /// The services discovered so far.
         var services: [CBService]?
         /// All services there are, discovered or not, by their handles.
         var known: [AttributeHandle: CBService] = [:]
         /// The characteristics whose values are wanted.
         var notifying: [AttributeHandle: Handed<CBCharacteristic>] = [:]
+    }
+
+    /// What is on its way over a connection.
+    struct Traffic {
         /// Takes requests while it is connected.
         var requests: RequestQueue<PeripheralRequest>?
         /// How many requests have not been answered.
@@ -63,6 +76,13 @@ final class PeripheralHandle: Sendable {
         var valueCount = 0
         /// The channels that were opened, which end with the connection.
         var channels: [WeakReference<ConnectionOrientedChannel>] = []
+    }
+
+    struct Shared {
+        var wish = Wish()
+        var facts = Facts()
+        var database = Database()
+        var traffic: Traffic
     }
 
     /// How many requests may wait.
@@ -78,7 +98,7 @@ final class PeripheralHandle: Sendable {
     init(_ address: BluetoothAddress, of central: CentralHandle) {
         self.address = address
         self.central = central
-        shared = Locked(Shared(flow: WriteFlow(credits: central.configuration.writeCredits)))
+        shared = Locked(Shared(traffic: Traffic(flow: WriteFlow(credits: central.configuration.writeCredits))))
         mark = central.radio.components.mark()
     }
 
@@ -89,18 +109,20 @@ final class PeripheralHandle: Sendable {
     /// Begins to connect, unless that has begun; a connection that is up is reported once more.
     func connect(_ options: PeripheralConnectOptions) {
         let (state, attempt, isTaken) = shared { shared -> (CBPeripheralState, Int, Bool) in
-            let state = shared.state
+            let state = shared.wish.state
             switch state {
             case .connecting: break
             case .connected:
-                guard shared.requestCount < Self.requestLimit else { return (state, shared.attempt, false) }
-                shared.requestCount += 1
+                guard shared.traffic.requestCount < Self.requestLimit else {
+                    return (state, shared.wish.attempt, false)
+                }
+                shared.traffic.requestCount += 1
             case .disconnected, .disconnecting:
-                shared.attempt += 1
-                shared.state = .connecting
-                shared.isCancelled = false
+                shared.wish.attempt += 1
+                shared.wish.state = .connecting
+                shared.wish.isCancelled = false
             }
-            return (state, shared.attempt, true)
+            return (state, shared.wish.attempt, true)
         }
         switch state {
         case .connecting: break
@@ -123,9 +145,9 @@ final class PeripheralHandle: Sendable {
     ///   program lets go of it before.
     func cancel(_ peripheral: CBPeripheral) {
         let isDue = shared { shared -> Bool in
-            guard shared.state == .connecting || shared.state == .connected else { return false }
-            shared.state = .disconnecting
-            shared.isCancelled = true
+            guard shared.wish.state == .connecting || shared.wish.state == .connected else { return false }
+            shared.wish.state = .disconnecting
+            shared.wish.isCancelled = true
             return true
         }
         guard isDue else { return }
@@ -136,7 +158,7 @@ final class PeripheralHandle: Sendable {
     /// The program has let go of the peripheral: ends the connection, or the attempt at one, which the program has not
     /// cancelled.
     func drop(_ description: @autoclosure () -> String) {
-        let isInUse = shared { $0.state == .connecting || $0.state == .connected }
+        let isInUse = shared { $0.wish.state == .connecting || $0.wish.state == .connected }
         if isInUse, central.isOpen {
             central.configuration.reportMisuse(
                 "Cancelling connection for unused peripheral \(description()), Did you forget to keep a reference to it?"
@@ -148,14 +170,14 @@ final class PeripheralHandle: Sendable {
     /// Asks something of the peripheral, or logs that it is not connected.
     func request(_ request: PeripheralRequest, _ call: String) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
-            guard shared.state == .connected, let requests = shared.requests else { return (false, false) }
+            guard shared.wish.state == .connected, let requests = shared.traffic.requests else { return (false, false) }
             // One of the link's own always has room.
             var isOwn = false
             if case .stopNotifying = request { isOwn = true }
-            guard isOwn || shared.requestCount < Self.requestLimit, requests.append(request) else {
+            guard isOwn || shared.traffic.requestCount < Self.requestLimit, requests.append(request) else {
                 return (true, false)
             }
-            shared.requestCount += 1
+            shared.traffic.requestCount += 1
             return (true, true)
         }
         guard isConnected else {
@@ -173,20 +195,20 @@ final class PeripheralHandle: Sendable {
             return misuse("\(characteristic.uuid) takes no writes without response; its value is not written.")
         }
         let problem = shared { shared -> String? in
-            guard shared.state == .connected, let requests = shared.requests else {
+            guard shared.wish.state == .connected, let requests = shared.traffic.requests else {
                 return "has no effect while the peripheral is not connected."
             }
-            guard shared.flow.begin() else {
+            guard shared.traffic.flow.begin() else {
                 return "was dropped: \(WriteFlow.limit) writes are waiting. Mind canSendWriteWithoutResponse."
             }
             if requests.append(.writeCommand(remote, value)) { return nil }
-            shared.flow.cancel()
+            shared.traffic.flow.cancel()
             return "was dropped: too much is waiting."
         }
         if let problem { misuse("writeValue(_:for:type:) \(problem)") }
     }
 
-    var canSend: Bool { shared { $0.state == .connected && $0.flow.canSend } }
+    var canSend: Bool { shared { $0.wish.state == .connected && $0.traffic.flow.canSend } }
 
     // MARK: Telling the program
 
@@ -218,8 +240,8 @@ final class PeripheralHandle: Sendable {
     func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
         guard central.manager != nil, let peripheral = central.peripheral(of: self) else { return }
         let isUp = shared { shared in
-            shared.attempt == attempt && (shared.state == .connected || shared.state == .disconnecting)
-                && shared.requests != nil
+            shared.wish.attempt == attempt && (shared.wish.state == .connected || shared.wish.state == .disconnecting)
+                && shared.traffic.requests != nil
         }
         if isUp { body(peripheral, peripheral.delegate) }
     }
@@ -229,32 +251,27 @@ final class PeripheralHandle: Sendable {
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
         tell(attempt) { peripheral, delegate in
-            peripheral.handle.shared { $0.requestCount -= 1 }
+            peripheral.handle.shared { $0.traffic.requestCount -= 1 }
             body(peripheral, delegate)
         }
     }
 
     /// Takes in the end of a connection or an attempt; says whether the program is to be told.
     func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
-        let (isCurrent, gone, notifying) = shared { shared in
+        let (isCurrent, gone) = shared { shared in
             // What the program has begun meanwhile has a state of its own.
-            let isCurrent = shared.attempt == attempt
-            defer {
-                if isCurrent {
-                    shared.state = state
-                    shared.isReconnecting = state == .connecting
-                    shared.requests = nil
-                }
-                shared.services = nil
-                shared.known = [:]
-                shared.notifying = [:]
-                shared.flow.reset()
+            let isCurrent = shared.wish.attempt == attempt
+            if isCurrent {
+                shared.wish.state = state
+                shared.wish.isReconnecting = state == .connecting
+                shared.traffic.requests = nil
             }
-            return (isCurrent, shared.known, shared.notifying)
+            shared.traffic.flow.reset()
+            defer { shared.database = Database() }
+            return (isCurrent, shared.database)
         }
-        for characteristic in notifying.values { characteristic.object.contents { $0.isNotifying = false } }
-        withExtendedLifetime(gone) {}
+        for characteristic in gone.notifying.values { characteristic.object.contents { $0.isNotifying = false } }
         // The end of what the program itself has ended is told though it has begun anew.
-        return isCurrent || shared { $0.attempt == attempt + 1 }
+        return isCurrent || shared { $0.wish.attempt == attempt + 1 }
     }
 }

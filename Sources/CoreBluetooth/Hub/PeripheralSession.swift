@@ -49,9 +49,9 @@ struct PeripheralSession: Sendable {
 
     /// The kernel has a write without response, so there is room for another.
     private func didSend() {
-        guard handle.shared({ $0.attempt == attempt && $0.flow.didSend() }) else { return }
+        guard handle.shared({ $0.wish.attempt == attempt && $0.traffic.flow.didSend() }) else { return }
         handle.tell(attempt) { peripheral, delegate in
-            guard peripheral.handle.shared({ $0.flow.renew() }) else { return }
+            guard peripheral.handle.shared({ $0.traffic.flow.renew() }) else { return }
             delegate?.peripheralIsReady(toSendWriteWithoutResponse: peripheral)
         }
     }
@@ -112,7 +112,7 @@ struct PeripheralSession: Sendable {
         await ifItFails { () throws(BluetoothError) in
             let rssi = try await connection.rssi()
             answer { peripheral, delegate in
-                peripheral.handle.shared { $0.rssi = rssi }
+                peripheral.handle.shared { $0.facts.rssi = rssi }
                 delegate?.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: nil)
             }
         } tell: { error in
@@ -135,8 +135,8 @@ struct PeripheralSession: Sendable {
             let name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             handle.tell(attempt) { peripheral, delegate in
                 let isNews = peripheral.handle.shared { shared -> Bool in
-                    defer { (shared.name, shared.isNameRead) = (name, true) }
-                    return shared.name != name
+                    defer { (shared.facts.name, shared.facts.isNameRead) = (name, true) }
+                    return shared.facts.name != name
                 }
                 if isNews { delegate?.peripheralDidUpdateName(peripheral) }
             }
@@ -296,28 +296,28 @@ struct PeripheralSession: Sendable {
         guard let descriptor = remote.descriptor(.clientCharacteristicConfiguration) else {
             return tell(CBATTError(.attributeNotFound))
         }
-        let wasOn = handle.shared { $0.notifying[value] != nil }
+        let wasOn = handle.shared { $0.database.notifying[value] != nil }
         if wasOn == isOn { return tell(nil) }
         if isOn {
             // The first value may come ahead of the peripheral's answer.
-            handle.shared { $0.notifying[value] = characteristic }
+            handle.shared { $0.database.notifying[value] = characteristic }
             await radio.want(value, by: descriptor, hold)
         } else if await !radio.unwant(value, hold) {
             // Another manager wants it still.
-            handle.shared { $0.notifying[value] = nil }
+            handle.shared { $0.database.notifying[value] = nil }
             return tell(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
         await ifItFails { () throws(BluetoothError) in
             try await connection.write(configuration, to: descriptor) { [self] _ in
-                if !isOn { handle.shared { $0.notifying[value] = nil } }
+                if !isOn { handle.shared { $0.database.notifying[value] = nil } }
                 tell(nil)
             }
         } tell: { error in
-            if isOn { handle.shared { $0.notifying[value] = nil } }
+            if isOn { handle.shared { $0.database.notifying[value] = nil } }
             tell(error)
         }
-        if isOn, !handle.shared({ $0.notifying[value] != nil }) { _ = await radio.unwant(value, hold) }
+        if isOn, !handle.shared({ $0.database.notifying[value] != nil }) { _ = await radio.unwant(value, hold) }
     }
 
     private func stopNotifying(_ characteristic: Handed<CBCharacteristic>) async {
@@ -342,8 +342,8 @@ struct PeripheralSession: Sendable {
         await ifItFails { () throws(BluetoothError) in
             let channel = try await connection.openChannel(psm: psm)
             handle.shared { shared in
-                shared.channels.removeAll { $0.object == nil }
-                shared.channels.append(WeakReference(channel))
+                shared.traffic.channels.removeAll { $0.object == nil }
+                shared.traffic.channels.append(WeakReference(channel))
             }
             answer { peripheral, delegate in
                 delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
