@@ -60,7 +60,7 @@ open class CBPeripheralManager: CBManager {
     }
 
     /// Whether it advertises.
-    open var isAdvertising: Bool { handle?.shared { $0.isAdvertising } ?? false }
+    open var isAdvertising: Bool { handle?.shared { $0.advertising.isOn } ?? false }
 
     /// What the manager has to do with the radio; nil when there is none.
     var handle: PeripheralManagerHandle? { locked { $0 } }

@@ -213,9 +213,7 @@ final class PeripheralHandle: Sendable {
     // MARK: Telling the program
 
     /// Calls back with the peripheral and its manager, if the program still has both.
-    func post(
-        _ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void
-    ) {
+    func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
         central.callbacks.post { [self] in
             guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
             body(peripheral, manager)

@@ -32,7 +32,7 @@ extension PeripheralManagerHandle {
             own.updates.finish()
         }
         let link = shared { shared -> Link? in
-            shared.stalled.remove(ObjectIdentifier(connection))
+            shared.outbox.stalled.remove(ObjectIdentifier(connection))
             guard shared.links[connection.peer]?.connection === connection else { return nil }
             return shared.links.removeValue(forKey: connection.peer)
         }

@@ -19,8 +19,8 @@ extension PeripheralManagerHandle {
             guard let handle = shared.characteristics.first(where: { $0.value.object === characteristic })?.key else {
                 return (true, nil)
             }
-            guard shared.flow.canSend, shared.flow.begin() else {
-                shared.isWaiting = true
+            guard shared.outbox.flow.canSend, shared.outbox.flow.begin() else {
+                shared.outbox.isWaiting = true
                 return (false, nil)
             }
             let wanting = shared.links.values.filter { link in
@@ -29,13 +29,13 @@ extension PeripheralManagerHandle {
             let targets = shared.hasTaker ? wanting.filter { !shared.isStalled($0.connection) } : wanting
             guard wanting.isEmpty || !targets.isEmpty else {
                 // Nobody that wants it takes anything now.
-                shared.flow.cancel()
-                shared.isWaiting = true
+                shared.outbox.flow.cancel()
+                shared.outbox.isWaiting = true
                 return (false, nil)
             }
-            shared.nextUpdate &+= 1
-            let update = Update(number: shared.nextUpdate, value: value, handle: handle)
-            shared.onTheWay[update.number] = Set(targets.map { ObjectIdentifier($0.connection) })
+            shared.outbox.lastNumber &+= 1
+            let update = Update(number: shared.outbox.lastNumber, value: value, handle: handle)
+            shared.outbox.onTheWay[update.number] = Set(targets.map { ObjectIdentifier($0.connection) })
             return (true, (update, targets))
         }
         guard let order else {
@@ -47,8 +47,8 @@ extension PeripheralManagerHandle {
         let isAnyLeft = shared { shared -> Bool in
             let left = missing.filter { shared.links[$0.connection.peer]?.connection === $0.connection }
             // It has too much to take already, or is about to end; either way it is told of when that is over.
-            for link in left { shared.stalled.insert(ObjectIdentifier(link.connection)) }
-            if isRefused, !left.isEmpty { shared.isWaiting = true }
+            for link in left { shared.outbox.stalled.insert(ObjectIdentifier(link.connection)) }
+            if isRefused, !left.isEmpty { shared.outbox.isWaiting = true }
             return !left.isEmpty
         }
         for link in missing {
@@ -88,9 +88,9 @@ extension PeripheralManagerHandle {
                 timer.cancel()
             }
             let takesAgain = shared { [isUp] shared -> Bool in
-                if isUp { return shared.stalled.remove(ObjectIdentifier(connection)) != nil }
+                if isUp { return shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil }
                 // It takes nothing any more, and soon is not among the links.
-                shared.stalled.insert(ObjectIdentifier(connection))
+                shared.outbox.stalled.insert(ObjectIdentifier(connection))
                 return false
             }
             settle(update.number, of: connection)
@@ -104,7 +104,7 @@ extension PeripheralManagerHandle {
     private func stalled(_ connection: Connection) {
         let isPassedOver = shared { shared -> Bool in
             guard shared.links[connection.peer]?.connection === connection else { return false }
-            shared.stalled.insert(ObjectIdentifier(connection))
+            shared.outbox.stalled.insert(ObjectIdentifier(connection))
             return shared.hasTaker
         }
         guard isPassedOver else { return }
@@ -119,8 +119,8 @@ extension PeripheralManagerHandle {
             let connections = shared.hasTaker ? shared.links.values.map(\.connection) : []
             let passedOver = connections.filter { shared.isStalled($0) }
             // Where there is no room, it is told when there is some.
-            let isDue = shared.isWaiting && shared.flow.canSend
-            if isDue { shared.isWaiting = false }
+            let isDue = shared.outbox.isWaiting && shared.outbox.flow.canSend
+            if isDue { shared.outbox.isWaiting = false }
             return (passedOver, isDue)
         }
         for connection in passedOver { settle(nil, of: connection) }
@@ -132,20 +132,20 @@ extension PeripheralManagerHandle {
     private func settle(_ number: UInt64?, of connection: Connection?) {
         let isDue = shared { shared -> Bool in
             var isDue = false
-            for number in number.map({ [$0] }) ?? Array(shared.onTheWay.keys) {
-                if let connection { shared.onTheWay[number]?.remove(ObjectIdentifier(connection)) }
-                guard shared.onTheWay[number]?.isEmpty == true else { continue }
-                shared.onTheWay[number] = nil
-                if shared.flow.didSend() { isDue = true }
+            for number in number.map({ [$0] }) ?? Array(shared.outbox.onTheWay.keys) {
+                if let connection { shared.outbox.onTheWay[number]?.remove(ObjectIdentifier(connection)) }
+                guard shared.outbox.onTheWay[number]?.isEmpty == true else { continue }
+                shared.outbox.onTheWay[number] = nil
+                if shared.outbox.flow.didSend() { isDue = true }
             }
             return isDue
         }
         guard isDue else { return }
         post { [self] manager, delegate in
             let isWaiting = shared { shared -> Bool in
-                guard shared.flow.renew() else { return false }
-                defer { shared.isWaiting = false }
-                return shared.isWaiting
+                guard shared.outbox.flow.renew() else { return false }
+                defer { shared.outbox.isWaiting = false }
+                return shared.outbox.isWaiting
             }
             if isWaiting { delegate?.peripheralManagerIsReady(toUpdateSubscribers: manager) }
         }
@@ -157,5 +157,5 @@ extension PeripheralManagerHandle.Shared {
     var hasTaker: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
 
     /// Whether a link has taken nothing for too long.
-    func isStalled(_ connection: Connection) -> Bool { stalled.contains(ObjectIdentifier(connection)) }
+    func isStalled(_ connection: Connection) -> Bool { outbox.stalled.contains(ObjectIdentifier(connection)) }
 }

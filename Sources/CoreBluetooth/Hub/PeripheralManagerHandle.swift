@@ -39,23 +39,32 @@ final class PeripheralManagerHandle: Sendable {
         let handle: AttributeHandle
     }
 
-    struct Shared {
-        var isAdvertising = false
-        /// Whether advertising goes on when the adapter is on again.
+    struct Advertising {
+        var isOn = false
+        /// Whether it goes on when the adapter is on again.
         var isPaused = false
         /// Counts what the program has advertised; what belongs to an earlier one is of no interest any more.
-        var advertisingNumber = 0
-        var offers: [Offer] = []
-        var characteristics: [AttributeHandle: Handed<CBMutableCharacteristic>] = [:]
-        var links: [BluetoothAddress: Link] = [:]
+        var number = 0
+    }
+
+    /// The values that are being sent.
+    struct Outbox {
         var flow = WriteFlow(credits: 64)
-        var nextUpdate: UInt64 = 0
+        var lastNumber: UInt64 = 0
         /// The values that are on their way, and the links that have not taken them.
         var onTheWay: [UInt64: Set<ObjectIdentifier>] = [:]
         /// The links that have taken nothing for too long; they are not waited for while others take something.
         var stalled: Set<ObjectIdentifier> = []
         /// Whether the program was told that a value was not sent.
         var isWaiting = false
+    }
+
+    struct Shared {
+        var advertising = Advertising()
+        var offers: [Offer] = []
+        var characteristics: [AttributeHandle: Handed<CBMutableCharacteristic>] = [:]
+        var links: [BluetoothAddress: Link] = [:]
+        var outbox = Outbox()
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
     }
 
@@ -110,10 +119,10 @@ final class PeripheralManagerHandle: Sendable {
                 switch state {
                 case .poweredOn:
                     // What was paused goes on by itself, unless the program begins anew.
-                    if shared.isPaused { shared.isAdvertising = true }
+                    if shared.advertising.isPaused { shared.advertising.isOn = true }
                 case .poweredOff:
-                    shared.isPaused = shared.isPaused || shared.isAdvertising
-                    shared.isAdvertising = false
+                    shared.advertising.isPaused = shared.advertising.isPaused || shared.advertising.isOn
+                    shared.advertising.isOn = false
                 default: break
                 }
             }
@@ -136,10 +145,10 @@ final class PeripheralManagerHandle: Sendable {
 
     func startAdvertising(name: String?, services: [BluetoothUUID]) {
         let number = shared { shared -> Int? in
-            guard !shared.isAdvertising || shared.isPaused else { return nil }
-            shared.isPaused = false
-            shared.advertisingNumber += 1
-            return shared.advertisingNumber
+            guard !shared.advertising.isOn || shared.advertising.isPaused else { return nil }
+            shared.advertising.isPaused = false
+            shared.advertising.number += 1
+            return shared.advertising.number
         }
         guard let number else {
             return post { $1?.peripheralManagerDidStartAdvertising($0, error: CBError(.alreadyAdvertising)) }
@@ -152,9 +161,9 @@ final class PeripheralManagerHandle: Sendable {
 
     func stopAdvertising() {
         shared { shared in
-            shared.advertisingNumber += 1
-            shared.isAdvertising = false
-            shared.isPaused = false
+            shared.advertising.number += 1
+            shared.advertising.isOn = false
+            shared.advertising.isPaused = false
         }
         radio.soon { [self] in $0.hub(of: self)?.advertise { [self] in await takeBack() } }
     }
@@ -169,7 +178,7 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     private func advertise(_ number: Int, _ name: String?, _ services: [BluetoothUUID]) async {
-        guard shared({ $0.advertisingNumber == number }) else { return }
+        guard shared({ $0.advertising.number == number }) else { return }
         await takeBack()
         var content = AdvertisementContent(localName: name, services: services)
         content.overflow = .leaveOut
@@ -181,8 +190,8 @@ final class PeripheralManagerHandle: Sendable {
             advertised.withLock { $0 = set }
             post { [self] manager, delegate in
                 let isCurrent = shared { shared -> Bool in
-                    guard shared.advertisingNumber == number else { return false }
-                    shared.isAdvertising = true
+                    guard shared.advertising.number == number else { return false }
+                    shared.advertising.isOn = true
                     return true
                 }
                 if isCurrent { delegate?.peripheralManagerDidStartAdvertising(manager, error: nil) }
