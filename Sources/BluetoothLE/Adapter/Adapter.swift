@@ -28,7 +28,7 @@ public actor Adapter: LoopActor {
     var life: AdapterLife
     private(set) var end: BluetoothError?
     /// What ends with the adapter, besides what the controller does.
-    var ends = EndHandlers()
+    var ends = HandlerList<BluetoothError>()
     /// What ends with the adapter of accepting links, while they are accepted; see Adapter+Incoming.
     var acceptance: (state: IncomingConnectionsState, end: UInt64)?
     /// The links that nobody accepts; see Adapter+Serving.
@@ -131,7 +131,9 @@ public actor Adapter: LoopActor {
         controller.assumeIsolated { $0.close(reason) }
         bondKeeper.assumeIsolated { $0.close(reason) }
         monitor.value.close(reason)
-        ends.tell(reason)
+        let ends = ends
+        self.ends.removeAll()
+        ends(reason)
     }
 
     /// Throws why nothing can be done with the adapter now, if so.

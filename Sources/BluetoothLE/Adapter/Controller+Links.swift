@@ -173,19 +173,14 @@ extension Controller {
         }
     }
 
-    /// Has everything that happens to a link told to `channel`; the number takes it out again.
-    func listen(
-        _ number: UInt64, _ operation: BluetoothError.Operation, _ channel: StreamChannel<LinkChange>
-    ) throws(BluetoothError) -> UInt64 {
+    /// What happens to a link from now on; `connection` is kept until the stream ends.
+    func changes(
+        of number: UInt64, _ operation: BluetoothError.Operation, capacity: Int, keeping connection: Connection
+    ) throws(BluetoothError) -> BoundedStream<LinkChange> {
         _ = try handle(of: number, operation)
-        let stream = scanning.makeID()
-        watch(of: number)?.streams[stream] = channel
-        return stream
-    }
-
-    /// Takes a listener out.
-    func stopListening(_ number: UInt64, _ stream: UInt64) {
-        links[number]?.watch?.streams[stream] = nil
+        guard let watch = watch(of: number) else { throw .linkProcedure(operation, .unknownConnectionIdentifier) }
+        return watch.changes.stream(
+            capacity: capacity, policy: .dropOldest, operation, from: loop, keeping: connection)
     }
 
     /// Keeps a link at these parameters from now on, or leaves it to its peer.

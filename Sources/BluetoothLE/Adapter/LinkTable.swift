@@ -110,7 +110,7 @@ final class LinkWatch {
     }
 
     private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
-    var streams: [UInt64: StreamChannel<LinkChange>] = [:]
+    var changes = Broadcaster<LinkChange>()
     /// The parameters to insist on, and how.
     var insistence: ParameterInsistence?
 
@@ -127,14 +127,13 @@ final class LinkWatch {
 
     /// Tells everybody who listens.
     func tell(_ change: LinkChange) {
-        for stream in streams.values { stream.send(change) }
+        changes.send(change)
     }
 
     /// Ends everybody's wait.
     func end(_ reason: BluetoothError) {
         resolve(.failure(BluetoothError(.closed, reason.operation, bearerEnd: reason))) { _ in true }
-        for stream in streams.values { stream.finish(reason) }
-        streams = [:]
+        changes.finish(reason)
         insistence = nil
     }
 }

@@ -11,8 +11,7 @@ final class ManagementClient {
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let trace: PacketSynthesis?
-    private var followers: [UInt64: (AdapterNotice) -> Void] = [:]
-    private var nextFollower: UInt64 = 0
+    private var followers = HandlerList<AdapterNotice>()
     /// The sockets: the one in use, and those of which an answer never came, as long as others are outstanding there.
     private var sockets: [UInt64: any PacketSocket] = [:]
     private var currentSocket: UInt64?
@@ -60,18 +59,18 @@ final class ManagementClient {
         let operation = BluetoothError.Operation("follow the adapters")
         if let end { throw end }
         _ = try openSocket(operation)
-        defer { nextFollower &+= 1 }
-        followers[nextFollower] = onNotice
-        return nextFollower
+        return followers.add(onNotice)
     }
 
     /// Ends what ``follow(_:)`` began.
     func unfollow(_ follower: UInt64) {
-        followers[follower] = nil
+        followers.remove(follower)
     }
 
     private func tell(_ notice: AdapterNotice) {
-        for follower in followers.sorted(by: { $0.key < $1.key }) { follower.value(notice) }
+        // Called on a copy, since a handler may come or go.
+        let followers = followers
+        followers(notice)
     }
 
     // MARK: Commands
@@ -334,7 +333,7 @@ final class ManagementClient {
     func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        followers = [:]
+        followers.removeAll()
         overdueTimer = nil
         for socket in sockets.values { socket.close() }
         sockets = [:]

@@ -78,11 +78,6 @@ extension Adapter {
     /// The stream lives until its loop is left or the adapter is closed; it throws `.overflow` when more than 256 changes
     /// wait.
     public func bondChanges() async -> BoundedStream<BondChange> {
-        let channel = StreamChannel<BondChange>(
-            capacity: 256, policy: .fail, operation: operation("follow the bonds"), from: loop)
-        let number = await bondKeeper.add(channel)
-        return BoundedStream(channel: channel) { [bondKeeper, loop] in
-            loop.execute { bondKeeper.assumeIsolated { $0.removeListener(number) } }
-        }
+        await bondKeeper.bondChanges(operation("follow the bonds"))
     }
 }

@@ -51,7 +51,7 @@ extension BondKeeper {
     /// There was no room for the bond with a device.
     func tellRefused(_ peer: BluetoothAddress) {
         log.notice("a pairing is refused: there are \(known.count) bonds", metadata: ["peer": "\(peer)"])
-        for listener in listeners.values where listener.room > Self.roomForRefusals { listener.send(.refused(peer)) }
+        changes.send(.refused(peer), reserving: Self.roomForRefusals)
     }
 
     /// Takes note that a device was here again, on a link that was encrypted with its keys; nothing when there is no bond.

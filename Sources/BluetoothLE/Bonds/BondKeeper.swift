@@ -37,8 +37,7 @@ actor BondKeeper: LoopActor {
     private var writes: [BluetoothAddress: Write] = [:]
     private var writer: Task<Void, Never>?
 
-    var listeners: [UInt64: StreamChannel<BondChange>] = [:]
-    private var nextListener: UInt64 = 0
+    var changes = Broadcaster<BondChange>()
     /// Called when a device has been paired with; again, where there was a bond before.
     var onBonded: (@Sendable (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void)?
     /// Called when there was no room for the bond with a device.
@@ -410,19 +409,11 @@ actor BondKeeper: LoopActor {
 
     // MARK: Telling
 
-    private func tell(_ change: BondChange) {
-        for listener in listeners.values { listener.send(change) }
-    }
+    private func tell(_ change: BondChange) { changes.send(change) }
 
-    /// Has a stream told of changes until it is taken out with the number that is returned.
-    func add(_ channel: StreamChannel<BondChange>) -> UInt64 {
-        defer { nextListener += 1 }
-        listeners[nextListener] = channel
-        return nextListener
-    }
-
-    func removeListener(_ number: UInt64) {
-        listeners[number] = nil
+    /// Changes from now on.
+    func bondChanges(_ operation: BluetoothError.Operation) -> BoundedStream<BondChange> {
+        changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: self)
     }
 
     /// Ends everything but the writing.
@@ -430,8 +421,7 @@ actor BondKeeper: LoopActor {
         if let follower { management.value.unfollow(follower) }
         follower = nil
         (onBonded, onRefused, onKeysChanged, isConnected) = (nil, nil, nil, nil)
-        for listener in listeners.values { listener.finish(reason.code == .cancelled ? nil : reason) }
-        listeners = [:]
+        changes.finish(reason.code == .cancelled ? nil : reason)
     }
 }
 

@@ -69,28 +69,3 @@ extension Adapter {
         }
     }
 }
-
-/// Who wants to be told of the end of something.
-struct EndHandlers {
-    private var handlers: [UInt64: @Sendable (BluetoothError) -> Void] = [:]
-    private var nextID: UInt64 = 0
-
-    /// Has `handler` called at the end; the number takes it out again.
-    mutating func add(_ handler: @escaping @Sendable (BluetoothError) -> Void) -> UInt64 {
-        nextID += 1
-        handlers[nextID] = handler
-        return nextID
-    }
-
-    /// Takes a handler out.
-    mutating func remove(_ id: UInt64) {
-        handlers[id] = nil
-    }
-
-    /// Tells everybody, once.
-    mutating func tell(_ reason: BluetoothError) {
-        let told = handlers.sorted { $0.key < $1.key }
-        handlers = [:]
-        for (_, handler) in told { handler(reason) }
-    }
-}

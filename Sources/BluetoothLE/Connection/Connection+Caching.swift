@@ -80,21 +80,15 @@ extension Connection {
     /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
     public func serviceChanges() -> BoundedStream<AttributeHandleRange> {
         let operation = BluetoothError.Operation("follow changes of services", peer: peer)
-        let channel = StreamChannel<AttributeHandleRange>(
-            capacity: 256, policy: .fail, operation: operation, from: loop)
         var known = knownDatabase ?? KnownDatabase()
-        let id = known.nextListener
-        known.nextListener += 1
-        known.listeners[id] = channel
+        let stream = known.changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: self)
         knownDatabase = known
         if let reason = endReason {
-            channel.finish(reason)
+            stream.finish(reason)
         } else if let services = known.services, !known.isFollowed {
             follow(services)
         }
-        return BoundedStream(channel: channel) { [self, loop] in
-            loop.execute { self.assumeIsolated { _ = $0.knownDatabase?.listeners.removeValue(forKey: id) } }
-        }
+        return stream
     }
 
     // MARK: What is known

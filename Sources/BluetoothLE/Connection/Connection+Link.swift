@@ -154,19 +154,12 @@ extension Connection {
     public func linkChanges(bufferCapacity: Int = 64) throws(BluetoothError) -> BoundedStream<LinkChange> {
         let operation = BluetoothError.Operation("follow the link", peer: peer)
         let link = try attachment(operation)
-        let channel = StreamChannel<LinkChange>(
-            capacity: bufferCapacity, policy: .dropOldest, operation: operation, from: loop)
-        let result = link.controller.assumeIsolated { controller -> Result<UInt64, BluetoothError> in
-            Result { () throws(BluetoothError) in try controller.listen(link.number, operation, channel) }
-        }
-        let stream = try result.get()
-        return BoundedStream(channel: channel) { [self, link, loop] in
-            loop.execute {
-                withExtendedLifetime(self) {
-                    link.controller.assumeIsolated { $0.stopListening(link.number, stream) }
-                }
+        let result = link.controller.assumeIsolated { controller in
+            Result { () throws(BluetoothError) in
+                try controller.changes(of: link.number, operation, capacity: bufferCapacity, keeping: self)
             }
         }
+        return try result.get()
     }
 
     private func attachment(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LinkAttachment {

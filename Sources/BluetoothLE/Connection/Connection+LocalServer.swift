@@ -59,22 +59,12 @@ extension Connection {
         let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
         let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
             .filter { !untoldSubscriptions.contains($0.key) }.sorted { $0.key < $1.key }
-        let channel = StreamChannel<PeerSubscription>(
-            capacity: 256 + subscriptions.count, policy: .fail, operation: operation, from: loop)
-        for (handle, configuration) in subscriptions {
-            channel.send(PeerSubscription(characteristic: handle, configuration: configuration))
-        }
-        if let reason = endReason {
-            channel.finish(reason)
-            return BoundedStream(channel: channel) {}
-        }
-        let requests = requests()
-        let id = requests.nextListener
-        requests.nextListener += 1
-        requests.listeners[id] = channel
-        return BoundedStream(channel: channel) { [self, loop] in
-            loop.execute { self.assumeIsolated { _ = $0.peerRequests?.listeners.removeValue(forKey: id) } }
-        }
+            .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
+        let stream = requests().subscriptions.stream(
+            capacity: 256 + subscriptions.count, policy: .fail, operation, from: loop, beginningWith: subscriptions,
+            keeping: self)
+        if let reason = endReason { stream.finish(reason) }
+        return stream
     }
 
     /// How many commands of the peer were passed over because a handler did not keep pace.
@@ -103,7 +93,7 @@ extension Connection {
 
     /// Tells the program what the peer wants to be sent from now on.
     func tell(_ subscription: PeerSubscription) {
-        for listener in (peerRequests?.listeners ?? [:]).values { listener.send(subscription) }
+        peerRequests?.subscriptions.send(subscription)
         localServer.handlers(of: subscription.characteristic)?.subscriptionChanged?(self, subscription)
     }
 
@@ -262,7 +252,6 @@ extension Connection {
         requests.watchdog?.cancel()
         requests.worker?.cancel()
         while requests.popFirst() != nil {}
-        for listener in requests.listeners.values { listener.finish(reason) }
-        requests.listeners = [:]
+        requests.subscriptions.finish(reason)
     }
 }

@@ -33,8 +33,7 @@ struct KnownDatabase {
     var isFollowed = false
     /// Where the peer has been asked, and has agreed.
     var followedConfiguration: AttributeHandle?
-    var listeners: [UInt64: StreamChannel<AttributeHandleRange>] = [:]
-    var nextListener: UInt64 = 0
+    var changes = Broadcaster<AttributeHandleRange>()
 
     /// Takes note of the database as it is now.
     mutating func discovered(
@@ -56,7 +55,7 @@ struct KnownDatabase {
         hash = nil
         // A peer that tells of change after change has changed in all.
         if changed.count < 16 { changed.append(range) } else { changed = [.all] }
-        for listener in listeners.values { listener.send(range) }
+        changes.send(range)
     }
 
     /// Whether the attribute may not be any more what the caller takes it for. Asked for every call, so it costs nothing
@@ -97,9 +96,7 @@ struct KnownDatabase {
         services.first { $0.uuid == .genericAttribute }?.characteristics.first { $0.uuid == uuid }
     }
 
-    func finish(_ reason: BluetoothError) {
-        for listener in listeners.values { listener.finish(reason) }
-    }
+    mutating func finish(_ reason: BluetoothError) { changes.finish(reason) }
 }
 
 /// A client procedure nobody waits for.

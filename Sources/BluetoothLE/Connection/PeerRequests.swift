@@ -49,8 +49,7 @@ final class PeerRequests {
     var isStuck = false
     var watchdog: LoopTimer?
     var missedCommands = 0
-    var listeners: [UInt64: StreamChannel<PeerSubscription>] = [:]
-    var nextListener: UInt64 = 0
+    var subscriptions = Broadcaster<PeerSubscription>()
 
     var isIdle: Bool { next == nil && waiting.isEmpty }
 

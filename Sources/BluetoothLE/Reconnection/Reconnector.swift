@@ -33,10 +33,10 @@ actor Reconnector: LoopActor {
     private(set) var connection: Connection?
     /// What was told last; nil before the first attempt.
     private var latest: MaintainedConnection.Event?
-    private var listeners: [UInt64: StreamChannel<MaintainedConnection.Event>] = [:]
+    private var eventStreams = Broadcaster<MaintainedConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
     private var subscriptions: [UInt64: Subscription] = [:]
-    private var nextID: UInt64 = 0
+    private var nextSubscription: UInt64 = 0
     private var end: BluetoothError?
     /// The wait for the next attempt.
     private var delay: Promise<Void, BluetoothError>?
@@ -147,14 +147,13 @@ actor Reconnector: LoopActor {
 
     private func tell(_ event: MaintainedConnection.Event) {
         latest = event
-        for listener in listeners.values { listener.send(event) }
+        eventStreams.send(event)
     }
 
     private func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        for listener in listeners.values { listener.finish(reason) }
-        listeners = [:]
+        eventStreams.finish(reason)
         waiters.failAll(reason)
         delay?.fail(reason)
         for subscription in subscriptions.values {
@@ -190,19 +189,12 @@ actor Reconnector: LoopActor {
     // MARK: Listening
 
     func events(_ bufferCapacity: Int) -> BoundedStream<MaintainedConnection.Event> {
-        nextID += 1
-        let id = nextID
-        let channel = StreamChannel<MaintainedConnection.Event>(
-            capacity: bufferCapacity, policy: .dropOldest, operation: operation, from: loop)
-        if let end {
-            channel.finish(end)
-        } else {
-            if let latest { channel.send(latest) }
-            listeners[id] = channel
-        }
-        return BoundedStream(channel: channel) { [weak self, loop] in
-            loop.execute { [weak self] in self?.assumeIsolated { $0.listeners[id] = nil } }
-        }
+        let first = end == nil ? latest : nil
+        let stream = eventStreams.stream(
+            capacity: bufferCapacity, policy: .dropOldest, operation, from: loop,
+            beginningWith: first.map { [$0] } ?? [])
+        if let end { stream.finish(end) }
+        return stream
     }
 
     func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
@@ -225,8 +217,8 @@ actor Reconnector: LoopActor {
             pump.task.cancel()
             throw end
         }
-        nextID += 1
-        let id = nextID
+        nextSubscription += 1
+        let id = nextSubscription
         subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
         return BoundedStream(channel: channel) { [weak self, loop] in
             loop.execute { [weak self] in self?.assumeIsolated { $0.unsubscribe(id) } }

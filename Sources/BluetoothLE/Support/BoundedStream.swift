@@ -26,8 +26,8 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     /// How many elements have been dropped so far because nobody took them in time.
     public var missedCount: Int { consumer.channel.missedCount }
 
-    /// Ends the stream with an error after what is buffered, from its consumer's side.
-    func finish(_ error: BluetoothError) { consumer.channel.finish(error) }
+    /// Ends the stream after what is buffered, from its consumer's side: with an error, or regularly.
+    func finish(_ error: BluetoothError? = nil) { consumer.channel.finish(error) }
 
     /// Starts to take elements. A stream has one consumer: a second iterator ends at once.
     public func makeAsyncIterator() -> Iterator {
@@ -134,6 +134,9 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
 
     var missedCount: Int { state.withLock { $0.missed } }
 
+    /// Whether the stream still takes elements.
+    var isOpen: Bool { state.withLock { $0.end == nil } }
+
     /// How many more elements fit.
     var room: Int { state.withLock { capacity - $0.buffer.count } }
 
@@ -194,6 +197,17 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
             state.end = error.map { .failure($0) } ?? .success(())
         }
         deliver()
+    }
+
+    /// Ends the stream when its consumer has gone: nobody can take what is buffered any more.
+    func abandon() {
+        let left = state.withLock { state in
+            state.end = .success(())
+            defer { state.buffer = RingBuffer() }
+            return state.buffer
+        }
+        // Released outside the lock.
+        withExtendedLifetime(left) {}
     }
 
     @inlinable

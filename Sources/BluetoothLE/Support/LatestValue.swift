@@ -8,8 +8,7 @@ import Synchronization
 final class LatestValue<Value: Sendable & Equatable>: Sendable {
     private struct State {
         var value: Value
-        var channels: [UInt64: StreamChannel<Value>] = [:]
-        var nextID: UInt64 = 0
+        var followers = Broadcaster<Value>()
         var isFinished = false
     }
 
@@ -27,23 +26,17 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
     var value: Value { state.withLock { $0.value } }
 
     /// How many streams are open.
-    var followerCount: Int { state.withLock { $0.channels.count } }
+    var followerCount: Int { state.withLock { $0.followers.count } }
 
     /// Changes the value and tells everybody, unless it is the same; says whether it is another.
     @discardableResult
     func set(_ value: Value) -> Bool {
         let former = state.withLock { state -> [Value] in
             guard value != state.value, !state.isFinished else { return [] }
-            var former = [state.value]
-            state.value = value
+            defer { state.value = value }
             // Sent under the lock, so that two that change it at once cannot end in the wrong order; a channel that is
             // sent to only asks the loop to wake its consumer.
-            for channel in state.channels.values {
-                var dropped: Value?
-                _ = channel.send(value, dropping: &dropped)
-                if let dropped { former.append(dropped) }
-            }
-            return former
+            return [state.value] + state.followers.send(value)
         }
         // Released outside the lock.
         return withExtendedLifetime(former) { !former.isEmpty }
@@ -51,29 +44,21 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
 
     /// A stream of the values from now on; `owner` is kept as long as somebody reads it.
     func stream(keeping owner: some AnyObject & Sendable) -> BoundedStream<Value> {
-        let channel = StreamChannel<Value>(capacity: 1, policy: .dropOldest, operation: operation, from: loop)
-        let id = state.withLock { state -> UInt64 in
-            let id = state.nextID
-            state.nextID &+= 1
-            channel.send(state.value)
-            if state.isFinished { channel.finish() } else { state.channels[id] = channel }
-            return id
-        }
-        return BoundedStream(channel: channel) { [self, owner] in
-            let removed = state.withLock { $0.channels.removeValue(forKey: id) }
-            // Released outside the lock.
-            withExtendedLifetime((owner, removed)) {}
+        state.withLock { state in
+            let stream = state.followers.stream(
+                capacity: 1, policy: .dropOldest, operation, from: loop, beginningWith: [state.value], keeping: owner)
+            if state.isFinished { stream.finish() }
+            return stream
         }
     }
 
     /// Ends all streams after the value of the moment; with an error, or regularly.
     func finish(_ error: BluetoothError? = nil) {
-        let channels = state.withLock { state -> [StreamChannel<Value>] in
-            guard !state.isFinished else { return [] }
+        var followers = state.withLock { state in
             state.isFinished = true
-            defer { state.channels = [:] }
-            return Array(state.channels.values)
+            defer { state.followers = Broadcaster() }
+            return state.followers
         }
-        for channel in channels { channel.finish(error) }
+        followers.finish(error)
     }
 }

@@ -1,0 +1,50 @@
+import BluetoothKernel
+
+/// Hands each value of a source to every stream that follows it.
+///
+/// A stream that has ended, since its loop was left or its consumer was too slow, is passed over, and dropped with the next
+/// value or the next stream.
+struct Broadcaster<Value: Sendable> {
+    private var channels: [StreamChannel<Value>] = []
+
+    /// How many streams are open.
+    var count: Int { channels.count { $0.isOpen } }
+
+    /// Makes a stream of the values from now on.
+    ///
+    /// - Parameters:
+    ///   - first: what the stream begins with.
+    ///   - owner: kept until the stream ends.
+    mutating func stream(
+        capacity: Int, policy: OverflowPolicy, _ operation: BluetoothError.Operation, from loop: EventLoop,
+        beginningWith first: [Value] = [], keeping owner: (any AnyObject & Sendable)? = nil
+    ) -> BoundedStream<Value> {
+        channels.removeAll { !$0.isOpen }
+        let channel = StreamChannel<Value>(capacity: capacity, policy: policy, operation: operation, from: loop)
+        for value in first { channel.send(value) }
+        channels.append(channel)
+        return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
+    }
+
+    /// Sends a value to all streams; with `reserve`, only to those that have room for more than so many.
+    ///
+    /// Returns the values that have made room for it: a caller that holds a lock releases them outside.
+    @discardableResult
+    mutating func send(_ value: Value, reserving reserve: Int? = nil) -> [Value] {
+        var dropped: [Value] = []
+        channels.removeAll { channel in
+            if let reserve, channel.room <= reserve { return !channel.isOpen }
+            var oldest: Value?
+            let isOpen = channel.send(value, dropping: &oldest)
+            if let oldest { dropped.append(oldest) }
+            return !isOpen
+        }
+        return dropped
+    }
+
+    /// Ends all streams after what is buffered: with an error, or regularly.
+    mutating func finish(_ error: BluetoothError? = nil) {
+        for channel in channels { channel.finish(error) }
+        channels = []
+    }
+}
