@@ -4,24 +4,9 @@ import BluetoothPrimitives
 import GATT
 import Management
 
-/// Why bytes are not a bond.
-enum BondCodingError: Error, Hashable {
-    /// They are damaged, or never were one.
-    case damaged
-    /// They are in a format of this number, which is not ours.
-    case unknownVersion(UInt16)
-    /// They are another device's, or another adapter's.
-    case otherDevice
-}
+// The body: adapter and device, then fields of a kind (one byte), a length (two bytes) and that many bytes.
 
-// The format: the magic, a version, adapter and device, then fields of a kind (one byte), a length (two bytes) and that
-// many bytes; a checksum over everything at the end. Fields of unknown kinds are passed over, so that more can be told
-// without a new version. The checksum finds damage and nothing else: its key is zero.
-
-private let magic: [UInt8] = Array("BLE-BOND".utf8)
-private let version: UInt16 = 1
-/// How many bytes ``keptChecksum(_:)`` has.
-let keptChecksumLength = 16
+private let format = RecordFormat("BLE-BOND", version: 1, trustsLaterVersions: true)
 
 private enum Field {
     static let longTermKey: UInt8 = 1
@@ -41,9 +26,7 @@ extension Bond {
 
     /// The bytes to keep of the bond with one adapter.
     func encoded(for adapter: BluetoothAddress) throws(BufferFull) -> [UInt8] {
-        var writer = ByteWriter(growingTo: Self.maximumLength)
-        try writer.write(magic)
-        try writer.write(version)
+        var writer = ByteWriter(growingTo: Self.maximumLength - RecordFormat.overhead)
         for address in [adapter, identity] { try writer.writeWithKind(address) }
         try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
         if wasUsedAgain { try writer.writeField(Field.usedAgain, []) }
@@ -69,35 +52,27 @@ extension Bond {
             }
         }
         if let client { try writer.write(client) }
-        return writer.bytes + keptChecksum(writer.bytes)
+        return format.seal(writer.bytes)
     }
 
     /// Reads what ``encoded(for:)`` wrote.
     init(
         decoding bytes: [UInt8], adapter: BluetoothAddress, identity: BluetoothAddress?
-    ) throws(BondCodingError) {
-        let checked = Array(bytes.dropLast(keptChecksumLength))
-        guard bytes.count > keptChecksumLength, checked.starts(with: magic) else { throw .damaged }
-        let body = Array(checked.dropFirst(magic.count))
+    ) throws(RecordFormat.Failure) {
+        let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)
         do {
-            // Whatever else a later version changes, its number stands where ours does.
-            let found = try reader.readUInt16()
-            guard found <= version else { throw BondCodingError.unknownVersion(found) }
-            guard found == version, Array(bytes.suffix(keptChecksumLength)) == keptChecksum(checked) else {
-                throw BondCodingError.damaged
-            }
             let theirs = try reader.readAddressWithKind()
             self.init(identity: try reader.readAddressWithKind())
             guard theirs == adapter, identity == nil || identity == self.identity else {
-                throw BondCodingError.otherDevice
+                throw RecordFormat.Failure.otherOwner
             }
             while !reader.isAtEnd {
                 let kind = try reader.readUInt8()
                 let field = ByteReader(try reader.read(Int(try reader.readUInt16())))
                 try take(kind, field)
             }
-        } catch let error as BondCodingError {
+        } catch let error as RecordFormat.Failure {
             throw error
         } catch {
             throw .damaged
@@ -117,7 +92,7 @@ extension Bond {
             let diversifier = try field.readUInt16()
             let number = try field.readUInt64()
             // The kernel would take none of all keys.
-            guard LongTermKey.encryptionSizes.contains(size) else { throw BondCodingError.damaged }
+            guard LongTermKey.encryptionSizes.contains(size) else { throw RecordFormat.Failure.damaged }
             longTermKeys.append(
                 LongTermKey(
                     address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,
@@ -143,12 +118,6 @@ extension Bond {
         default: break
         }
     }
-}
-
-/// What finds damage in what is kept.
-func keptChecksum(_ bytes: [UInt8]) -> [UInt8] {
-    let code = AESCMAC.code(of: bytes)
-    return (0..<keptChecksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
 }
 
 extension ByteWriter {

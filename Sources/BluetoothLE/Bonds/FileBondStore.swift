@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothKernel
 import BluetoothPrimitives
 import LinuxKernel
@@ -112,9 +113,9 @@ public final class FileBondStore: BondStore {
             log.warning("the bond in \(path) cannot be read and is not used: \(error)")
             return nil
         }
-        do throws(BondCodingError) {
+        do throws(RecordFormat.Failure) {
             let bond = try Bond(decoding: bytes, adapter: adapter, identity: nil)
-            guard path == self.path(of: bond.identity, adapter: adapter) else { throw .otherDevice }
+            guard path == self.path(of: bond.identity, adapter: adapter) else { throw .otherOwner }
             return bond
         } catch {
             switch error {
@@ -124,7 +125,7 @@ public final class FileBondStore: BondStore {
                     "was written by a later version of this library (format \(version)); update this program and rename "
                         + "the file back, or pair again")
             case .damaged: setAside(path, as: "damaged", "is damaged; pair with the device again")
-            case .otherDevice:
+            case .otherOwner:
                 setAside(path, as: "damaged", "holds the bond with another device or of another adapter")
             }
             return nil
@@ -146,7 +147,7 @@ public final class FileBondStore: BondStore {
     /// The file with the identity of an adapter that is known by its place.
     func path(ofAdapterAt place: String) -> String {
         // A place is a path, and longer than a file's name may be.
-        let name = keptChecksum(Array(place.utf8)).map { hexadecimal($0, digits: 2) }.joined()
+        let name = RecordFormat.checksum(of: place.utf8).map { hexadecimal($0, digits: 2) }.joined()
         return "\(directory)/\(name).identity"
     }
 
@@ -175,7 +176,7 @@ public final class FileBondStore: BondStore {
 
     private func keptIdentity(_ path: String, _ place: String) throws(KernelError) -> LocalIdentity? {
         guard let bytes = try SystemFiles.read(path, limit: LocalIdentity.maximumLength) else { return nil }
-        do throws(BondCodingError) {
+        do throws(RecordFormat.Failure) {
             return try LocalIdentity(decoding: bytes, place: place)
         } catch {
             switch error {
@@ -184,7 +185,7 @@ public final class FileBondStore: BondStore {
                     path, as: "newer",
                     "was written by a later version of this library (format \(version)); until this program is updated and "
                         + "the file renamed back, paired devices will not know this adapter")
-            case .damaged, .otherDevice:
+            case .damaged, .otherOwner:
                 setAside(path, as: "damaged", "is damaged; paired devices will not know this adapter")
             }
             return nil

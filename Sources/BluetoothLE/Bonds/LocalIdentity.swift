@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothPrimitives
 import Management
 
@@ -25,11 +26,9 @@ public struct LocalIdentity: Hashable, Sendable {
     }
 }
 
-// The format: the magic, a version, the place it is for, address and key; a checksum over everything at the end, as in
-// the files of bonds.
+// The body: the place it is for, address and key.
 
-private let magic: [UInt8] = Array("BLE-SELF".utf8)
-private let version: UInt16 = 1
+private let format = RecordFormat("BLE-SELF", version: 1, trustsLaterVersions: true)
 
 extension LocalIdentity {
     /// The most bytes that an identity is read from.
@@ -40,31 +39,21 @@ extension LocalIdentity {
         // Nothing here is longer than the limit: a path has at most 4096 bytes.
         let address = (0..<6).map { UInt8(truncatingIfNeeded: staticAddress.value >> (8 * UInt64($0))) }
         let name = Array(place.utf8.prefix(4096))
-        let bytes =
-            magic + [UInt8(version), 0, UInt8(truncatingIfNeeded: name.count), UInt8(name.count >> 8)] + name + address
-            + identityResolvingKey.bytes
-        return bytes + keptChecksum(bytes)
+        let length = [UInt8(truncatingIfNeeded: name.count), UInt8(name.count >> 8)]
+        return format.seal(length + name + address + identityResolvingKey.bytes)
     }
 
     /// Reads what ``encoded(forAdapterAt:)`` wrote.
-    init(decoding bytes: [UInt8], place: String) throws(BondCodingError) {
-        let checked = Array(bytes.dropLast(keptChecksumLength))
-        guard bytes.count > keptChecksumLength, checked.starts(with: magic) else { throw .damaged }
-        let body = Array(checked.dropFirst(magic.count))
+    init(decoding bytes: [UInt8], place: String) throws(RecordFormat.Failure) {
+        let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)
         do {
-            let found = try reader.readUInt16()
-            // Whatever else a later version changes, its number stands where ours does.
-            guard found <= version else { throw BondCodingError.unknownVersion(found) }
-            guard found == version, Array(bytes.suffix(keptChecksumLength)) == keptChecksum(checked) else {
-                throw BondCodingError.damaged
-            }
             let name = [UInt8](try reader.read(Int(try reader.readUInt16())))
-            guard name == Array(place.utf8.prefix(4096)) else { throw BondCodingError.otherDevice }
+            guard name == Array(place.utf8.prefix(4096)) else { throw RecordFormat.Failure.otherOwner }
             let address = try reader.readAddress(.random)
             self.init(staticAddress: address, identityResolvingKey: try reader.readKey())
-            guard address.randomKind == .static, reader.isAtEnd else { throw BondCodingError.damaged }
-        } catch let error as BondCodingError {
+            guard address.randomKind == .static, reader.isAtEnd else { throw RecordFormat.Failure.damaged }
+        } catch let error as RecordFormat.Failure {
             throw error
         } catch {
             throw .damaged

@@ -48,12 +48,10 @@ public enum CachedDatabaseError: Error, Hashable, Sendable {
     case otherDevice
 }
 
-// The format: the magic, a version, the key, then fields of a kind (one byte), a length (two bytes) and that many bytes;
-// a checksum over everything at the end. A service's characteristics and descriptors are fields within its field.
-// Fields of unknown kinds are passed over, so that more can be told without a new version.
+// The body: the key, then fields of a kind (one byte), a length (two bytes) and that many bytes. A service's
+// characteristics and descriptors are fields within its field.
 
-private let magic: [UInt8] = Array("BLE-GATT".utf8)
-private let version: UInt16 = 1
+private let format = RecordFormat("BLE-GATT", version: 1)
 
 private enum Field {
     static let hash: UInt8 = 1
@@ -71,10 +69,8 @@ extension CachedDatabase {
 
     /// The bytes to keep for `key`; nil when they would be longer than ``maximumLength``.
     public func encoded(for key: AttributeCacheKey) -> [UInt8]? {
-        var writer = ByteWriter(capacity: Self.maximumLength - 16)
+        var writer = ByteWriter(capacity: Self.maximumLength - RecordFormat.overhead)
         do {
-            try writer.write(magic)
-            try writer.write(version)
             try writer.write(key)
             if let hash { try writer.writeField(Field.hash, hash.bytes) }
             if isFollowed { try writer.writeField(Field.isFollowed, []) }
@@ -83,28 +79,22 @@ extension CachedDatabase {
         } catch {
             return nil
         }
-        return writer.bytes + Self.checksum(of: writer.bytes)
-    }
-
-    /// What stands behind the bytes, so that those that are not whole are told from those that are.
-    static func checksum(of bytes: some Sequence<UInt8>) -> [UInt8] {
-        let code = AESCMAC.code(of: bytes)
-        return (0..<16).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }
+        return format.seal(writer.bytes)
     }
 
     /// What was kept for `key`.
     ///
     /// The checksum is looked at first, so that nothing is made of a file that is not whole.
     public init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(CachedDatabaseError) {
-        let checked = bytes.dropLast(16)
-        guard checked.count >= magic.count + 2, checked.starts(with: magic),
-            Array(bytes.suffix(16)) == Self.checksum(of: checked)
-        else { throw .damaged }
-        let body = Array(checked.dropFirst(magic.count))
+        let body: [UInt8]
+        do throws(RecordFormat.Failure) {
+            body = try format.open(bytes)
+        } catch {
+            if case .unknownVersion(let version) = error { throw .unknownVersion(version) }
+            throw .damaged
+        }
         var reader = ByteReader(body.span.bytes)
         do {
-            let found = try reader.readUInt16()
-            guard found == version else { throw CachedDatabaseError.unknownVersion(found) }
             guard try reader.readKey() == key else { throw CachedDatabaseError.otherDevice }
             self.init(services: [], hash: nil)
             while !reader.isAtEnd {

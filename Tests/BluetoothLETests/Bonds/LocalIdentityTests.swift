@@ -170,6 +170,27 @@ import Testing
     private static let sample = LocalIdentity(
         staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(7))
 
+    /// What earlier programs have written is read.
+    @Test func theFormatStays() throws {
+        let key = try #require(SecurityKey([UInt8](0..<16)))
+        let address = BluetoothAddress(0xC098_E512_3456, kind: .random)
+        let identity = hex(
+            "424c452d53454c460100 0400 68657265 563412e598c0 000102030405060708090a0b0c0d0e0f"
+                + "10893b0f8d1814ea64bfe35e3842fc74")
+        let expected = LocalIdentity(staticAddress: address, identityResolvingKey: key)
+        #expect(try LocalIdentity(decoding: identity, place: "here") == expected)
+        #expect(expected.encoded(forAdapterAt: "here") == identity)
+
+        var bond = Bond(identity: address)
+        (bond.identityResolvingKey, bond.name, bond.time, bond.wasUsedAgain) = (key, "Lamp", 1_700_000_000, true)
+        let kept = hex(
+            "424c452d424f4e440100 55443322110000 563412e598c001 050800 00f1536500000000 090000 040400 4c616d70"
+                + "021000 000102030405060708090a0b0c0d0e0f 86aed74e2dc9fddeb36004f2c627c592")
+        let adapter = BluetoothAddress(0x0011_2233_4455, kind: .public)
+        #expect(try Bond(decoding: kept, adapter: adapter, identity: nil) == bond)
+        #expect(try bond.encoded(for: adapter) == kept)
+    }
+
     @Test func anIdentityInAFileOutlivesTheProgram() async throws {
         try await BondSamples.withDirectory { directory in
             let store = try FileBondStore(directory: directory)

@@ -72,11 +72,11 @@ import Testing
             for value in [0, 1, 3, 0x7F, 0xFF] as [UInt8] {
                 var changed = Array(bytes)
                 changed[index] = value
-                changed += CachedDatabase.checksum(of: changed)
+                changed += RecordFormat.checksum(of: changed)
                 _ = try? CachedDatabase(decoding: changed, for: Self.key)
             }
             let cut = Array(bytes.prefix(index))
-            _ = try? CachedDatabase(decoding: cut + CachedDatabase.checksum(of: cut), for: Self.key)
+            _ = try? CachedDatabase(decoding: cut + RecordFormat.checksum(of: cut), for: Self.key)
         }
     }
 
@@ -88,14 +88,14 @@ import Testing
             try CachedDatabase(decoding: try #require(Self.database.encoded(for: Self.key)), for: other)
         }
         bytes[8] = 2
-        bytes += CachedDatabase.checksum(of: bytes)
+        bytes += RecordFormat.checksum(of: bytes)
         #expect(throws: CachedDatabaseError.unknownVersion(2)) { try CachedDatabase(decoding: bytes, for: Self.key) }
     }
 
     @Test func fieldsOfALaterProgramArePassedOver() throws {
         var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
         bytes += [0x77, 3, 0, 1, 2, 3]
-        bytes += CachedDatabase.checksum(of: bytes)
+        bytes += RecordFormat.checksum(of: bytes)
         #expect(try CachedDatabase(decoding: bytes, for: Self.key) == Self.database)
     }
 
