@@ -302,7 +302,7 @@ import Testing
             let address = ManagementAddress(peripheral.address)
             let management = await adapter.management
             let timer = story.radio.loop.makeTimer {
-                management.assumeIsolated { $0.post(.disconnect(address), to: 0) { _ in } }
+                management.value.post(.disconnect(address), to: 0) { _ in }
             }
             timer.set(at: start.advanced(by: .milliseconds(2520)))
             var options = ConnectionOptions()
