@@ -30,7 +30,7 @@ public actor Adapter: LoopActor {
     /// What ends with the adapter, besides what the controller does.
     var ends = HandlerList<BluetoothError>()
     /// What ends with the adapter of accepting links, while they are accepted; see Adapter+Incoming.
-    var acceptance: (state: IncomingConnectionsState, end: UInt64)?
+    var acceptance: (links: AcceptedLinks, end: UInt64)?
     /// The links that nobody accepts; see Adapter+Serving.
     var unclaimed = UnclaimedLinks()
     /// What is advertised; see Adapter+Advertising.

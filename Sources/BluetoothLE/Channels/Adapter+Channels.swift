@@ -56,16 +56,45 @@ extension Adapter {
     ) throws(BluetoothError) -> ChannelListener {
         try checkUsable()
         let operation = operation("listen on PSM \(hexadecimal(psm))")
-        let state = ChannelListenerState(backlog: backlog, operation, of: self, log: log)
-        let number: UInt16
+        let listener = Listener<ConnectionOrientedChannel>(capacity: backlog, policy: .fail, operation, on: loop)
+        let channel: L2CAPChannel
         do {
-            number = try state.open(psm, on: information.address, of: kernel, options.socketOptions)
+            channel = try listener.listen(
+                .dynamic(psm: psm), on: information.address, of: kernel, options.socketOptions
+            ) { [weak listener] socket in
+                guard let listener else {
+                    socket.close()
+                    return { _ in }
+                }
+                return self.assumeIsolated { LoopBound($0.accept(socket, for: listener), on: $0.loop) }.value
+            }
         } catch {
             throw .listening(operation, error, kernel.environment())
         }
-        let id = ends.add { [weak state] reason in state?.end(reason) }
-        return ChannelListener(state, psm: number) { [self, loop] in
-            loop.execute { self.assumeIsolated { $0.ends.remove(id) } }
+        let id = ends.add { [weak listener] reason in listener?.end(reason) }
+        listener.whenEnded { [weak self] in self?.assumeIsolated { $0.ends.remove(id) } }
+        return ChannelListener(listener, psm: channel.psm ?? psm)
+    }
+
+    private func accept(
+        _ socket: any L2CAPSocket, for listener: Listener<ConnectionOrientedChannel>
+    ) -> SocketHandler {
+        guard let psm = listener.first?.psm, listener.channel.room > 0 else {
+            log.debug("refused a channel: nobody took those before", metadata: ["peer": "\(socket.peer)"])
+            listener.refuse(socket)
+            return { _ in }
         }
+        let channel = ConnectionOrientedChannel(to: socket.peer, psm: psm, by: self, on: loop, log: log)
+        let handler = channel.assumeIsolated { LoopBound($0.adopt(socket), on: loop) }.value
+        listener.channel.send(channel)
+        return handler
+    }
+}
+
+extension L2CAPChannel {
+    /// The service's number; nil for a fixed channel.
+    fileprivate var psm: UInt16? {
+        guard case .dynamic(let psm) = self else { return nil }
+        return psm
     }
 }

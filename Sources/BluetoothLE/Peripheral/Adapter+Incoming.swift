@@ -23,47 +23,47 @@ extension Adapter {
     ) throws(BluetoothError) -> IncomingConnections {
         try checkUsable()
         let operation = operation("accept connections")
-        if let last = acceptance, !last.state.isListening { stopsAccepting(last.state) }
+        if let last = acceptance, !last.links.listener.isListening { stopsAccepting(last.links) }
         guard acceptance == nil else {
             throw BluetoothError(
                 .busy, operation, "This program accepts the connections of this adapter already.",
                 remedy: "Use one loop, or end the other first.")
         }
-        let state = IncomingConnectionsState(options, operation, on: loop)
+        let links = AcceptedLinks(options, operation, on: loop)
         // Before links come in, so that the first can have them.
         if options.enhancedBearers > 0 {
             do {
-                try listenForEnhancedBearers(state, options)
+                try listenForEnhancedBearers(links.listener, options)
             } catch {
                 throw .listeningForEnhancedBearers(operation, error, kernel.environment())
             }
         }
         do {
-            try state.listen(.attribute, on: information.address, of: kernel, options.socket) {
-                [weak self, weak state] socket in
-                guard let self, let state else {
+            try links.listener.listen(.attribute, on: information.address, of: kernel, options.socket) {
+                [weak self, weak links] socket in
+                guard let self, let links else {
                     socket.close()
                     return { _ in }
                 }
-                return assumeIsolated { LoopBound($0.take(socket, for: state, options), on: loop) }.value
+                return assumeIsolated { LoopBound($0.take(socket, for: links, options), on: loop) }.value
             }
         } catch {
             throw .listening(operation, error, kernel.environment())
         }
-        state.whenEnded { [weak self, weak state] in
-            guard let self, let state else { return }
-            assumeIsolated { $0.stopsAccepting(state) }
+        links.listener.whenEnded { [weak self, weak links] in
+            guard let self, let links else { return }
+            assumeIsolated { $0.stopsAccepting(links) }
         }
         localServer.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
         // What the controller tells of links is heard from before they come.
         controller.assumeIsolated { $0.connectingBegins() }
-        acceptance = (state, ends.add { [weak state] reason in state?.end(reason) })
-        claimLinks(for: state)
-        return IncomingConnections(state, of: self)
+        acceptance = (links, ends.add { [weak links] reason in links?.listener.end(reason) })
+        claimLinks(for: links)
+        return IncomingConnections(links, of: self)
     }
 
-    private func stopsAccepting(_ state: IncomingConnectionsState) {
-        guard let acceptance, acceptance.state === state else { return }
+    private func stopsAccepting(_ links: AcceptedLinks) {
+        guard let acceptance, acceptance.links === links else { return }
         ends.remove(acceptance.end)
         self.acceptance = nil
         localServer.tellFeatures([])
@@ -72,12 +72,12 @@ extension Adapter {
     }
 
     func take(
-        _ socket: any L2CAPSocket, for state: IncomingConnectionsState, _ options: IncomingConnectionOptions
+        _ socket: any L2CAPSocket, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> SocketHandler {
         guard !closeIfGivenUp(socket) else { return { _ in } }
-        let (connection, handler) = accept(socket, options) { [weak state] in state?.remove($0) }
+        let (connection, handler) = accept(socket, options) { [weak links] in links?.remove($0) }
         // One that has ended by now was told of before it was kept.
-        if connection.assumeIsolated({ $0.isConnected }) { state.add(connection) }
+        if connection.assumeIsolated({ $0.isConnected }) { links.add(connection) }
         return handler
     }
 
@@ -113,12 +113,12 @@ extension Adapter {
 
     /// Takes further bearers of any link that there is, whoever has made it.
     private func listenForEnhancedBearers(
-        _ state: IncomingConnectionsState, _ options: IncomingConnectionOptions
+        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
     ) throws(KernelError) {
         let socketOptions = L2CAPOptions(
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
-        try state.listen(
+        try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedPSM), on: information.address, of: kernel, socketOptions
         ) { [weak self] socket in
             let connection = self?.localServer.connections.first { connection in

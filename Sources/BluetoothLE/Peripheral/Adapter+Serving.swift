@@ -64,7 +64,7 @@ extension Adapter {
 
     private func serve(_ socket: any L2CAPSocket, _ options: IncomingConnectionOptions) -> SocketHandler {
         // It was on its way when the program began to take links.
-        if let acceptance { return take(socket, for: acceptance.state, options) }
+        if let acceptance { return take(socket, for: acceptance.links, options) }
         guard !closeIfGivenUp(socket) else { return { _ in } }
         guard !unclaimed.isFull else {
             log.warning(
@@ -81,10 +81,10 @@ extension Adapter {
     }
 
     /// Hands over the links that nobody has taken so far.
-    func claimLinks(for state: IncomingConnectionsState) {
+    func claimLinks(for links: AcceptedLinks) {
         for connection in unclaimed.takeAll() {
-            connection.assumeIsolated { connection in connection.keep { [weak state] in state?.remove($0) } }
-            state.add(connection)
+            connection.assumeIsolated { connection in connection.keep { [weak links] in links?.remove($0) } }
+            links.add(connection)
         }
     }
 }

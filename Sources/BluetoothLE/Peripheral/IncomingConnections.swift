@@ -1,6 +1,4 @@
 import BluetoothKernel
-import BluetoothPrimitives
-import Logging
 import Synchronization
 
 /// Incoming connections: the links that centrals make to this machine; see ``Adapter/incomingConnections(_:)``.
@@ -18,23 +16,23 @@ public struct IncomingConnections: AsyncSequence, Sendable {
     public typealias Failure = BluetoothError
 
     private let stream: BoundedStream<Connection>
-    private let state: IncomingConnectionsState
+    private let links: AcceptedLinks
 
-    init(_ state: IncomingConnectionsState, of adapter: Adapter) {
-        self.state = state
-        stream = BoundedStream(channel: state.channel) { [state, adapter] in
-            withExtendedLifetime(adapter) { state.end(nil) }
+    init(_ links: AcceptedLinks, of adapter: Adapter) {
+        self.links = links
+        stream = BoundedStream(channel: links.listener.channel) {
+            withExtendedLifetime(adapter) { links.listener.end(nil) }
         }
     }
 
     /// The incoming connections that are up.
-    public var connections: [Connection] { state.connections }
+    public var connections: [Connection] { links.connections }
 
     /// How many connections the loop has missed because it was slow.
     public var missedCount: Int { stream.missedCount }
 
     /// Accepts no more connections. The loop still receives those that wait, then ends; links stay up.
-    public func close() { state.end(nil) }
+    public func close() { links.listener.end(nil) }
 
     /// The iterator of the one consumer; a second loop ends at once.
     public func makeAsyncIterator() -> BoundedStream<Connection>.Iterator { stream.makeAsyncIterator() }
@@ -69,86 +67,27 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
     }
 }
 
-/// What listening for links has in the kernel, and the links it has brought.
-final class IncomingConnectionsState: Sendable {
-    private struct State {
-        /// The attribute channel's first.
-        var listeners: [any L2CAPListener] = []
-        var onEnd: (@Sendable () -> Void)?
-        var connections: [ObjectIdentifier: Connection] = [:]
-        /// Those of ``connections`` in the order they came.
-        var order: [ObjectIdentifier] = []
-    }
-
-    let channel: StreamChannel<Connection>
-    private let loop: EventLoop
-    private let state = Mutex(State())
+/// The links that a program takes: the listener for them, and those that have come in and have not ended.
+final class AcceptedLinks: Sendable {
+    let listener: Listener<Connection>
+    /// In the order in which they came.
+    private let links = Mutex<[Connection]>([])
 
     init(_ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation, on loop: EventLoop) {
-        channel = StreamChannel(
-            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop)
-        self.loop = loop
+        listener = Listener(capacity: options.bufferCapacity, policy: .dropOldest, operation, on: loop)
     }
 
-    var connections: [Connection] { state.withLock { state in state.order.compactMap { state.connections[$0] } } }
-
-    /// Whether links are taken.
-    var isListening: Bool { state.withLock { !$0.listeners.isEmpty } }
-
-    /// Begins to listen on one channel more; none is listened on when it fails. To be called on the loop.
-    func listen(
-        _ channel: L2CAPChannel, on adapter: BluetoothAddress, of kernel: any BluetoothKernel, _ options: L2CAPOptions,
-        accept: @escaping L2CAPAcceptHandler
-    ) throws(KernelError) {
-        do throws(KernelError) {
-            let listener = try kernel.listenL2CAP(channel: channel, on: adapter, options: options, accept)
-            state.withLock { $0.listeners.append(listener) }
-        } catch {
-            end(nil)
-            throw error
-        }
-    }
-
-    /// Has `onEnd` called on the loop when listening has ended.
-    func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {
-        let former = state.withLock { state in
-            defer { state.onEnd = onEnd }
-            return state.onEnd
-        }
-        withExtendedLifetime(former) {}
-    }
+    var connections: [Connection] { links.withLock { $0 } }
 
     /// Keeps a link and hands it to the loop.
     func add(_ connection: Connection) {
-        state.withLock { state in
-            state.connections[ObjectIdentifier(connection)] = connection
-            state.order.append(ObjectIdentifier(connection))
-        }
-        channel.send(connection)
+        links.withLock { $0.append(connection) }
+        listener.channel.send(connection)
     }
 
     /// A link has ended.
     func remove(_ connection: Connection) {
-        let removed = state.withLock { state -> Connection? in
-            state.order.removeAll { $0 == ObjectIdentifier(connection) }
-            return state.connections.removeValue(forKey: ObjectIdentifier(connection))
-        }
-        // Released outside the lock.
-        withExtendedLifetime(removed) {}
-    }
-
-    /// Stops listening, and ends the sequence after the links that wait. Callable from anywhere.
-    func end(_ reason: BluetoothError?) {
-        let (listeners, onEnd) = state.withLock { state in
-            defer { (state.listeners, state.onEnd) = ([], nil) }
-            return (state.listeners, state.onEnd)
-        }
-        channel.finish(reason)
-        guard !listeners.isEmpty else { return }
-        loop.execute {
-            // Whoever listens next begins before this ends, so that no link comes in between.
-            onEnd?()
-            for listener in listeners { listener.close() }
-        }
+        // The caller holds the connection, so that it is not released under the lock.
+        links.withLock { links in links.removeAll { $0 === connection } }
     }
 }

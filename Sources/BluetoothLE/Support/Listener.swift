@@ -1,0 +1,80 @@
+import BluetoothKernel
+import Synchronization
+
+/// Listens on channels of an adapter, and hands what peers open to the loop over a sequence.
+///
+/// It ends when that loop is left, the sequence is closed, or the adapter is, whichever comes first.
+final class Listener<Element: Sendable>: Sendable {
+    private struct State {
+        /// In the order in which they were listened on.
+        var listeners: [any L2CAPListener] = []
+        var onEnd: (@Sendable () -> Void)?
+        var refusedCount = 0
+    }
+
+    let channel: StreamChannel<Element>
+    private let loop: EventLoop
+    private let state = Mutex(State())
+
+    init(capacity: Int, policy: OverflowPolicy, _ operation: BluetoothError.Operation, on loop: EventLoop) {
+        channel = StreamChannel(capacity: capacity, policy: policy, operation: operation, from: loop)
+        self.loop = loop
+    }
+
+    /// Whether it listens.
+    var isListening: Bool { state.withLock { !$0.listeners.isEmpty } }
+
+    /// The channel that was listened on first; nil after the end.
+    var first: L2CAPChannel? { state.withLock { $0.listeners.first?.channel } }
+
+    /// How many sockets ``refuse(_:)`` has closed.
+    var refusedCount: Int { state.withLock { $0.refusedCount } }
+
+    /// Begins to listen on one channel more, and returns it with the number that the kernel has chosen; none is listened on
+    /// when it fails. Called on the loop.
+    @discardableResult
+    func listen(
+        _ channel: L2CAPChannel, on adapter: BluetoothAddress, of kernel: any BluetoothKernel, _ options: L2CAPOptions,
+        accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> L2CAPChannel {
+        do throws(KernelError) {
+            let listener = try kernel.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+            state.withLock { $0.listeners.append(listener) }
+            return listener.channel
+        } catch {
+            end(nil)
+            throw error
+        }
+    }
+
+    /// Closes a socket for which there is no room.
+    func refuse(_ socket: any L2CAPSocket) {
+        state.withLock { $0.refusedCount += 1 }
+        socket.close()
+    }
+
+    /// Has `onEnd` called on the loop when listening has ended.
+    func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {
+        let former = state.withLock { state in
+            defer { state.onEnd = onEnd }
+            return state.onEnd
+        }
+        // Released outside the lock.
+        withExtendedLifetime(former) {}
+    }
+
+    /// Stops listening, and ends the sequence after what waits. Called on any thread.
+    func end(_ reason: BluetoothError?) {
+        let (listeners, onEnd) = state.withLock { state in
+            defer { (state.listeners, state.onEnd) = ([], nil) }
+            return (state.listeners, state.onEnd)
+        }
+        channel.finish(reason)
+        guard !listeners.isEmpty else { return }
+        loop.execute {
+            // Whoever listens next begins before this ends, so that no link comes in between.
+            onEnd?()
+            for listener in listeners { listener.close() }
+        }
+    }
+}
