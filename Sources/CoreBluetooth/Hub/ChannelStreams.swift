@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 import Foundation
 
 /// A channel that two streams share: it closes when both are closed, or gone.
@@ -22,7 +23,7 @@ final class ChannelReader: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
         var error: (any Error)?
-        var bytes: [UInt8] = []
+        var bytes = ByteQueue()
         var end: ChannelEnd?
         var task: Task<Void, Never>?
         /// Resumed when there is room again.
@@ -98,7 +99,7 @@ final class ChannelReader: @unchecked Sendable {
     private func take(_ sdu: [UInt8]) -> Promise<Void, Never> {
         let room = Promise<Void, Never>()
         let hasRoom = locked { state -> Bool in
-            state.bytes += sdu
+            state.bytes.append(sdu)
             if state.bytes.count >= streamCapacity { state.room = room }
             return state.room == nil
         }
@@ -136,7 +137,7 @@ final class ChannelReader: @unchecked Sendable {
         while state.bytes.isEmpty, state.status == .open { condition.wait() }
         let count = min(len, state.bytes.count)
         for index in 0..<count { buffer[index] = state.bytes[index] }
-        state.bytes.removeFirst(count)
+        state.bytes.drop(count)
         let hasMore = !state.bytes.isEmpty
         let room = state.bytes.count < streamCapacity ? state.room : nil
         if room != nil { state.room = nil }

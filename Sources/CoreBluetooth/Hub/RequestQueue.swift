@@ -1,3 +1,4 @@
+import BluetoothKernel
 import BluetoothPrimitives
 import Synchronization
 
@@ -5,7 +6,7 @@ import Synchronization
 final class RequestQueue<Request: Sendable>: Sendable {
     private struct State {
         var requests = RingBuffer<Request>()
-        var waiter: CheckedContinuation<Request?, Never>?
+        var waiter: Promise<Request?, Never>?
         var isFinished = false
     }
 
@@ -18,34 +19,32 @@ final class RequestQueue<Request: Sendable>: Sendable {
 
     /// Puts a request behind the others; says whether there was room.
     func append(_ request: Request) -> Bool {
-        let (isTaken, waiter) = state.withLock { state -> (Bool, CheckedContinuation<Request?, Never>?) in
+        let (isTaken, waiter) = state.withLock { state -> (Bool, Promise<Request?, Never>?) in
             guard !state.isFinished, state.requests.count < capacity else { return (false, nil) }
-            guard let waiter = state.waiter else {
+            guard let waiter = state.waiter.take() else {
                 state.requests.append(request)
                 return (true, nil)
             }
-            state.waiter = nil
             return (true, waiter)
         }
-        waiter?.resume(returning: request)
+        waiter?.succeed(request)
         return isTaken
     }
 
     /// The next request; nil after the end.
     func next() async -> Request? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let (isReady, request) = state.withLock { state -> (Bool, Request?) in
-                    if let request = state.requests.popFirst() { return (true, request) }
-                    guard !state.isFinished else { return (true, nil) }
-                    state.waiter = continuation
-                    return (false, nil)
-                }
-                if isReady { continuation.resume(returning: request) }
+        let waiter = state.withLock { state -> Promise<Request?, Never> in
+            let waiter = Promise<Request?, Never>()
+            if let request = state.requests.popFirst() {
+                waiter.succeed(request)
+            } else if state.isFinished {
+                waiter.succeed(nil)
+            } else {
+                state.waiter = waiter
             }
-        } onCancel: {
-            finish()
+            return waiter
         }
+        return await waiter.value { finish() }
     }
 
     /// Ends it; what waits is dropped.
@@ -57,6 +56,6 @@ final class RequestQueue<Request: Sendable>: Sendable {
         }
         // The program's objects are released outside the lock.
         withExtendedLifetime(dropped) {}
-        waiter?.resume(returning: nil)
+        waiter?.succeed(nil)
     }
 }

@@ -25,7 +25,7 @@ final class L2CAPSocketState: SocketState {
     /// What may be sent on a connection-oriented channel, and what the other side may send.
     private var credits: ChannelCredits
     private let sendLimit: Int
-    private var outbox = PacketQueue()
+    private var outbox = RingBuffer<[UInt8]>()
     private var outboxCost = 0
     private var connectTimer: ScheduledEvent?
     private var lastPeer: BluetoothAddress
@@ -169,7 +169,7 @@ final class L2CAPSocketState: SocketState {
 
     /// Hands the first packet that waits to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
-        guard state == .connected, let packet = outbox.next else { return false }
+        guard state == .connected, let packet = outbox.first else { return false }
         if case .dynamic = key {
             guard credits.toSend > 0 else { return false }
             if !credits.sendFrame(ofSDU: packet.count) {
@@ -187,7 +187,7 @@ final class L2CAPSocketState: SocketState {
     /// What is still sent of a socket that is being closed; on a connection-oriented channel that for which there are
     /// credits.
     func takeLast() -> LinkMessage? {
-        guard let packet = outbox.next else { return nil }
+        guard let packet = outbox.first else { return nil }
         if case .dynamic = key {
             repeat {
                 guard credits.toSend > 0 else {

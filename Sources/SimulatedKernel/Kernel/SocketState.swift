@@ -1,32 +1,5 @@
 import BluetoothKernel
-
-/// Packets that wait, first first; taking one out costs no copying of the rest.
-struct PacketQueue {
-    private var packets: [[UInt8]] = []
-    private var first = 0
-
-    var isEmpty: Bool { first == packets.count }
-    var count: Int { packets.count - first }
-
-    /// The packet that comes next.
-    var next: [UInt8]? { isEmpty ? nil : packets[first] }
-
-    mutating func append(_ packet: [UInt8]) {
-        packets.append(packet)
-    }
-
-    mutating func popFirst() -> [UInt8]? {
-        guard !isEmpty else { return nil }
-        let packet = packets[first]
-        packets[first] = []
-        first += 1
-        if first == packets.count || first >= 64 && first * 2 >= packets.count {
-            packets.removeFirst(first)
-            first = 0
-        }
-        return packet
-    }
-}
+import BluetoothPrimitives
 
 /// How the kernel counts socket buffers.
 enum SocketBuffer {
@@ -59,7 +32,7 @@ class SocketState {
     let identifier: Int
     unowned let world: World
     var handler: LoopBound<SocketHandler>?
-    private(set) var inbox = PacketQueue()
+    private(set) var inbox = RingBuffer<[UInt8]>()
     private var inboxCost = 0
     var inboxLimit = SocketBuffer.defaultBytes
     private var isReading = true

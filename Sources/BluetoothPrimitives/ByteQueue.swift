@@ -1,14 +1,25 @@
-/// Bytes that come in at one end and leave at the other, copied once.
-struct ByteQueue: Sendable {
-    private var bytes: [UInt8] = []
-    private var start = 0
+/// A first-in first-out queue of bytes, copied once on their way through.
+package struct ByteQueue: Sendable {
+    @usableFromInline var bytes: [UInt8] = []
+    @usableFromInline var start = 0
 
-    var count: Int { bytes.count - start }
+    /// An empty queue.
+    @inlinable
+    package init() {}
+
+    /// How many bytes are in it.
+    @inlinable package var count: Int { bytes.count - start }
+
+    /// Whether nothing is in it.
+    @inlinable package var isEmpty: Bool { count == 0 }
 
     /// The byte `offset` places from the front; the caller has compared `offset` with ``count``.
-    subscript(offset: Int) -> UInt8 { bytes[start + offset] }
+    @inlinable
+    package subscript(offset: Int) -> UInt8 { bytes[start + offset] }
 
-    mutating func append(_ more: some Collection<UInt8>) {
+    /// Puts bytes in, behind all others.
+    @inlinable
+    package mutating func append(_ more: some Collection<UInt8>) {
         if start > 0, start >= bytes.count - start {
             bytes.removeFirst(start)
             start = 0
@@ -17,25 +28,26 @@ struct ByteQueue: Sendable {
     }
 
     /// Takes out the first `length` bytes, or all there are.
-    mutating func removeFirst(_ length: Int) -> [UInt8] {
+    package mutating func removeFirst(_ length: Int) -> [UInt8] {
         let end = start + min(max(0, length), count)
         defer { drop(end - start) }
         return Array(bytes[start..<end])
     }
 
     /// Forgets the first `length` bytes, or all there are.
-    mutating func drop(_ length: Int) {
+    package mutating func drop(_ length: Int) {
         start += min(max(0, length), count)
         if start == bytes.count { removeAll() }
     }
 
-    mutating func removeAll() {
+    /// Forgets all bytes.
+    package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         start = 0
     }
 
     /// Where `pattern` begins at or after `offset`.
-    func firstOffset(of pattern: [UInt8], from offset: Int) -> Int? {
+    package func firstOffset(of pattern: [UInt8], from offset: Int) -> Int? {
         guard let first = pattern.first else { return nil }
         var candidate = start + max(0, offset)
         while candidate + pattern.count <= bytes.count {
