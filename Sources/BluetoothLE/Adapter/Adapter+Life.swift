@@ -174,7 +174,7 @@ extension Adapter {
         let (before, state) = (standing.value, now?.state ?? .absent)
         guard state != before else { return }
         // A kernel that has lost an adapter has lost its keys.
-        if before == .absent { bondKeeper.assumeIsolated { [index = information.index] in $0.reload(index) } }
+        if before == .absent { bondKeeper.value.reload(information.index) }
         life.stateChanged(from: before, to: state)
         log.debug("\(information.name): \(state)")
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))

@@ -40,7 +40,7 @@ public actor Adapter: LoopActor {
     /// What the devices connected to find here; see Adapter+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see Adapter+Bonds.
-    let bondKeeper: BondKeeper
+    let bondKeeper: LoopBound<BondKeeper>
     /// Where their databases are remembered.
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
@@ -115,7 +115,7 @@ public actor Adapter: LoopActor {
     public func close() async {
         await stopAllAdvertising()
         endServing()
-        await bondKeeper.flush()
+        await bondKeeper.value.flush()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
 
@@ -129,7 +129,7 @@ public actor Adapter: LoopActor {
         endServing()
         endPairing()
         controller.assumeIsolated { $0.close(reason) }
-        bondKeeper.assumeIsolated { $0.close(reason) }
+        bondKeeper.value.close(reason)
         monitor.value.close(reason)
         let ends = ends
         self.ends.removeAll()

@@ -8,7 +8,7 @@ struct AdapterDirectory {
     let kernel: any BluetoothKernel
     let management: LoopBound<ManagementClient>
     /// Has the kernel know the keys of bonded devices before an adapter is used.
-    var bonds: BondKeeper?
+    var bonds: LoopBound<BondKeeper>?
     /// Whether adapters are to hide their addresses; nil is as they are.
     var privacy: PrivacyMode?
 
@@ -67,7 +67,7 @@ struct AdapterDirectory {
         let wasPowered = information.isPowered
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await bonds?.prepare(information)
+            await bonds?.value.prepare(information)
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
@@ -159,7 +159,7 @@ struct AdapterDirectory {
         -> LocalIdentity?
     {
         guard let bonds else { return makes ? .random() : nil }
-        return await bonds.localIdentity(of: information, orMake: makes)
+        return await bonds.value.localIdentity(of: information, orMake: makes)
     }
 
     /// Powers an adapter on or off.

@@ -18,7 +18,7 @@ actor AdapterDirectorySession: LoopActor {
         let information: AdapterInformation
         let management: LoopBound<ManagementClient>
         let monitor: LoopBound<AdapterMonitor>
-        let bonds: BondKeeper
+        let bonds: LoopBound<BondKeeper>
     }
 
     /// Chooses an adapter and makes it ready for use; see ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
@@ -30,7 +30,8 @@ actor AdapterDirectorySession: LoopActor {
         let management = LoopBound(client, on: loop)
         let monitor = AdapterMonitor(on: kernel, management: client, log: log)
         try await monitor.start()
-        let keeper = BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log)
+        let keeper = LoopBound(
+            BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log), on: loop)
         let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
         return Opened(
@@ -40,7 +41,7 @@ actor AdapterDirectorySession: LoopActor {
     /// All adapters, lowest index first.
     func all(_ bonds: BondKeeping) async throws(BluetoothError) -> [AdapterInformation] {
         let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
-        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let keeper = LoopBound(BondKeeper(bonds, management: management, on: kernel, log: log), on: loop)
         let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
         return await directory.knowingStaticAddresses(try await directory.all())
     }

@@ -33,15 +33,15 @@ public enum BondChange: Hashable, Sendable {
 
 extension Adapter {
     /// The bonds of this adapter, by address.
-    public func bonds() async -> [Bond] { await bondKeeper.bonds }
+    public func bonds() async -> [Bond] { bondKeeper.value.bonds }
 
     /// The bond with a device; nil when there is none.
     /// - Parameter identity: its public or static random address.
-    public func bond(with identity: BluetoothAddress) async -> Bond? { await bondKeeper.bond(with: identity) }
+    public func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.value.bond(with: identity) }
 
     /// Whether the kernel knows the keys of the bonds, and otherwise why not.
     public var bondStanding: BondStanding {
-        get async { await bondKeeper.standing }
+        get async { bondKeeper.value.standing }
     }
 
     /// Forgets a device: its keys, here and in the kernel (management `Unpair Device`), which ends the link with it, its
@@ -53,7 +53,7 @@ extension Adapter {
     public func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await attributeCache?.setDatabase(nil, for: key)
-        try await bondKeeper.remove(identity)
+        try await bondKeeper.value.remove(identity)
     }
 
     /// Keeps a bond in place of the one with the same device, such as one with another name or sign counter, or one that
@@ -70,7 +70,7 @@ extension Adapter {
             throw .invalidArgument(
                 .init("keep the bond", peer: bond.identity), "A key has 7 to 16 bytes that count.")
         }
-        try await bondKeeper.set(bond)
+        try await bondKeeper.value.set(bond)
     }
 
     /// Changes of the bonds from now on.
@@ -78,6 +78,6 @@ extension Adapter {
     /// The stream lives until its loop is left or the adapter is closed; it throws `.overflow` when more than 256 changes
     /// wait.
     public func bondChanges() async -> BoundedStream<BondChange> {
-        await bondKeeper.bondChanges(operation("follow the bonds"))
+        bondKeeper.value.bondChanges(operation("follow the bonds"), keeping: self)
     }
 }

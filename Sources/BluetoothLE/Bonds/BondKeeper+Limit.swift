@@ -34,7 +34,7 @@ extension BondKeeper {
         onRefused?(identity)
         let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
         management.value.post(command, to: index) { [weak self] answer in
-            self?.assumeIsolated { $0.forgot(identity, answer) }
+            self?.forgot(identity, answer)
         }
         return false
     }

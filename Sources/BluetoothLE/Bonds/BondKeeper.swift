@@ -9,8 +9,10 @@ import Management
 ///
 /// Changes are written one after the other by one task, which ends when there are none; of several changes of one bond
 /// that wait for it, the last is written.
-actor BondKeeper: LoopActor {
-    nonisolated let loop: EventLoop
+//
+// Lives on the loop, with the adapter.
+final class BondKeeper {
+    let loop: EventLoop
     private let kernel: any BluetoothKernel
     let management: LoopBound<ManagementClient>
     let log: Logger
@@ -39,13 +41,13 @@ actor BondKeeper: LoopActor {
 
     var changes = Broadcaster<BondChange>()
     /// Called when a device has been paired with; again, where there was a bond before.
-    var onBonded: (@Sendable (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void)?
+    var onBonded: ((_ identity: BluetoothAddress, _ isAgain: Bool) -> Void)?
     /// Called when there was no room for the bond with a device.
-    var onRefused: (@Sendable (_ identity: BluetoothAddress) -> Void)?
+    var onRefused: ((_ identity: BluetoothAddress) -> Void)?
     /// Tells whether there is a link with a device.
-    var isConnected: (@Sendable (BluetoothAddress) -> Bool)?
+    var isConnected: ((BluetoothAddress) -> Bool)?
     /// Called when other keys tell which addresses are whose.
-    var onKeysChanged: (@Sendable ([IdentityResolvingKey]) -> Void)?
+    var onKeysChanged: (([IdentityResolvingKey]) -> Void)?
 
     struct Announcement {
         var identityResolvingKey: SecurityKey?
@@ -92,7 +94,9 @@ actor BondKeeper: LoopActor {
 
     /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
     /// wished for, and otherwise nil.
-    func localIdentity(of information: AdapterInformation, orMake makes: Bool) async -> LocalIdentity? {
+    nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
+        -> LocalIdentity?
+    {
         let place =
             information.publicAddress.isZero
             ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
@@ -112,7 +116,7 @@ actor BondKeeper: LoopActor {
     /// Reads the bonds of an adapter and has the kernel know their keys.
     ///
     /// Whatever is in the way, the adapter can be used without; ``standing`` tells.
-    func prepare(_ information: AdapterInformation) async {
+    nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let store else { return }
         follow()
         (adapter, index) = (information.address, information.index)
@@ -139,11 +143,12 @@ actor BondKeeper: LoopActor {
         self.index = index
         let calls = load()
         guard !calls.isEmpty else { return }
-        Task(executorPreference: loop) { await self.loaded(calls) }
+        let keeper = LoopBound(self, on: loop)
+        Task(executorPreference: loop) { await keeper.value.loaded(calls) }
     }
 
     /// Waits until the kernel has taken the keys, and takes note of what is in the way.
-    private func loaded(_ calls: [Promise<ManagementReply, BluetoothError>]) async {
+    private nonisolated(nonsending) func loaded(_ calls: [Promise<ManagementReply, BluetoothError>]) async {
         for call in calls {
             do throws(BluetoothError) {
                 _ = try await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
@@ -205,7 +210,7 @@ actor BondKeeper: LoopActor {
 
     private func follow() {
         guard follower == nil else { return }
-        follower = try? management.value.follow { [weak self] notice in self?.assumeIsolated { $0.take(notice) } }
+        follower = try? management.value.follow { [weak self] notice in self?.take(notice) }
     }
 
     private func take(_ notice: AdapterNotice) {
@@ -283,7 +288,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Keeps a bond, in place of the one with the same device, and has the kernel know its keys.
-    func set(_ bond: Bond) async throws(BluetoothError) {
+    nonisolated(nonsending) func set(_ bond: Bond) async throws(BluetoothError) {
         let former = known[bond.identity]
         known[bond.identity] = bond
         if former?.identityResolvingKey != bond.identityResolvingKey { keysChanged() }
@@ -298,7 +303,7 @@ actor BondKeeper: LoopActor {
     /// Forgets a device here, in the store and in the kernel, which ends the link with it.
     ///
     /// The kernel forgets it whatever becomes of the file and of the task.
-    func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
+    nonisolated(nonsending) func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
         let call = Promise<Void, BluetoothError>()
         drop(identity)
         let unpaired = unpair(identity)
@@ -326,7 +331,7 @@ actor BondKeeper: LoopActor {
             case (_, .management(.notPaired)?), (.noAdapter, _): call.succeed([])
             // It forgets nothing while it is off, but takes another list.
             case (.adapterOff, _), (.adapterBlocked, _):
-                call.succeed(self?.assumeIsolated { $0.load() } ?? [])
+                call.succeed(self?.load() ?? [])
             default: call.fail(error)
             }
         }
@@ -357,10 +362,11 @@ actor BondKeeper: LoopActor {
         if let waiter { write.waiters.append(waiter) }
         writes[identity] = write
         guard writer == nil else { return }
-        writer = Task(executorPreference: loop) { await self.writeAll() }
+        let keeper = LoopBound(self, on: loop)
+        writer = Task(executorPreference: loop) { await keeper.value.writeAll() }
     }
 
-    func writeAll() async {
+    nonisolated(nonsending) func writeAll() async {
         while let (identity, first) = writes.popFirst() {
             var write = first
             let failure = await store(identity, isUpdate: write.isUpdate)
@@ -370,7 +376,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Brings the store to where the bond with a device is; says what is in the way.
-    private func store(_ identity: BluetoothAddress, isUpdate: Bool) async -> BluetoothError? {
+    private nonisolated(nonsending) func store(_ identity: BluetoothAddress, isUpdate: Bool) async -> BluetoothError? {
         guard let store else { return nil }
         let bond = known[identity]
         do throws(BluetoothError) {
@@ -403,7 +409,7 @@ actor BondKeeper: LoopActor {
     }
 
     /// Waits until what has changed is written.
-    func flush() async {
+    nonisolated(nonsending) func flush() async {
         await writer?.value
     }
 
@@ -412,8 +418,8 @@ actor BondKeeper: LoopActor {
     private func tell(_ change: BondChange) { changes.send(change) }
 
     /// Changes from now on.
-    func bondChanges(_ operation: BluetoothError.Operation) -> BoundedStream<BondChange> {
-        changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: self)
+    func bondChanges(_ operation: BluetoothError.Operation, keeping owner: Adapter) -> BoundedStream<BondChange> {
+        changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: owner)
     }
 
     /// Ends everything but the writing.

@@ -10,7 +10,7 @@ extension Connection {
     var isPeerBonded: Bool { isEncrypted && bond != nil }
 
     private var bond: Bond? {
-        bonds?.assumeIsolated { [socketPeer] in $0.bond(with: socketPeer) }
+        bonds?.value.bond(with: socketPeer)
     }
 
     private var isEncrypted: Bool {
@@ -41,7 +41,7 @@ extension Connection {
         let name = adapter.controller.assumeIsolated { [peer, identity = bond.identity] in
             $0.heardNames.name(of: peer) ?? $0.heardNames.name(of: identity)
         }
-        if let name { bonds.assumeIsolated { [identity = bond.identity] in $0.setName(name, of: identity) } }
+        if let name { bonds.value.setName(name, of: bond.identity) }
     }
 
     /// The peer's GAP Device Name was read (Core Vol 3 Part C §12.1): that is what its bond is called from now on.
@@ -52,7 +52,7 @@ extension Connection {
             if !name.isEmpty { adapter?.controller.assumeIsolated { $0.heardNames.note(name, of: peer) } }
             return
         }
-        bonds.assumeIsolated { [identity = bond.identity] in $0.setName(name, of: identity) }
+        bonds.value.setName(name, of: bond.identity)
     }
 
     // MARK: The peer as a client
@@ -76,7 +76,7 @@ extension Connection {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
         if isReturn, madeKey == nil, adapter?.assumeIsolated({ $0.isPairing(on: self) }) != true {
             isReturn = false
-            bonds?.assumeIsolated { [socketPeer] in $0.noteUse(of: socketPeer) }
+            bonds?.value.noteUse(of: socketPeer)
         }
         if awaitsRestoring {
             awaitsRestoring = false
@@ -130,7 +130,7 @@ extension Connection {
         guard !awaitsRestoring else { return }
         let record = localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
         if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
-        bonds.assumeIsolated { [identity = bond.identity] in $0.setClient(record, of: identity) }
+        bonds.value.setClient(record, of: bond.identity)
     }
 
     // MARK: The peer as a server
@@ -153,21 +153,18 @@ extension Connection {
 extension Adapter {
     /// Has bonds and links know of each other.
     func followBonds() {
-        bondKeeper.assumeIsolated { keeper in
-            keeper.onBonded = { [weak self] identity, isAgain in
-                self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
-            }
-            keeper.onRefused = { [weak self] identity in self?.assumeIsolated { $0.bondWasRefused(identity) } }
-            keeper.isConnected = { [weak self] identity in
-                self?.assumeIsolated { adapter in
-                    adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }
-                } ?? false
-            }
-            keeper.onKeysChanged = { [controller] keys in
-                controller.assumeIsolated { $0.resolution.setKeys(keys) }
-            }
-            keeper.keysChanged()
+        let keeper = bondKeeper.value
+        keeper.onBonded = { [weak self] identity, isAgain in
+            self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
         }
+        keeper.onRefused = { [weak self] identity in self?.assumeIsolated { $0.bondWasRefused(identity) } }
+        keeper.isConnected = { [weak self] identity in
+            self?.assumeIsolated { adapter in
+                adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }
+            } ?? false
+        }
+        keeper.onKeysChanged = { [controller] keys in controller.assumeIsolated { $0.resolution.setKeys(keys) } }
+        keeper.keysChanged()
     }
 
     private func bonded(_ identity: BluetoothAddress, isAgain: Bool) {

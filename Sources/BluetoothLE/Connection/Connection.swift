@@ -65,7 +65,7 @@ public actor Connection: LoopActor {
     /// The last change of what is remembered, which the next waits for.
     var remembering: Task<Void, Never>?
     /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
-    let bonds: BondKeeper?
+    let bonds: LoopBound<BondKeeper>?
     /// Whether what is kept of a bonded client waits for the link to be encrypted.
     var awaitsRestoring = false
     /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
@@ -101,7 +101,7 @@ public actor Connection: LoopActor {
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
-        cache: ConnectionCache? = nil, bonds: BondKeeper? = nil, receiveMTU: UInt16,
+        cache: ConnectionCache? = nil, bonds: LoopBound<BondKeeper>? = nil, receiveMTU: UInt16,
         securityPolicy: SecurityPolicy = .automatic, on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
     ) {
         self.bonds = bonds

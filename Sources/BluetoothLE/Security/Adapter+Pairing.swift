@@ -203,7 +203,7 @@ extension Adapter {
         {
             note(question, peer)
             pairing.dialogs[peer]?.findsNoRoom = true
-            bondKeeper.assumeIsolated { $0.tellRefused(peer) }
+            bondKeeper.value.tellRefused(peer)
             reply(.no, to: question, peer)
             // A number that is to be shown is not asked about; nobody can enter it now.
             if !question.wantsAnswer { disconnect(peer) }
@@ -349,21 +349,19 @@ extension Adapter {
 
     /// Whether there is a key from an earlier pairing with a device.
     func hasKey(of peer: BluetoothAddress) -> Bool {
-        let isBonded = bondKeeper.assumeIsolated { $0.standing == .loaded ? $0.bond(with: peer) != nil : nil }
-        return isBonded ?? pairing.keyHolders.contains(peer)
+        guard bondKeeper.value.standing == .loaded else { return pairing.keyHolders.contains(peer) }
+        return bondKeeper.value.bond(with: peer) != nil
     }
 
     /// Whether the key from an earlier pairing is one that made sure of the device.
     private func hasAuthenticatedKey(of peer: BluetoothAddress) -> Bool {
-        bondKeeper.assumeIsolated { $0.standing == .loaded && $0.bond(with: peer)?.isAuthenticated == true }
+        bondKeeper.value.standing == .loaded && bondKeeper.value.bond(with: peer)?.isAuthenticated == true
     }
 
     /// Whether the bond that a pairing with a device makes finds room, or makes none.
     func hasRoom(for peer: BluetoothAddress, forAuthenticated isAuthenticated: Bool) -> Bool {
         guard pairing.settings.wanted.isBondable else { return true }
-        return bondKeeper.assumeIsolated {
-            $0.bond(with: peer) != nil || $0.hasRoom(forAuthenticated: isAuthenticated)
-        }
+        return bondKeeper.value.bond(with: peer) != nil || bondKeeper.value.hasRoom(forAuthenticated: isAuthenticated)
     }
 
     /// There was no room for the bond that a pairing has made.
