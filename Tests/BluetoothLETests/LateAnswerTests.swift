@@ -283,6 +283,41 @@ import Testing
         }
     }
 
+    /// The same where the link is protected before anything is asked.
+    @Test func aLinkThatEndsWhileItIsProtectedIsMadeAnew() async throws {
+        try await Story.run { story in
+            let peer = try LatePeer()
+            let peripheral = peer.peripheral(on: story.radio)
+            peripheral.setService(0x80, receiveMTU: 64)
+            peripheral.setSecurity(SimulatedSecurity())
+            let adapter = try await Adapter.open(on: story.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let channel = try await connection.openChannel(psm: 0x80)
+            peer.delay(.readRequest, by: .seconds(20))
+            let call = story.begin { _ = try await connection.read(LatePeer.short) }
+            try await story.settle { peer.count(of: .readRequest) == 1 }
+            let start = story.radio.now
+            await connection.disconnect()
+            let end = await failure { try await call.value }
+            #expect(end?.code == .disconnected)
+            peer.delay(nil)
+            let address = ManagementAddress(peripheral.address)
+            let management = await adapter.management
+            let timer = story.radio.loop.makeTimer {
+                management.assumeIsolated { $0.post(.disconnect(address), to: 0) { _ in } }
+            }
+            timer.set(at: start.advanced(by: .milliseconds(2520)))
+            var options = ConnectionOptions()
+            options.security = .medium
+            let next = try await adapter.connect(to: peripheral.address, options: options)
+            #expect(peer.linkCount == 2)
+            #expect(try await next.read(LatePeer.short) == [1])
+            #expect(try await next.security().level == .medium)
+            await next.disconnect()
+            withExtendedLifetime((channel, timer)) {}
+        }
+    }
+
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
         try await LateStory.run { late in
             let connection = try await late.connect()

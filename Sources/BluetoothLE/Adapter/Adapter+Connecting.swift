@@ -51,8 +51,7 @@ extension Adapter {
             do {
                 try await connection.raiseSecurity(to: level, timeout: options.securityTimeout)
             } catch {
-                await connection.disconnect()
-                throw error
+                throw await end(connection, error, isAgain: isAgain)
             }
         }
         do {
@@ -62,11 +61,7 @@ extension Adapter {
             // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
             log.debug("\(error)")
         } catch {
-            let hasMetTheEnd = error.code == .connectionFailed && !isAgain
-            await connection.disconnect()
-            var error = error
-            if hasMetTheEnd { error.code = .gaveWay }
-            throw error
+            throw await end(connection, error, isAgain: isAgain)
         }
         await connection.linkHolds()
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
@@ -81,6 +76,16 @@ extension Adapter {
             }
         }
         return connection
+    }
+
+    /// Ends a link that is not handed over; says how the attempt at it has failed.
+    private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
+        await connection.disconnect()
+        // Of a link that is up, that is said only where the kernel has ended it.
+        guard error.code == .connectionFailed, !isAgain else { return error }
+        var error = error
+        error.code = .gaveWay
+        return error
     }
 
     /// Connects to a device that was heard, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
