@@ -67,7 +67,7 @@ extension GATTClientState {
             configurations[handle] = configuration
         }
         if features.isEmpty { features = before.features }
-        if !before.isChangeAware { awareness = .unaware }
+        if !before.isChangeAware { awareness = hasReadHash ? .hasReadHash : .unaware }
     }
 
     /// A client that was here before.

@@ -22,6 +22,8 @@ public struct GATTClientState: Hashable, Sendable {
     /// The value of Client Supported Features as the client has written it; empty until then.
     var features: [UInt8] = []
     var awareness = Awareness.aware
+    /// Whether the client has read on this link what hash the database has now.
+    var hasReadHash = false
     /// The attributes for which the client has been authorised.
     public private(set) var authorizedRanges: [AttributeHandleRange] = []
     /// Counts the changes of the database since the bearer was opened.
@@ -61,6 +63,7 @@ public struct GATTClientState: Hashable, Sendable {
     mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         changeCount &+= 1
         awareness = .unaware
+        hasReadHash = false
         for handle in configurations.keys where database.position(of: handle) == nil { configurations[handle] = nil }
         for handle in configured where database.position(of: handle) == nil { configured.remove(handle) }
     }
@@ -116,6 +119,7 @@ extension GATTServer {
 
     /// Takes note that an answer has told the client the hash.
     mutating func didReadHash() {
+        client.hasReadHash = true
         if client.awareness == .unaware { client.awareness = .hasReadHash }
     }
 }

@@ -76,6 +76,24 @@ import Testing
         #expect(!fixture.server.client.isChangeAware)
     }
 
+    /// Clients read the hash as soon as they are connected; what was kept of them is restored when the link is encrypted.
+    @Test(arguments: [false, true]) func theHashCountsThatWasReadBeforeTheClientIsRestored(isRead: Bool) throws {
+        var fixture = try Self.makeFixture()
+        let record = fixture.server.client.record(of: fixture.database)
+        try Self.change(&fixture)
+        fixture.server.client = GATTClientState()
+        if isRead { #expect(fixture.send("080100FFFF2A2B").hasPrefix("0912")) }
+        fixture.server.client.restore(record, database: fixture.database)
+        #expect(!fixture.server.client.isChangeAware)
+        #expect(fixture.send("0A0B00") == (isRead ? "0B07" : "010A0B0012"))
+        #expect(fixture.server.client.isChangeAware == isRead)
+        // Of a hash from before the last change nothing is left.
+        try fixture.database.append([GATTService(0xFFFA)])
+        fixture.server.databaseChanged(fixture.database)
+        fixture.server.client.restore(record, database: fixture.database)
+        #expect(fixture.send("0A0B00") == "010A0B0012")
+    }
+
     @Test func readingTheHashAndAnotherRequestMakesAware() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
