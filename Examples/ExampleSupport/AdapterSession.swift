@@ -60,6 +60,12 @@ extension CommonOptions {
     private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
         guard let path = trace else { return nil }
         let writesToOutput = tracesToStandardOutput
+        // Those of whoever has started the program are not closed on exec; its own are, and are none of the user's.
+        if let number = ["/dev/fd/", "/proc/self/fd/"].first(where: path.hasPrefix)
+            .flatMap({ CInt(path.dropFirst($0.count)) }), fcntl(number, F_GETFD) & FD_CLOEXEC != 0
+        {
+            throw ProgramError(.cannotCreate, "\(path) is not open: whoever starts the program has to open it.")
+        }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
                 path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: log

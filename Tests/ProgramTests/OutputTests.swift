@@ -90,6 +90,16 @@ import Testing
         #expect(ended.messages == "-55 dBm\n")
     }
 
+    /// Not even if the program has that number in use itself, for its signals or its event loop.
+    @Test(arguments: 3...9) func aDescriptorThatTheUserHasNotOpenedIsNone(_ number: Int) async throws {
+        let closed = (3...9).map { "\($0)>&-" }.joined(separator: " ")
+        let ended = try await inShell("ble rssi --simulate --trace /dev/fd/\(number) \(closed); echo $?")
+        #expect(ended.output == "73\n")
+        let opened = try await inShell(
+            "ble rssi --simulate --trace /dev/fd/\(number) \(closed) \(number)>$FOLDER/file; head -c 7 $FOLDER/file")
+        #expect(opened.output == "-55 dBm\nbtsnoop")
+    }
+
     @Test func packetsAreReadAsTheyCome() async throws {
         // Every advertisement is a packet: the reader has enough, and both programs end.
         let ended = try await inShell("ble scan --watch --simulate --trace - | head -c 2000 | wc -c")
