@@ -91,7 +91,8 @@ def read_while_it_goes_on(radio):
     """A scan without an end, whose packets tshark prints as they come."""
     with subprocess.Popen([executable('ble'), 'scan', '-i', 'hci0', '--watch', '--json', '--trace', '-'],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as scan, \
-         subprocess.Popen(['tshark', '-l', '-r', '-', '-T', 'fields', '-e', 'frame.protocols'],
+         subprocess.Popen(['tshark', '-X', 'read_format:Symbian OS btsnoop', '-l', '-r', '-',
+                           '-T', 'fields', '-e', 'frame.protocols'],
                           stdin=scan.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
         try:
             scan.stdout.close()
