@@ -64,10 +64,10 @@ extension CommonOptions {
             var error = error
             switch error.code {
             case .notFound:
-                error.message = "Did not see \(device)."
+                error.message = "Did not see \(device) that accepts connections."
                 error.remedy =
-                    "Is it switched on, near, and not connected to something else? A device that is connected does not "
-                    + "advertise."
+                    "Is it switched on, near, and not connected to something else? Many devices do not advertise while "
+                    + "they are connected, and beacons accept no connections: ble scan shows what advertises."
             case .notPermitted where wanted != nil:
                 error.remedy =
                     "To connect without scanning, say --address-type random or public. "

@@ -47,19 +47,22 @@ public struct CommonOptions: ParsableArguments, Sendable {
     /// How long it may take, in seconds.
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("How long it may take: to find the device, and for each answer.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long to search for the device and wait for each response, or to scan, advertise or serve.",
+            valueName: "seconds"))
     public var timeout: Double?
 
     /// How well a link has to be protected.
     @Option(
         help: ArgumentHelp(
-            "How well the link has to be protected: low, encrypted, authenticated or secure-connections; pairs if need be.",
+            "The security level that the link must have: low, encrypted, authenticated or secure-connections; pairs if necessary.",
             valueName: "level"))
     public var security: SecurityOption?
 
     /// The number to pair with.
     @Option(
-        help: ArgumentHelp("The number that the device shows or has printed on it, to pair with.", valueName: "digits"))
+        help: ArgumentHelp("The passkey for pairing, which the device shows or has printed on it.", valueName: "digits")
+    )
     public var passkey: String?
 
     /// Whether results are JSON Lines.
@@ -69,7 +72,7 @@ public struct CommonOptions: ParsableArguments, Sendable {
     /// Whether an adapter that is off is powered on.
     @Flag(
         inversion: .prefixedNo, exclusivity: .chooseLast,
-        help: "Power the adapter on when it is off. It stays on afterwards.")
+        help: "Power the adapter on if it is off; it stays on afterwards.")
     public var powerOn = true
 
     /// Whether colours are forbidden.
@@ -79,23 +82,23 @@ public struct CommonOptions: ParsableArguments, Sendable {
     /// Where packets are recorded.
     @Option(
         help: ArgumentHelp(
-            "Record all packets in a new file for Wireshark and btmon: those of all adapters with CAP_NET_RAW, else this program's own. A pipe will do; - is standard output, and results then go to standard error.",
+            "Record packets in a new file for Wireshark and btmon: with CAP_NET_RAW those of all adapters, otherwise this program's own. The file can be a pipe; - is standard output, and results then go to standard error.",
             valueName: "file"))
     public var trace: String?
 
     /// Whether the file of the trace replaces one that is there.
-    @Flag(help: "Replace the file that --trace names, if there is one.")
+    @Flag(help: "Replace the file that --trace names, if it exists.")
     public var force = false
 
     /// Where bonds are kept.
     @Option(
         help: ArgumentHelp(
-            "Keep the bonds in this directory. Without it: /var/lib/swift-bluetooth-le/bonds for root, else ~/.local/state/swift-bluetooth-le/bonds.",
+            "Store the bonds in this directory. Without it: /var/lib/swift-bluetooth-le/bonds for root, else ~/.local/state/swift-bluetooth-le/bonds.",
             valueName: "directory"))
     public var bonds: String?
 
     /// How often -v was given.
-    @Flag(name: [.short, .long], help: "Tell what happens; twice: in detail.")
+    @Flag(name: [.short, .long], help: "Print what the program does; twice: in detail.")
     public var verbose: Int
 
     /// The defaults.

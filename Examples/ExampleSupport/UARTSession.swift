@@ -5,19 +5,19 @@ import LINBLE
 /// The options of programs that use a UART.
 public struct UARTProgramOptions: ParsableArguments, Sendable {
     /// Which profile the device has.
-    @Option(help: "What the device speaks: \(Self.profileNames), or auto for any of them.")
+    @Option(help: "The device's UART profile: \(Self.profileNames), or auto for any of them.")
     public var profile = "linble"
 
     /// The ATT_MTU to ask for.
-    @Option(help: "The ATT_MTU to ask for, 23 to 517.")
+    @Option(help: "The ATT_MTU to request, 23 to 517.")
     public var mtu: UInt16 = 517
 
     /// A cap for chunks.
-    @Option(help: ArgumentHelp("The most bytes in one write. Without it, ATT_MTU − 3.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("The maximum bytes in one write. Without it, ATT_MTU − 3.", valueName: "bytes"))
     public var chunk: Int?
 
     /// A pace in bytes a second.
-    @Option(help: ArgumentHelp("Send at most so many bytes a second.", valueName: "bytes/s"))
+    @Option(help: ArgumentHelp("The maximum bytes to send a second.", valueName: "bytes/s"))
     public var pace: Int?
 
     /// The device's UART speed.

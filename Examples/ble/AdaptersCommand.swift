@@ -4,10 +4,10 @@ import ExampleSupport
 
 struct AdaptersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "adapters", abstract: "List the Bluetooth adapters, or follow how they come and go.",
+        commandName: "adapters", abstract: "List the Bluetooth adapters, or watch them change.",
         discussion: """
-            Needs no privilege and changes nothing. With --watch every adapter that comes, goes or changes is a line, \
-            until Ctrl-C or --timeout. Exits with 69 if there is none.
+            Needs no privilege, changes nothing, and ignores --trace. With --watch, prints a line for each adapter that is \
+            added, removed or changed, until Ctrl-C or --timeout. Exits with 69 if there is none.
 
             EXAMPLES:
               ble adapters
@@ -16,7 +16,7 @@ struct AdaptersCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Go on and tell what changes, until Ctrl-C.")
+    @Flag(help: "Continue, and print each change, until Ctrl-C.")
     var watch = false
 
     func run() async throws {

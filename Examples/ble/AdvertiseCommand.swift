@@ -4,11 +4,11 @@ import ExampleSupport
 
 struct AdvertiseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "advertise", abstract: "Advertise, so that others can see this machine.",
+        commandName: "advertise", abstract: "Advertise this machine.",
         discussion: """
-            Goes on until Ctrl-C, or for --timeout seconds. -n is the name to advertise. What does not fit into the \
-            advertisement goes into the scan response; it is an error when there is no room there, either. To be of use \
-            to those that connect, see ble serve. With --simulate another machine listens and says what it hears.
+            Runs until Ctrl-C, or for --timeout seconds. -n is the name to advertise. Data that does not fit into the \
+            advertisement goes into the scan response; if there is no room there either, that is an error. To publish \
+            services as well, see ble serve. With --simulate another machine scans and prints what it receives.
 
             EXAMPLES:
               ble advertise -n hello --service 180D
@@ -20,55 +20,56 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Option(help: ArgumentHelp("A service that this machine has, such as 180D.", valueName: "uuid"))
+    @Option(help: ArgumentHelp("A service UUID to advertise, such as 180D.", valueName: "uuid"))
     var service: [String] = []
 
-    @Option(help: ArgumentHelp("A service to look for in others.", valueName: "uuid"))
+    @Option(help: ArgumentHelp("A service UUID to solicit: one that this machine looks for.", valueName: "uuid"))
     var solicited: [String] = []
 
-    @Option(help: ArgumentHelp("Data of a company, such as 004C:0215.", valueName: "company:bytes"))
+    @Option(help: ArgumentHelp("Manufacturer data, such as 004C:0215.", valueName: "company:bytes"))
     var manufacturer: [String] = []
 
-    @Option(help: ArgumentHelp("Data of a service, such as 180F:61.", valueName: "uuid:bytes"))
+    @Option(help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"))
     var serviceData: [String] = []
 
-    @Option(help: ArgumentHelp("What it looks like, as a number: 832 is a heart rate sensor.", valueName: "number"))
+    @Option(help: ArgumentHelp("The appearance, as a number: 832 is a heart rate sensor.", valueName: "number"))
     var appearance: UInt16?
 
     @Option(
         name: .customLong("ibeacon"),
-        help: ArgumentHelp("Be an iBeacon; dBm is what is received at 1 m.", valueName: "uuid,major,minor,dBm"))
+        help: ArgumentHelp("Advertise as an iBeacon; dBm is the RSSI at 1 m.", valueName: "uuid,major,minor,dBm"))
     var iBeacon: String?
 
-    @Option(help: ArgumentHelp("Be an Eddystone beacon with this address.", valueName: "url"))
+    @Option(help: ArgumentHelp("Advertise as an Eddystone beacon with this URL.", valueName: "url"))
     var eddystoneURL: String?
 
-    @Flag(help: "Let nobody connect. Beacons do not anyway.")
+    @Flag(help: "Do not accept connections. Beacons never do.")
     var nonConnectable = false
 
     @Option(help: ArgumentHelp("Advertise in the extended format on this PHY: 1m, 2m or coded.", valueName: "phy"))
     var extended: String?
 
-    @Option(help: ArgumentHelp("How often, in milliseconds.", valueName: "ms or min-max"))
+    @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))
     var interval = "100-150"
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The power to send with, such as -10; the adapter takes the nearest it has.", valueName: "dBm"))
+            "The transmit power, such as -10; the adapter chooses the nearest it supports.", valueName: "dBm"))
     var power: Int?
 
-    @Flag(help: "Say the power it is sent with.")
+    @Flag(help: "Print the transmit power.")
     var showPower = false
 
-    @Flag(help: "Leave out what has no room, and say so.")
+    @Flag(help: "Leave out data that does not fit, and print what was left out.")
     var leaveOut = false
 
     @Flag(
         help: ArgumentHelp(
-            "Remove what others advertise on the adapter, and end.",
+            "Remove the advertisements of other programs on the adapter, and exit.",
             discussion:
-                "A program that was killed leaves its advertisement on the air, where devices connect to nobody."))
+                "A program that was killed leaves its advertisement on the air; no program serves those that connect to it."
+        ))
     var clear = false
 
     func validate() throws {

@@ -1,11 +1,11 @@
 import ArgumentParser
 import ExampleSupport
 
-/// Looks at Bluetooth LE: what is in the air, what devices have, and whether this machine can use it.
+/// Scans for Bluetooth LE devices, uses their attributes, and acts as a peripheral.
 @main struct BleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ble",
-        abstract: "Look at Bluetooth LE: what is in the air, what devices have, and whether this machine can use it.",
+        abstract: "Scan for Bluetooth LE devices, read and write their attributes, or be a peripheral.",
         discussion: """
             No daemon is needed; scanning powers the adapter on when it is off (--no-power-on leaves it).
 

@@ -4,10 +4,11 @@ import ExampleSupport
 
 struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bonds", abstract: "List, show and remove what pairing has left of devices.",
+        commandName: "bonds", abstract: "List, show and remove bonds.",
         discussion: """
-            Keys are never printed. Listing and showing need no privilege but the right to read the files; removing needs \
-            CAP_NET_ADMIN for the kernel to forget the keys at once, and otherwise counts from the next start.
+            Keys are never printed; --trace is ignored. Listing and showing only need read access to the files. With \
+            CAP_NET_ADMIN, removing deletes the kernel's copy of the keys at once; without it, the kernel keeps them until \
+            a program loads the bonds the next time.
 
             EXAMPLES:
               ble bonds
@@ -55,7 +56,7 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what is kept of a device, without the keys.",
+            abstract: "Show the bond with a device, without the keys.",
             discussion: """
                 EXAMPLES:
                   ble bonds show C0:98:E5:12:34:60
@@ -84,9 +85,9 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forget a device: its keys, its subscriptions, what is known of it.",
+            abstract: "Remove a device's bond: its keys, its subscriptions, its cached attributes.",
             discussion: """
-                A link with it ends. The device keeps its own keys: have it forget this machine too.
+                Any link with the device ends. The device keeps its own keys: remove this machine's bond there too.
 
                 EXAMPLES:
                   ble bonds remove C0:98:E5:12:34:60

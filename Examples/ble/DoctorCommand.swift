@@ -4,9 +4,9 @@ import ExampleSupport
 
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Tell whether Bluetooth LE works here, and what to do if it does not.",
+        commandName: "doctor", abstract: "Check whether Bluetooth LE works here, and print how to fix what does not.",
         discussion: """
-            Needs no privilege and changes nothing. Exits with 0 if Bluetooth can be used, else with 69.
+            Needs no privilege, changes nothing, and ignores --trace. Exits with 0 if Bluetooth can be used, else with 69.
 
             EXAMPLES:
               ble doctor

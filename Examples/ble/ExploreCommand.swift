@@ -4,12 +4,12 @@ import ExampleSupport
 
 struct ExploreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explore", abstract: "Show what a device has: services, characteristics, descriptors and values.",
+        commandName: "explore", abstract: "Show a device's services, characteristics, descriptors and values.",
         discussion: """
-            Every line names the kind of attribute, its UUID and name, the handle of its value, what can be done with \
-            it, and its value where it can be read.
+            Each line has the kind of attribute, its UUID and name, the handle of its value, its properties, and its \
+            value if it is readable.
 
-            What the device declares and cannot be true is named at the end; the rest is shown.
+            Invalid declarations of the device are listed at the end as problems.
 
             With --json: one line for the device and each service, include, characteristic, descriptor and problem.
 

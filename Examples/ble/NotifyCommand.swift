@@ -5,12 +5,12 @@ import Synchronization
 
 struct NotifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "notify", abstract: "Show the values that a device sends by itself.",
+        commandName: "notify", abstract: "Subscribe to characteristics, and print the values that the device sends.",
         discussion: """
             \(AttributeSelector.help)
 
-            Prints a line for each value as it comes, until Ctrl-C, for --timeout seconds, or until there were --count \
-            of them; it is a failure when there are fewer within --timeout.
+            Prints a line for each notification or indication as it arrives, until Ctrl-C, for --timeout seconds, or \
+            until --count values have arrived; fewer than --count within --timeout are a failure.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
@@ -22,7 +22,7 @@ struct NotifyCommand: AsyncParsableCommand {
     @Argument(help: "The characteristics to subscribe to.")
     var attributes: [AttributeSelector]
 
-    @Flag(help: "Ask for indications where the characteristic has notifications as well.")
+    @Flag(help: "Request indications if the characteristic has both notifications and indications.")
     var indicate = false
 
     @Option(help: "End after so many values.")

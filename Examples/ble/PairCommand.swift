@@ -6,10 +6,10 @@ struct PairCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pair", abstract: "Pair with a device.",
         discussion: """
-            Asks on the terminal what pairing asks: whether the numbers are the same, or which the device shows. With \
-            --passkey that number is entered; without a terminal only devices without numbers (Just Works) can be paired.
+            Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device shows. \
+            --passkey gives the passkey; without it and without a terminal, only Just Works is possible.
 
-            Needs CAP_NET_ADMIN, and that BlueZ's daemon does not run, which owns pairing while it does.
+            Needs CAP_NET_ADMIN. BlueZ's daemon must not run, since it owns pairing while it does.
 
             EXAMPLES:
               ble pair -n Pulse-Z1
@@ -18,7 +18,7 @@ struct PairCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "The device's address, as -a.")
+    @Argument(help: "The device's address, like -a.")
     var device: String?
 
     func run() async throws {

@@ -4,10 +4,10 @@ import ExampleSupport
 
 struct ParametersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "params", abstract: "Show or change what a link runs with: interval, latency, PHYs, packet sizes.",
+        commandName: "params", abstract: "Show or change a link's connection interval, latency, PHYs and packet sizes.",
         discussion: """
-            Changes what is named, then prints what the link runs with. Needs CAP_NET_RAW; without it only the ATT_MTU \
-            is known.
+            Makes the changes given, then prints the link's parameters. Needs CAP_NET_RAW; without it only the ATT_MTU \
+            is known. The data length is known once it has changed.
 
             EXAMPLES:
               ble params -n Pulse-Z1
@@ -21,16 +21,17 @@ struct ParametersCommand: AsyncParsableCommand {
     var interval: IntervalRange?
 
     @Option(
-        help: ArgumentHelp("How many connection events the device may sleep through, 0 to 499.", valueName: "events"))
+        help: ArgumentHelp(
+            "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
     var latency: Int?
 
-    @Option(help: ArgumentHelp("After how long without a packet the link is lost, 100 to 32000.", valueName: "ms"))
+    @Option(help: ArgumentHelp("The supervision time-out, 100 to 32000.", valueName: "ms"))
     var supervisionTimeout: Int?
 
-    @Option(help: "The modulation, both ways: 1m, 2m or coded.")
+    @Option(help: "The PHY, in both directions: 1m, 2m or coded.")
     var phy: PHYOption?
 
-    @Option(help: ArgumentHelp("The most bytes in a packet that is sent, 27 to 251.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("The largest packet to send, 27 to 251.", valueName: "bytes"))
     var dataLength: Int?
 
     func run() async throws {

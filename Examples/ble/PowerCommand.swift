@@ -11,8 +11,9 @@ struct PowerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "power", abstract: "Power an adapter on, and LE with it, or off.",
         discussion: """
-            An adapter that is on without LE, as dual-mode adapters can be, gets LE as well. Powering off ends what is \
-            under way on the adapter, of other programs too. Needs CAP_NET_ADMIN, unless it is so already.
+            Also switches LE on where a dual-mode adapter is on without it. Powering off ends all links, scans and \
+            advertisements on the adapter, those of other programs too. Needs CAP_NET_ADMIN, unless the adapter is in that \
+            state already.
 
             EXAMPLES:
               ble power on

@@ -4,7 +4,7 @@ import ExampleSupport
 
 struct RSSICommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rssi", abstract: "Show how strongly a connected device is received.",
+        commandName: "rssi", abstract: "Show the RSSI of a link.",
         discussion: """
             Needs no privilege once the device is found: -a with --address-type finds it without a scan.
 
@@ -15,7 +15,7 @@ struct RSSICommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Go on, once a second, until Ctrl-C or for --timeout seconds.")
+    @Flag(help: "Print it once a second, until Ctrl-C or for --timeout seconds.")
     var watch = false
 
     func run() async throws {

@@ -6,10 +6,10 @@ struct ScanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
-            Listens for --timeout seconds (10) and prints a table, which is kept up to date meanwhile on a terminal. \
-            The pictures of the signal reach from -100 to -30 dBm. A narrow terminal has no room for all columns; a \
-            pipe has all. With --json every report that says something new is printed as it arrives. A device is shown \
-            when it passes all filters that are given; of several --service, --solicited or --manufacturer one is enough.
+            Scans for --timeout seconds (10) and prints a table, which is updated meanwhile on a terminal. The RSSI graphs \
+            reach from -100 to -30 dBm. A narrow terminal omits columns; a pipe has all. With --json, prints each report \
+            with new content as it arrives. Shows the devices that match all filters; of several --service, --solicited \
+            or --manufacturer, one match is enough.
 
             EXAMPLES:
               ble scan
@@ -21,40 +21,40 @@ struct ScanCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Go on until Ctrl-C, or for --timeout seconds.")
+    @Flag(help: "Scan until Ctrl-C, or for --timeout seconds.")
     var watch = false
 
-    @Flag(help: "Only listen; do not ask devices for their scan response, where names often are.")
+    @Flag(help: "Scan passively: without scan responses, where names often are.")
     var passive = false
 
-    @Flag(help: "Listen for long range (LE Coded) as well, where the adapter has it.")
+    @Flag(help: "Scan on LE Coded (long range) as well, if the adapter supports it.")
     var coded = false
 
-    @Flag(help: "Show each device once: no signal picture, no interval.")
+    @Flag(help: "Report each device once, without RSSI graph and interval.")
     var once = false
 
-    @Flag(help: "With --json: print every report, not only those that say something new.")
+    @Flag(help: "With --json: print every report, not only those with new content.")
     var duplicates = false
 
-    @Option(help: ArgumentHelp("Only devices that name this service, such as 180D.", valueName: "uuid"))
+    @Option(help: ArgumentHelp("Only devices that advertise this service, such as 180D.", valueName: "uuid"))
     var service: [String] = []
 
-    @Option(help: ArgumentHelp("Only devices that look for this service in others.", valueName: "uuid"))
+    @Option(help: ArgumentHelp("Only devices that solicit this service.", valueName: "uuid"))
     var solicited: [String] = []
 
     @Option(
-        help: ArgumentHelp("Only devices with this in their name, in capitals or small letters.", valueName: "text"))
+        help: ArgumentHelp("Only devices whose name contains this, ignoring case.", valueName: "text"))
     var nameContains: String?
 
     @Option(
         help: ArgumentHelp(
-            "Only devices with data of this company, and with this beginning, such as 004C or 004C:0215.",
+            "Only devices with manufacturer data of this company, beginning with these bytes, such as 004C or 004C:0215.",
             valueName: "company[:bytes]"))
     var manufacturer: [String] = []
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only what is at least so strong, such as -80.", valueName: "dBm"))
+        help: ArgumentHelp("Only reports with at least this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
     @Flag(help: "With --json: print the bytes as well.")
@@ -160,8 +160,8 @@ private actor Display {
             }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
-        var summary = console.isJSON ? "" : "\(devices.count) devices, "
-        summary += "\(reportCount) reports in \(formatDecimal(seconds, digits: 1)) s"
+        var summary = console.isJSON ? "" : "\(devices.count) \(devices.count == 1 ? "device" : "devices"), "
+        summary += "\(reportCount) \(reportCount == 1 ? "report" : "reports") in \(formatDecimal(seconds, digits: 1)) s"
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)

@@ -4,16 +4,16 @@ import ExampleSupport
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Be a device: advertise services, and serve whoever connects.",
+        commandName: "serve", abstract: "Be a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
             PROFILE is battery, heart-rate, or a file such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
-            with values as "text" or, in hexadecimal, as "value". What a device writes is sent to those that have \
-            subscribed. -n is another name. Goes on until Ctrl-C, for --timeout seconds, or with --once until the first \
-            device has left. With --simulate another machine connects, reads, subscribes and leaves.
+            with values as "text" or, in hexadecimal, as "value". A written value is sent to all subscribers. -n \
+            replaces the profile's name. Runs until Ctrl-C, for --timeout seconds, or with --once until the first device \
+            has disconnected. With --simulate another machine connects, reads, subscribes and disconnects.
 
             EXAMPLES:
               ble serve battery
@@ -26,7 +26,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Argument(help: "battery, heart-rate, or a file that describes the device.")
     var profile: String
 
-    @Flag(help: "End when the first device that came has left.")
+    @Flag(help: "Exit when the first device has disconnected.")
     var once = false
 
     func run() async throws {

@@ -5,10 +5,10 @@ import LINBLE
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Tell the whole story of a UART session, step by step.",
+        commandName: "demo", abstract: "Show a UART session step by step.",
         discussion: """
-            What is connected to the device's UART has to speak the command protocol of the maker's sample \
-            applications; the simulated LINBLE does (--simulate).
+            The microcontroller on the device's UART must speak the command protocol of the maker's sample applications; \
+            that of the simulated LINBLE does (--simulate).
 
             EXAMPLES:
               linble demo --simulate

@@ -7,10 +7,10 @@ struct ExchangeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exchange", abstract: "Send bytes and print what comes back.",
         discussion: """
-            Each argument is a packet, sent by itself, and its answer awaited. In quotes several words are one packet.
+            Sends each argument as a packet, and waits for its answer. Several words in quotes are one packet.
 
-            An answer is whole when nothing has come for --gap seconds. When there is none after --timeout seconds (5), \
-            or more still comes then, what has come is shown and the exit status is 75.
+            An answer is complete when no byte has arrived for --gap seconds. If there is no complete answer after \
+            --timeout seconds (5), prints what has arrived and exits with status 75.
 
             EXAMPLES:
               linble exchange 0100 020102
@@ -22,7 +22,7 @@ struct ExchangeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An answer is over when nothing has come for so long; it may arrive in pieces.", valueName: "seconds"))
+            "An answer, which may come in pieces, is complete after this time without a byte.", valueName: "seconds"))
     var gap = 0.2
 
     @Argument(help: ArgumentHelp("Bytes as pairs of hexadecimal digits.", valueName: "hex"))

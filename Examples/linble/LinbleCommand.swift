@@ -5,7 +5,7 @@ import ExampleSupport
 @main struct LinbleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "linble",
-        abstract: "Talk to a LINBLE, or to another device with a UART over Bluetooth LE, or be one.",
+        abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or be one.",
         discussion: """
             The device is found by its name (-n), its address (-a), or, without either, by the name LINBLE-Z1 or its \
             service. No daemon is needed; the adapter is powered on when it is off (--no-power-on leaves it).

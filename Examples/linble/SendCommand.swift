@@ -7,8 +7,8 @@ struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send a file.",
         discussion: """
-            Ends when the device has received everything; with --echo, when all of it has come back. The simulated \
-            device LINBLE-ECHO sends back what it gets.
+            Exits when the device has received everything; with --echo, when all of it has come back. The simulated \
+            device LINBLE-ECHO echoes every byte.
 
             EXAMPLES:
               linble send data.bin

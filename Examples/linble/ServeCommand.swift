@@ -10,9 +10,9 @@ enum Wiring: String, EnumerableFlag {
 
     static func help(for value: Wiring) -> ArgumentHelp? {
         switch value {
-        case .loopback: "Everything comes back. This is the default."
-        case .sample: "A microcontroller that speaks the command protocol of the maker's sample applications."
-        case .pty: "A pseudo terminal for other programs, for one device at a time. Its path is printed."
+        case .loopback: "Echo every byte. This is the default."
+        case .sample: "Simulate a microcontroller that speaks the command protocol of the maker's sample applications."
+        case .pty: "Open a pseudo terminal for other programs, for one device at a time, and print its path."
         }
     }
 }
@@ -21,13 +21,13 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Be a LINBLE: offer a UART to devices that connect.",
         discussion: """
-            -n is the name to advertise, LINBLE-Z1 without it. Goes on until Ctrl-C, for --timeout seconds, or with --once \
-            until the first device has left. With --pty the bytes are those of a pseudo terminal, which programs open like a \
-            serial port: linble serve --pty linble.tty, then picocom linble.tty. A program that writes to it waits while no \
-            device is there. A device cannot be made to wait: what it sends is kept, and when 262144 bytes are waiting its \
-            link is ended. --security encrypted, authenticated or secure-connections serves only links that are protected so; \
-            the latter two take --passkey, or a terminal where numbers are compared or entered. With --simulate \
-            another machine connects, sends something, shows what comes back, and leaves.
+            -n is the name to advertise, LINBLE-Z1 without it. Runs until Ctrl-C, for --timeout seconds, or with --once \
+            until the first device has disconnected. --pty connects the UART to a pseudo terminal, which programs open like \
+            a serial port: linble serve --pty linble.tty, then picocom linble.tty. A program that writes to it waits until a \
+            device connects. A device cannot be made to wait: its bytes are buffered, and when 262144 bytes are unread its \
+            link ends. --security encrypted, authenticated or secure-connections serves only links with that level; the \
+            latter two need --passkey, or a terminal where the user compares or enters numbers. With --simulate another \
+            machine connects, sends bytes, prints what comes back, and disconnects.
 
             EXAMPLES:
               linble serve
@@ -41,13 +41,13 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(exclusivity: .exclusive)
     var wiring = Wiring.loopback
 
-    @Flag(help: "Serve only links that are encrypted; devices have to pair. The same as --security encrypted.")
+    @Flag(help: "Serve only encrypted links; devices must pair. The same as --security encrypted.")
     var encrypted = false
 
-    @Flag(help: "End when the first device that was served has left.")
+    @Flag(help: "Exit when the first device that was served has disconnected.")
     var once = false
 
-    @Argument(help: "With --pty: a symbolic link to make to the pseudo terminal.", completion: .file())
+    @Argument(help: "With --pty: a symbolic link to create to the pseudo terminal.", completion: .file())
     var link: String?
 
     func validate() throws {
@@ -236,7 +236,9 @@ private func visit(
         // Link test, version.
         for packet in [[0x01, 0x00], [0x01, 0x03]] as [[UInt8]] { try await exchange(packet) }
     case .pty:
-        try await uart.send(Array("hello\r\n".utf8))
+        let greeting = Array("hello\r\n".utf8)
+        console.message("another machine sends \(ValueText.describe(greeting, of: nil))")
+        try await uart.send(greeting)
         for try await bytes in uart.received {
             console.message("another machine gets and sends  \(ValueText.describe(bytes, of: nil))")
             try await uart.send(bytes)

@@ -21,8 +21,8 @@ struct TerminalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminal", abstract: "A terminal on the device's UART.",
         discussion: """
-            Ctrl-] leaves it; every other key goes to the device. When standard input is no terminal its bytes are sent \
-            as they are, and the program ends when they are through and nothing has come for --linger seconds.
+            Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, sends its bytes \
+            unchanged, and exits when all are sent and none has arrived for --linger seconds.
 
             EXAMPLES:
               linble terminal
@@ -39,7 +39,7 @@ struct TerminalCommand: AsyncParsableCommand {
     @Flag(help: "Show received bytes as hexadecimal digits.")
     var hex = false
 
-    @Flag(help: "Show what is typed.")
+    @Flag(help: "Show typed characters.")
     var echo = false
 
     @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
