@@ -2,7 +2,7 @@
 @_exported import BluetoothLE
 
 extension Adapter {
-    /// Does nothing: addresses of bonded devices resolve without a resolver being set.
+    /// Does nothing: the addresses of bonded devices are resolved automatically.
     @available(*, deprecated, message: "A scan names bonded devices by their identity without this.")
     public func setAddressResolver(_ resolver: PrivateAddressResolver) {}
 }

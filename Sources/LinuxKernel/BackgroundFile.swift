@@ -36,12 +36,12 @@ public final class BackgroundFile: Sendable {
     /// Creates a file that is readable and writable by its owner alone (`O_EXCL`).
     ///
     /// - Parameters:
-    ///   - path: where. A device, a named pipe with a reader, `/dev/stdout` and `/dev/fd/N` are written as they are.
-    ///   - replacingExisting: whether a regular file, or a symbolic link to one, is removed first.
+    ///   - path: the file to create; or a device, a named pipe that has a reader, `/dev/stdout` or `/dev/fd/N`.
+    ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first.
     ///   - capacity: how many bytes may wait to be written.
     ///   - onFailure: called at most once, on the writing thread.
-    /// - Throws: `open` with the system's reason, `EEXIST` for a regular file that is not to be replaced; `eventfd` or
-    ///   `pthread_create` when the process has no more of those.
+    /// - Throws: the error of `open`, `EEXIST` for an existing regular file without `replacingExisting`; the error of
+    ///   `eventfd` or `pthread_create` when the process has none left.
     public init(
         _ path: String, replacingExisting: Bool = false, capacity: Int = 1 << 20,
         onFailure: @escaping @Sendable (KernelError) -> Void

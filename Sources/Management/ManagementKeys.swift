@@ -39,7 +39,7 @@ public struct SecurityKey: Hashable, Sendable {
     /// The key as the specification's functions take it: a number, its most significant byte the last of ``bytes``.
     package var number: UInt128 { UInt128(high) << 64 | UInt128(low) }
 
-    /// Whether two keys are the same, in a time that does not depend on how much of them is.
+    /// Whether two keys are equal, compared in constant time.
     public static func == (one: SecurityKey, other: SecurityKey) -> Bool {
         (one.low ^ other.low) | (one.high ^ other.high) == 0
     }

@@ -10,9 +10,9 @@ extension Adapter {
     /// over; with no time limit it waits for the device for as long as the task is not cancelled, and the controller,
     /// not this program, does the looking. A link that fails to be established – the usual fate of a connection attempt
     /// in a crowded band – is tried again up to ``ConnectionOptions/attempts`` times within the time allowed.
-    /// Cancelling the task cancels the attempt; the next may follow at once, even to the same device: the call waits until
-    /// the kernel has forgotten the one before, and where a link to it has ended with a request unanswered, until the
-    /// answer is in or the link is down, both at most 2.5 s. Scans go on meanwhile. Needs no privilege.
+    /// Cancelling the task cancels the attempt. The next call may follow at once, even to the same device: it waits, at
+    /// most 2.5 s, until the kernel has ended the previous attempt, and after a connection that ended with a request
+    /// outstanding until the response has arrived or the link is down. Scans continue meanwhile. Needs no privilege.
     ///
     /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has not been
     /// answered for 8 s gives way to the next and gets its turn again. How many links there can be is the controller's

@@ -66,10 +66,10 @@ extension Adapter {
     /// Publishes services to all devices that are connected through this adapter, now and later, besides the Generic
     /// Access and Generic Attribute services they always find.
     ///
-    /// They are served on every link, also on those that other devices make and that nobody takes; see
-    /// ``incomingConnections(_:)``. Some peripherals look for services on the central that connects to them. Handles that were given stay as they
-    /// are; connected devices that follow changes are indicated Service Changed, and those with robust caching are
-    /// refused what relies on the old database (Core Vol 3 Part G §2.5.2.1, §7.1).
+    /// They are served on every link, including incoming connections that the program does not accept; see
+    /// ``incomingConnections(_:)``. Some peripherals look for services on the central that connects to them. Services
+    /// published before keep their handles; subscribed devices receive a Service Changed indication, and requests of
+    /// devices with robust caching that rely on the old database are refused (Core Vol 3 Part G §2.5.2.1, §7.1).
     /// - Parameters:
     ///   - services: what to publish. Services that were published before can be included.
     ///   - handlers: what to do with dynamic values; stored ones are read and written without.

@@ -76,7 +76,7 @@ public actor Adapter: LoopActor {
     ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
     ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
     ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
-    ///   - bondLimit: how many bonds are kept, and what becomes of a pairing when there are as many.
+    ///   - bondLimit: the maximum number of bonds, and what happens when a device pairs at that limit.
     ///   - privacy: whether the adapter shows others addresses that change, behind which only bonded devices know it
     ///     (management `Set Privacy`), with a key that is kept with the bonds; nil leaves that as it is. The kernel changes
     ///     it while the adapter is off only, so one that is on is switched off and on for it, which ends what other
@@ -113,9 +113,9 @@ public actor Adapter: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    /// Ends what the adapter advertises, its scans and sockets, its streams, what it maintains, and attempts to connect,
-    /// which throw `.cancelled`. The controller stays as it is; connections that the program holds stay up. Bonds that were made are written
-    /// when this returns.
+    /// Ends the adapter's advertising, scans, sockets, streams, maintained connections, and attempts to connect, which
+    /// throw `.cancelled`. The controller keeps its state; connections that the program holds stay up. All new bonds are
+    /// stored when this returns.
     public func close() async {
         await stopAllAdvertising()
         endServing()

@@ -10,10 +10,11 @@ extension Adapter {
     /// long. Free instances are chosen; those of other programs, or left behind by one that was killed, stay as they are,
     /// see ``removeForeignAdvertising()``.
     ///
-    /// A connection ends what it was made by; it begins again at once, or when the link has ended, by
-    /// ``AdvertisingOptions/continuesWhileConnected``. Whoever connects is served what is published; to take the connections,
-    /// use ``incomingConnections(_:)``. While a connection is made from here the kernel may pause advertising. Another program may remove what this one advertises,
-    /// as BlueZ's daemon does with everything when it starts; it ends with `.busy` then.
+    /// A connection ends the advertising that it was made by. It resumes at once, or when the link has ended, as
+    /// ``AdvertisingOptions/continuesWhileConnected`` says. Each device that connects finds the published services; for
+    /// its ``Connection``, use ``incomingConnections(_:)``. While this program connects to a device, the kernel may pause
+    /// advertising. If another program removes the advertisement, as BlueZ's daemon does when it starts, it ends with
+    /// `.busy`.
     ///
     /// Through the kernel there are neither directed advertisements nor a choice of channels. Needs CAP_NET_ADMIN.
     /// - Throws: `.invalidArgument` when there is no room for the content or the options are beyond what the specification

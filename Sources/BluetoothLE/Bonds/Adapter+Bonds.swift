@@ -24,11 +24,10 @@ public enum BondChange: Hashable, Sendable {
     case notKept(Bond, BluetoothError)
     /// A bond was removed, by this program or by another.
     case removed(BluetoothAddress)
-    /// A bond was removed to make room for that with another device; see ``BondLimit``.
+    /// A bond was replaced by that with another device, because of the ``BondLimit``.
     case displaced(BluetoothAddress, by: BluetoothAddress)
-    /// A device was not bonded with, since as many bonds are kept as may be; see ``BondLimit``. The address is the one that
-    /// it was paired with under, which may be another the next time. Not told while many changes wait, as whoever is near
-    /// can cause it at will.
+    /// A pairing was refused, or its bond discarded, because of the ``BondLimit``. The address is the one that the device
+    /// used, which may be private and change. Left out while 128 changes wait, since any device in range can cause it.
     case refused(BluetoothAddress)
 }
 

@@ -37,7 +37,7 @@ public struct Bond: Hashable, Sendable {
     public var name: String?
     /// When it was paired with, in seconds since 1970 (UTC).
     public var time: UInt64
-    /// Whether the device was here again after it was paired with, on a link that was encrypted with these keys.
+    /// Whether the device has reconnected since the pairing, on a link encrypted with these keys.
     public var wasUsedAgain: Bool
     /// What the device wants to be sent as a GATT client, and what it knows of the services here; nil before it was here.
     public var client: GATTClientRecord?

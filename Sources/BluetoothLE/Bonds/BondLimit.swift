@@ -1,32 +1,32 @@
 import BluetoothPrimitives
 
-/// How many bonds an adapter keeps, and what becomes of a pairing that finds them all taken.
+/// The maximum number of an adapter's bonds, and what happens when a device pairs at that limit.
 ///
-/// Where devices are paired with that nobody makes sure of (Just Works), whoever is near can make as many bonds as they
-/// like. The limit counts all bonds of the adapter in its ``BondStore``; more that are there already are kept and used, and
-/// what ``Adapter/setBond(_:)`` keeps is not limited. Programs that share a store share its limit.
+/// Without a limit, any device in range could create bonds with a program that accepts Just Works. The limit counts all
+/// bonds of the adapter in its ``BondStore``. Bonds beyond it that are stored already remain in use, and
+/// ``Adapter/setBond(_:)`` is not limited. Programs that share a store must set the same limit.
 public struct BondLimit: Hashable, Sendable {
-    /// What happens when a device that is not bonded pairs, and there are as many bonds as may be.
+    /// What happens when a device that is not bonded pairs at the limit.
     public enum WhenFull: Hashable, Sendable {
-        /// The pairing is refused, whoever began it: with ``PairingFailure/bondStoreFull`` here, and before a key is made
-        /// wherever this side is asked something first.
+        /// The pairing is refused, whichever side began it: this program's with ``PairingFailure/bondStoreFull``, the
+        /// peer's before a key is made if the kernel asks this side first, otherwise by deleting the key.
         case refuse
-        /// A bond makes room that nobody made sure of and whose device is not connected: the oldest of those that were never
-        /// used again, as those that strangers make. For a device that the pairing makes sure of (a passkey, a number that
-        /// was compared), the oldest of those that were used again makes room where there is no such. Authenticated bonds
-        /// stay; where no bond can make room, the pairing is refused.
+        /// The new bond replaces an unauthenticated one whose device is not connected: the oldest that was never used
+        /// again. If there is none, an authenticated pairing (passkey or numeric comparison) replaces the oldest
+        /// unauthenticated bond that was used again. Authenticated bonds are never replaced; if no bond can be, the
+        /// pairing is refused.
         case replaceUnauthenticated
     }
 
-    /// The most bonds; 0 bonds with nobody.
+    /// The maximum number of bonds; with 0 no device can bond.
     public var count: Int
-    /// What happens when there are as many.
+    /// What happens when a device pairs at the limit.
     public var whenFull: WhenFull
 
     /// A limit.
     /// - Parameters:
-    ///   - count: the most bonds.
-    ///   - whenFull: what happens when there are as many.
+    ///   - count: the maximum number of bonds.
+    ///   - whenFull: what happens when a device pairs at the limit.
     public init(_ count: Int = 128, whenFull: WhenFull = .refuse) {
         self.count = max(0, count)
         self.whenFull = whenFull
@@ -34,17 +34,17 @@ public struct BondLimit: Hashable, Sendable {
 }
 
 extension Bond {
-    /// Whether strangers cannot make such a bond in passing: it was made sure of the device, or this has come back.
+    /// Whether a device that is only passing by cannot have made the bond: it is authenticated, or was used again.
     var isInUse: Bool { isAuthenticated || wasUsedAgain }
 
-    /// How easily a bond makes room: whether one that was made sure of the device, or any, may take its place.
+    /// Whether a new bond may replace this one.
     fileprivate func makesRoom(forAuthenticated isAuthenticated: Bool) -> Bool {
         !self.isAuthenticated && (isAuthenticated || !wasUsedAgain)
     }
 }
 
 extension BondLimit {
-    /// Which of these bonds makes room for another.
+    /// The bond that a new one replaces; nil if none can be.
     func displaced(
         from bonds: some Collection<Bond>, forAuthenticated isAuthenticated: Bool,
         isConnected: (BluetoothAddress) -> Bool

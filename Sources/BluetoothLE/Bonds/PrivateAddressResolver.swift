@@ -5,9 +5,9 @@ import Management
 /// Recognises the resolvable private addresses made with a key, and makes such addresses (Core Vol 3 Part H §2.2.2,
 /// Vol 6 Part B §1.3.2.2).
 ///
-/// A scan resolves the addresses of bonded devices without it; this is for keys that a program has from elsewhere.
+/// Scans resolve the addresses of bonded devices automatically; this is for keys that a program has from elsewhere.
 public struct PrivateAddressResolver: Sendable {
-    /// A resolver; it keeps nothing.
+    /// A resolver, which has no state.
     public init() {}
 
     /// Whether a resolvable private address was made with an identity resolving key.
@@ -18,7 +18,7 @@ public struct PrivateAddressResolver: Sendable {
 
     /// A resolvable private address of the device with this key.
     ///
-    /// - Parameter random: makes its 22 random bits.
+    /// - Parameter random: the source of its 22 random bits.
     public func address(
         with key: SecurityKey, using random: inout some RandomNumberGenerator
     ) -> BluetoothAddress? {

@@ -4,13 +4,13 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-/// Keeps a link's attribute channel, once its connection has ended, until nothing is outstanding there.
+/// Holds a link's attribute channel after its connection has ended, until nothing is outstanding there.
 ///
-/// The kernel keeps a link for two seconds after its last socket was closed. Who connects to the device meanwhile is given
-/// the same link, where the answer to the last request would be taken for the answer to another. So whoever connects
-/// waits: until everything is answered, the link has ended, or the kernel has dropped it.
+/// The kernel keeps a link for two seconds after its last socket was closed. A connect to the device within that time gets
+/// the same link, where the late response to the last request would be taken for the response to another. So a connect
+/// waits until everything is answered, the link has ended, or the kernel has dropped it.
 actor BearerDrain: LoopActor {
-    /// How long answers are waited for. The kernel drops the link two seconds later, which has to be over within
+    /// How long to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``ConnectQueue/kernelLinger``.
     static let limit = Duration.milliseconds(300)
 
@@ -28,7 +28,7 @@ actor BearerDrain: LoopActor {
         loop = controller.loop
     }
 
-    /// Takes over the socket with what is outstanding there.
+    /// Takes over the socket and its outstanding transactions.
     func begin(_ socket: any L2CAPSocket, _ outstanding: OutstandingTransactions) {
         self.socket = socket
         self.outstanding = outstanding

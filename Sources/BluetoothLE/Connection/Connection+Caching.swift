@@ -21,17 +21,18 @@ extension Connection {
     ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are found, and secondary ones that are
     ///   included; what follows from something else is not asked for.
     ///
-    /// After a discovery the peer is asked, behind the caller's back and only as far as it can, to indicate changes and
-    /// to refuse what relies on an old database; see ``serviceChanges()``. Where the database is kept is
-    /// ``Adapter/setAttributeCache(_:)``'s to say.
-    /// What the peer declares and cannot be true is left out or cut down, and everything else is there: see
-    /// ``RemoteDatabase/problems``, which the log has as warnings as well. A discovery ends after
-    /// ``DatabaseDiscovery/requestLimit`` requests with what it has found, one of the problems being that it did.
+    /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse what
+    /// relies on an old database, as far as it supports either; see ``serviceChanges()``.
+    /// ``Adapter/setAttributeCache(_:)`` sets where the database is stored.
+    ///
+    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log has
+    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with what it has found, and
+    /// with the problem ``DatabaseProblem/Reason/tooManyRequests``.
     /// - Parameters:
     ///   - cached: false discovers in any case.
-    ///   - timeout: the most time for each step; 5 minutes unless another is given.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its answers are
-    ///   none, `.timedOut`, `.cancelled`, `.disconnected`.
+    ///   - timeout: the time limit of each step; nil for 5 minutes.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
+    ///   response is malformed, `.timedOut`, `.cancelled`, `.disconnected`.
     public func discover(
         cached: Bool = true, timeout: Duration? = nil
     ) async throws(BluetoothError) -> RemoteDatabase {
@@ -68,7 +69,7 @@ extension Connection {
         return database
     }
 
-    /// The most time for a discovery that is not given another; a peer may take 30 s for each answer.
+    /// The default time limit of a discovery; a peer may take 30 s for each response.
     private static let discoveryTimeLimit = Duration.seconds(300)
 
     /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).

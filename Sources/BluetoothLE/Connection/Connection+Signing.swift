@@ -5,7 +5,7 @@ import GATT
 
 /// Signs what is written by Signed Write Command (Core Vol 3 Part H §2.4.5).
 ///
-/// ``SigningKey`` is one that has the key in memory.
+/// ``SigningKey`` is one with the key in memory.
 public protocol AttributeSigner: Sendable {
     /// The signature of a PDU: its opcode, handle and value as they are sent.
     ///

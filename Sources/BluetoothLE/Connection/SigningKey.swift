@@ -4,25 +4,25 @@ import Synchronization
 
 /// A connection signature resolving key (CSRK) with its counter (Core Vol 3 Part H §2.4.5).
 ///
-/// Signs what is written to a peer that was given the key when it was bonded with, or checks what a peer has signed with
-/// its own. The counter must never go back, so whoever keeps the key keeps ``signCounter`` with it, before the link on
-/// which it was used ends at the latest.
+/// Signs writes to a peer that received the key in pairing, or verifies a peer's signatures with the peer's key. The
+/// counter must never decrease: a program that stores the key stores ``signCounter`` with it, at the latest before the
+/// link on which it was used ends.
 public final class SigningKey: AttributeSigner {
     private let key: UInt128
     private let counter: Mutex<UInt32?>
 
-    /// A key as it is distributed: sixteen bytes, the least significant first. Nil for any other number of bytes.
-    /// - Parameter signCounter: the first counter to sign with, or to accept.
+    /// A key in the order of its distribution: sixteen bytes, least significant first. Nil for any other number of bytes.
+    /// - Parameter signCounter: the first counter value to sign with, or to accept.
     public init?(_ bytes: [UInt8], signCounter: UInt32 = 0) {
         guard bytes.count == 16 else { return nil }
         key = bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) }
         counter = Mutex(signCounter)
     }
 
-    /// The next counter to sign with, or the least to accept; nil when all have been used.
+    /// The next counter value to sign with, or the lowest to accept; nil when all have been used.
     public var signCounter: UInt32? { counter.withLock { $0 } }
 
-    /// Signs a PDU and uses up one value of the counter.
+    /// Signs a PDU and increments the counter.
     /// - Throws: `.unsupported` when all 2³² values have been used.
     public func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature {
         let value = counter.withLock { counter in
@@ -38,7 +38,7 @@ public final class SigningKey: AttributeSigner {
             signCounter: value, messageAuthenticationCode: code(of: message, counter: value))
     }
 
-    /// Whether a peer's signature of a PDU is right and new; the counter then moves past it.
+    /// Whether a peer's signature of a PDU is valid and its counter value new; the counter then moves past that value.
     public func accepts(_ signature: ATTAuthenticationSignature, of message: [UInt8]) -> Bool {
         let code = code(of: message, counter: signature.signCounter)
         // The comparison takes the same time wherever the first difference is.

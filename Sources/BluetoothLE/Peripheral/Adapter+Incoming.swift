@@ -4,20 +4,19 @@ import BluetoothPrimitives
 import GATT
 
 extension Adapter {
-    /// Takes the links that other devices make to what this machine advertises, and those that they have made so far.
+    /// Accepts incoming connections: links that centrals make to this machine, those that are up already included.
     ///
-    /// What is published is served on every link that comes in, whether or not this is called: an adapter listens from the
-    /// first publication or connectable advertisement to the last. Of links that nobody takes so there can be 32, which
-    /// stay up until the devices end them or the adapter is closed; those beyond are closed at once.
+    /// Published services are served on every incoming connection, whether or not this is called: an adapter listens while
+    /// services are published or it advertises as connectable. Up to 32 connections that the program does not accept stay
+    /// up until their peers end them or the adapter is closed; further ones are closed at once.
     ///
-    /// Each is a ``Connection`` like those made from here, with the role of the peripheral: the device finds what
-    /// ``publish(_:handlers:)`` publishes, and what the device itself offers can be discovered, read and subscribed to.
-    /// Something has to be advertised for anybody to come: ``advertise(_:options:)``. Needs no privilege.
+    /// Each is a ``Connection`` like an outgoing one, in the peripheral role: the peer finds what
+    /// ``publish(_:handlers:)`` publishes, and the peer's own attributes can be discovered, read and subscribed to.
+    /// Centrals can connect only while the adapter advertises: ``advertise(_:options:)``. Needs no privilege.
     ///
-    /// The kernel lets any number of programs listen, and gives each link to the one that began last. So programs that
-    /// serve attributes take turns, not shares: a second one, such as BlueZ's daemon when it is started later, gets all
-    /// the links from then on.
-    /// - Throws: `.busy` when this adapter's links are being taken already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`;
+    /// Any number of programs can listen; the kernel gives each link to the one that began last. A second program that
+    /// serves attributes, such as BlueZ's daemon when it is started later, gets all the links from then on.
+    /// - Throws: `.busy` when this adapter's incoming connections are being accepted already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`;
     ///   with ``IncomingConnectionOptions/enhancedBearers`` also `.notPermitted` and `.unsupported`.
     public func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()

@@ -1,12 +1,12 @@
 import BluetoothKernel
 import BluetoothPrimitives
 
-/// The links of other devices that the program does not take itself.
+/// The incoming connections that the program does not accept itself.
 struct UnclaimedLinks {
-    /// How many there can be; those that come in beyond are closed at once.
+    /// The maximum; further ones are closed at once.
     static let limit = 32
 
-    /// Listens for them; nil while nothing is offered, or the program takes all links.
+    /// Nil while nothing is offered, or the program accepts incoming connections itself.
     var listener: (any L2CAPListener)?
     /// Oldest first.
     private(set) var connections: [Connection] = []
@@ -23,9 +23,9 @@ struct UnclaimedLinks {
     }
 }
 
-// What is published is served on every link that comes in, whether or not the program takes the links itself.
+// Published services are served on every incoming connection, whether or not the program accepts it.
 extension Adapter {
-    /// Listens from the first publication or connectable advertisement to the last, unless the program does so itself.
+    /// Listens while services are published or advertising is connectable, unless the program does so itself.
     func offersChanged() {
         guard end == nil, localServer.isPublishing || advertising.takesConnections else { return stopServing() }
         guard unclaimed.listener == nil, acceptance == nil else { return }
@@ -48,7 +48,7 @@ extension Adapter {
         }
     }
 
-    /// Takes no more links for those that take none; links stay up.
+    /// Stops listening; links stay up.
     private func stopServing() {
         guard let listener = unclaimed.listener else { return }
         unclaimed.listener = nil

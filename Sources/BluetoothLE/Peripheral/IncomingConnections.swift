@@ -3,16 +3,16 @@ import BluetoothPrimitives
 import Logging
 import Synchronization
 
-/// The links that other devices make to this machine; see ``Adapter/incomingConnections(_:)``.
+/// Incoming connections: the links that centrals make to this machine; see ``Adapter/incomingConnections(_:)``.
 ///
-/// Links are taken from the moment that call returns until the loop over this is left, its last reference goes,
-/// ``close()`` is called, or the adapter is closed, for which the loop throws. While the adapter is switched off or
-/// unplugged nothing comes in; it goes on when it is back.
+/// The sequence accepts connections from the moment that call returns until the loop over it is left, its last reference
+/// is released, ``close()`` is called, or the adapter is closed, for which the loop throws. It pauses while the adapter is
+/// switched off or unplugged.
 ///
-/// Links that came in before that call, and that nobody has taken, are the first. A link is served from the moment it comes
-/// in, whether or not anybody reads this sequence, and is kept as long as this is, or the program holds its
-/// ``Connection``: a loop over this is all that a server needs. A loop that is slow misses
-/// the oldest links of those that wait for it, which are served all the same; ``connections`` has them all.
+/// It begins with the connections that are up already and not accepted. Every connection is served at once, whether or not
+/// the program reads this sequence, and stays up while this sequence exists or the program holds its ``Connection``: a
+/// loop over this is all that a server needs. A slow loop misses the oldest of the connections that wait for it, which are
+/// served all the same; ``connections`` has them all.
 public struct IncomingConnections: AsyncSequence, Sendable {
     /// What the sequence throws.
     public typealias Failure = BluetoothError
@@ -27,16 +27,16 @@ public struct IncomingConnections: AsyncSequence, Sendable {
         }
     }
 
-    /// The links that have come in and have not ended.
+    /// The incoming connections that are up.
     public var connections: [Connection] { state.connections }
 
-    /// How many links the loop has missed because it was slow.
+    /// How many connections the loop has missed because it was slow.
     public var missedCount: Int { stream.missedCount }
 
-    /// Takes no more links. Those that wait are still handed out, then the loop ends; links stay up.
+    /// Accepts no more connections. The loop still receives those that wait, then ends; links stay up.
     public func close() { state.end(nil) }
 
-    /// Begins to take links. There is one consumer: a second loop ends at once.
+    /// The iterator of the one consumer; a second loop ends at once.
     public func makeAsyncIterator() -> BoundedStream<Connection>.Iterator { stream.makeAsyncIterator() }
 }
 

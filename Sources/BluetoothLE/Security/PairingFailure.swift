@@ -31,7 +31,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let insufficientLevel = PairingFailure(rawValue: "insufficientLevel")
     /// The link ended meanwhile; ``BluetoothError/disconnectReason`` says why.
     public static let linkLost = PairingFailure(rawValue: "linkLost")
-    /// As many bonds are kept as may be, and none makes room: ``BondLimit``.
+    /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
     public static let bondStoreFull = PairingFailure(rawValue: "bondStoreFull")
     /// Another program on this machine, BlueZ's daemon, owns pairing.
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")
@@ -46,7 +46,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "The peer does not know the key from the earlier pairing any more."
         case .insufficientLevel: "The link could not be protected as well as was asked."
         case .linkLost: "The link ended during the pairing."
-        case .bondStoreFull: "As many bonds are kept here as may be."
+        case .bondStoreFull: "The limit of stored bonds is reached."
         case .ownedByDaemon: "BlueZ's daemon owns pairing on this machine while it runs."
         default: "The pairing failed."
         }

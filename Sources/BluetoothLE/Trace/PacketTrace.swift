@@ -7,15 +7,15 @@ import Synchronization
 
 /// A file of what goes over the air and between program and kernel, which Wireshark and btmon open (btsnoop).
 ///
-/// Handed to ``Adapter/open(_:power:on:log:trace:)`` it records what that adapter does. With CAP_NET_RAW it is a true
+/// Passed to `Adapter.open(trace:)`, it records what that adapter does. With CAP_NET_RAW it is a true
 /// capture of the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, the
 /// file is made of what this program's own sockets send and receive, in the packets in which it would travel; see
 /// ``Source``. Keys, passkeys and out-of-band data are replaced by zeros in both.
 ///
 /// A thread of its own writes the file; at most 1 MiB waits for the disk, and what does not fit is counted in
-/// ``droppedCount`` and in the file. When the file cannot be written any more – the disk is full – that is logged once as
-/// an error and everything else goes on. The file is complete after ``close()``; a trace that is dropped writes what it
-/// has and closes its file as well. It lasts as long as whoever it was handed to.
+/// ``droppedCount`` and in the file. If a write fails, for instance because the disk is full, recording ends, the error is
+/// reported once, and everything else continues. The file is complete after ``close()``; a trace that is released writes
+/// what it has and closes its file as well. An adapter that it was passed to holds it.
 public final class PacketTrace: Sendable {
     /// Where the packets come from.
     public enum Source: String, Sendable {
@@ -49,16 +49,16 @@ public final class PacketTrace: Sendable {
     /// Creates a file and begins to record.
     ///
     /// - Parameters:
-    ///   - path: the file, readable by its owner alone. A device, a named pipe with a reader, `/dev/stdout` and `/dev/fd/N`
-    ///     are written as they are.
-    ///   - replacingExisting: whether a regular file, or a symbolic link to one, is removed first; otherwise it is an error.
+    ///   - path: the file to create, readable by its owner alone; or a device, a named pipe that has a reader,
+    ///     `/dev/stdout` or `/dev/fd/N`.
+    ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first; false throws.
     ///   - source: where the packets come from; nil takes the monitor channel where that is permitted.
     ///   - kernel: whose packets; nil for the machine's own kernel. Has to be the kernel of the adapters that the trace
     ///     is handed to.
-    ///   - log: takes the error that ends the recording, if one does and there is no `onFailure`.
-    ///   - onFailure: called once when the file cannot be written any more, on the thread that writes it.
-    /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when the monitor is asked for
-    ///   without CAP_NET_RAW; `.noBluetooth`.
+    ///   - log: receives the error that ends the recording if there is no `onFailure`.
+    ///   - onFailure: called once, on the writing thread, when a write fails.
+    /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is `.monitor`
+    ///   and CAP_NET_RAW is missing; `.noBluetooth`.
     public static func open(
         _ path: String, replacingExisting: Bool = false, source: Source? = nil,
         on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.trace"),

@@ -119,7 +119,7 @@ open class CBCentralManager: CBManager {
 
     // MARK: Connecting
 
-    /// Connects to a peripheral, for as long as it takes; one that is connected is reported as connected once more.
+    /// Connects to a peripheral, without a time limit; for a connected one, calls `didConnect` again.
     /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isReady(for: "connect(_:options:)"), let hub = readyHub else { return }
@@ -135,8 +135,8 @@ open class CBCentralManager: CBManager {
         peripheral.link.connect(connectOptions)
     }
 
-    /// Ends the connection to a peripheral, or the attempt at one. The program need not keep the peripheral until the end
-    /// is reported.
+    /// Ends the connection to a peripheral, or the attempt. The program may release the peripheral before
+    /// `didDisconnectPeripheral` is called.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
         guard let hub = readyHub, peripheral.link.hub === hub else {
             return misuse("\(peripheral) belongs to another manager.")

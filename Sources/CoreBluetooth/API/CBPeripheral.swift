@@ -1,11 +1,11 @@
 import BluetoothLE
 public import Foundation
 
-/// A device that a central manager has heard of.
+/// A device that a central manager has discovered or retrieved.
 ///
-/// There is one object for a device and a manager, and it is the program that keeps it: when the last reference goes,
-/// its connection ends, made or not, which is logged as `API MISUSE` and not reported to the delegate. A program that
-/// has called ``CBCentralManager/cancelPeripheralConnection(_:)`` may let go of it at once.
+/// Each manager has one object for a device, and the program must hold it: when the last reference is released, the
+/// connection or the attempt ends, which is logged as `API MISUSE` and not reported to the delegate. After
+/// ``CBCentralManager/cancelPeripheralConnection(_:)`` the program may release it at once.
 open class CBPeripheral: CBPeer {
     let link: PeripheralLink
     private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
@@ -52,11 +52,11 @@ open class CBPeripheral: CBPeer {
         return false
     }
 
-    /// Asks how strongly the device is received.
+    /// Reads the RSSI of the link.
     open func readRSSI() { link.request(.readRSSI, "readRSSI()") }
 
-    /// Discovers services: all, or those that are given, but not Generic Access and Generic Attribute unless
-    /// ``CBLinux/showsGenericServices`` is set.
+    /// Discovers all services, or those with the given UUIDs; without Generic Access and Generic Attribute unless
+    /// ``CBLinux/showsGenericServices`` is true.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         link.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
     }

@@ -33,7 +33,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         width = uuid.shortestWidth
     }
 
-    /// A UUID of 128 zero bits, which stands for none.
+    /// A UUID of 128 zero bits.
     public override init() {
         uuid = BluetoothUUID(high: 0, low: 0)
         width = .bits128

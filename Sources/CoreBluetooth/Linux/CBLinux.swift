@@ -61,7 +61,7 @@ public enum CBLinux {
     }
 
     /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's systems
-    /// keep to themselves; false at first. It holds for managers that are created afterwards.
+    /// hide; false by default. Applies to managers that are created afterwards.
     public static var showsGenericServices: Bool {
         get { chosen.withLock { $0.showsGenericServices } }
         set { chosen.withLock { $0.showsGenericServices = newValue } }
@@ -76,7 +76,7 @@ public enum CBLinux {
     ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
     ///   - agent: who answers what pairing asks.
     ///   - bonds: where bonds are kept.
-    ///   - reportMisuse: receives what is logged when a peripheral in use is let go of.
+    ///   - reportMisuse: receives the log message when the program releases a peripheral in use.
     ///   - showsGenericServices: see ``showsGenericServices``.
     ///   - body: the story.
     package static func withKernel<Result: Sendable>(

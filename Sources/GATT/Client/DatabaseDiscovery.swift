@@ -9,12 +9,11 @@ import BluetoothPrimitives
 ///   so that a server which has none, and leaves no handles free there, is not asked.
 /// - Secondary services exist to be included, so they are found by the includes and not asked for. What lies in them
 ///   is discovered like what lies in the others.
-/// - Characteristics that lie in no service are left out: they are those of secondary services that nobody includes.
-/// - What cannot be true is a ``DatabaseProblem``, and everything else is found nevertheless.
-/// - It ends after ``requestLimit`` requests with what it has, and takes time in proportion to what the server says.
+/// - Characteristics outside all services are left out: they belong to secondary services that no service includes.
+/// - Each invalid declaration is a ``DatabaseProblem``, and everything else is found nevertheless.
+/// - It ends after ``requestLimit`` requests with what it has; its time is linear in what the server sends.
 public struct DatabaseDiscovery: ClientProcedure {
-    /// How many requests a discovery makes unless it is given another limit: some ten times as many as a large database
-    /// takes at the least ATT_MTU.
+    /// The default limit of requests: about ten times what a large database takes at the minimum ATT_MTU.
     public static let requestLimit = 4096
 
     private enum Phase: Sendable {
@@ -49,13 +48,13 @@ public struct DatabaseDiscovery: ClientProcedure {
     private var newServices: [Int] = []
     private let limit: Int
     private var requestCount = 0
-    /// What cannot be true.
+    /// The problems found so far.
     public private(set) var problems: [DatabaseProblem] = []
     private var reported: Set<DatabaseProblem> = []
 
     /// A discovery that begins at the first handle.
     ///
-    /// - Parameter requestLimit: after how many requests it ends with what it has found.
+    /// - Parameter requestLimit: the number of requests after which it ends with what it has found.
     public init(requestLimit: Int = DatabaseDiscovery.requestLimit) {
         limit = requestLimit
     }

@@ -1,44 +1,44 @@
 import ATT
 import BluetoothPrimitives
 
-/// What cannot be true of a peer's database, found while it was discovered (Core Vol 3 Part G §2.6, §3).
+/// A part of a peer's database that violates the specification, found by discovery (Core Vol 3 Part G §2.6, §3).
 ///
-/// What a problem concerns is left out of the result, or cut down to what can be true; everything else is there.
+/// The result leaves that part out or corrects it, and has everything else.
 public struct DatabaseProblem: Hashable, Sendable {
-    /// What is wrong.
+    /// The kind of a problem.
     public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
         /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
         case malformedValue = 1
         /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
         case invalidRange = 2
-        /// A service reaches into the next one, and is taken to end before it; or an include speaks of handles that a
-        /// service has which begins elsewhere, and is left out.
+        /// A service reaches into the next one, and is cut to end before it; or the handles of an include overlap a
+        /// service that begins elsewhere, and the include is left out.
         case overlap = 3
         /// The value of a characteristic is at 0x0000, at its own declaration, or before it. It is left out.
         case invalidValueHandle = 4
-        /// The value of a characteristic lies behind the next declaration, or behind the end of its service. It is left
+        /// The value of a characteristic lies after the next declaration, or after the end of its service. It is left
         /// out.
         case valueOutside = 5
-        /// A characteristic is declared where a service is. It is left out.
+        /// A characteristic is declared at the handle of a service declaration. It is left out.
         case misplaced = 6
         /// The UUID of an included service cannot be read. The include is left out.
         case unreadable = 7
-        /// The peer answered with a handle that it was not asked for, or that goes back. It is left out, and nothing more
-        /// is asked when there was nothing else in the answer.
+        /// The peer responded with a handle outside the requested range, or not in ascending order. It is left out; if
+        /// the response had nothing else, that step of the discovery ends.
         case unexpectedHandle = 8
-        /// The discovery took more requests than it may. What was found by then is there.
+        /// The discovery reached its limit of requests. The result has what was found until then.
         case tooManyRequests = 9
     }
 
-    /// What is wrong.
+    /// The kind of problem.
     public var reason: Reason
-    /// What kind of attribute it is about: the UUID of a declaration, or of a descriptor.
+    /// The type of the attribute: the UUID of a declaration, or of a descriptor.
     public var attributeType: BluetoothUUID
-    /// Where it is: the handle of the attribute, or the next to be asked about.
+    /// The handle of the attribute, or the next one to request.
     public var handle: AttributeHandle
-    /// What the attribute says: the handles of a service, or that of a value; nil where it says nothing.
+    /// The handles that the attribute declares, of a service or of a value; nil if it declares none.
     public var declared: AttributeHandleRange?
-    /// What service or characteristic is declared; nil when it is not known.
+    /// The UUID of the declared service or characteristic; nil if unknown.
     public var uuid: BluetoothUUID?
 
     /// A problem from its parts.

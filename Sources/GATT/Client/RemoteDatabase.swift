@@ -1,13 +1,11 @@
 import ATT
 import BluetoothPrimitives
 
-/// The database of the peer, as discovery found it: its services in the order of their handles, and what could not be
-/// true of it.
+/// The peer's database as discovered: its services in the order of their handles, and the problems found in it.
 public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
-    /// The services with all that is in them, as far as it is sound.
+    /// The services with their contents, without invalid declarations.
     public var services: [RemoteService]
-    /// What the peer declares and cannot be true, in the order in which it was found, the first thousand; empty for a sound
-    /// database.
+    /// The invalid declarations, the first thousand, in the order in which they were found; empty for a valid database.
     public var problems: [DatabaseProblem]
 
     /// A database from its parts.
@@ -18,7 +16,7 @@ public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
 
     /// The position of the first service.
     public var startIndex: Int { services.startIndex }
-    /// The position behind the last service.
+    /// The position after the last service.
     public var endIndex: Int { services.endIndex }
     /// The service at `position`.
     public subscript(position: Int) -> RemoteService { services[position] }

@@ -164,8 +164,8 @@ private func partitionPoint<Element>(of elements: [Element], where isBefore: (El
 public enum AttributeDatabaseError: Error, Hashable, Sendable {
     /// The handle asked for is 0x0000 or taken, or not above those that come before it in what is added.
     case handleNotAvailable(AttributeHandle)
-    /// The properties of a characteristic ask for a descriptor, such as a Client Characteristic Configuration, for which
-    /// the handles that are named leave no place. It would have to be at `at`; nil when that is behind 0xFFFF.
+    /// The assigned handles leave none for a descriptor that the properties of a characteristic require, such as a Client
+    /// Characteristic Configuration. Its handle would have to be `at`; nil when that is above 0xFFFF.
     case noHandle(for: BluetoothUUID, of: BluetoothUUID, at: AttributeHandle?)
     /// There are more attributes than handles left.
     case outOfHandles

@@ -6,8 +6,8 @@ extension AttributeDatabase {
     ///
     /// Handles ascend from 0x0001 without gaps except where a description names one.
     ///
-    /// - Throws: ``AttributeDatabaseError`` when a handle that is named is not free, or leaves no place for a descriptor
-    ///   that properties ask for, when handles run out, when a value has a length that is not allowed, when a descriptor is
+    /// - Throws: ``AttributeDatabaseError`` when an assigned handle is not free, or leaves none for a descriptor that the
+    ///   properties require, when handles run out, when the length of a value is not allowed, when a descriptor is
     ///   repeated, or when an included service is missing.
     public init(_ services: [GATTService]) throws(AttributeDatabaseError) {
         try append(services)

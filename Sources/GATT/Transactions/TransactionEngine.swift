@@ -316,7 +316,7 @@ public struct TransactionEngine {
         close()
     }
 
-    /// What the two sides still owe each other when the bearer ends now; to be asked right before ``close()`` or
+    /// The transactions that would be outstanding if the bearer ended now. Call it right before ``close()`` or
     /// ``timeOut()``.
     public func outstandingAtEnd() -> OutstandingTransactions {
         guard !isClosed else { return OutstandingTransactions() }
@@ -346,18 +346,18 @@ public struct TransactionEngine {
     }
 }
 
-/// What is outstanding between the two sides of a bearer.
+/// The outstanding transactions of a bearer, of both sides.
 public struct OutstandingTransactions: Hashable, Sendable {
-    /// Whether the peer has a request that it has not answered.
+    /// Whether the peer has not responded to a request.
     public var isResponseDue = false
-    /// Whether the peer has an indication that it has not confirmed.
+    /// Whether the peer has not confirmed an indication.
     public var isConfirmationDue = false
-    /// Whether the peer keeps prepared writes that it has to be told to forget (Execute Write Request).
+    /// Whether the peer has prepared writes to cancel (Execute Write Request).
     public var isCancellationDue = false
-    /// Whether the peer waits for a response or a confirmation of this side.
+    /// Whether the peer waits for a response or a confirmation from this side.
     public var isPeerWaiting = false
 
-    /// Nothing, unless said otherwise.
+    /// By default, nothing is outstanding.
     public init(
         isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
         isPeerWaiting: Bool = false
@@ -368,7 +368,7 @@ public struct OutstandingTransactions: Hashable, Sendable {
         self.isPeerWaiting = isPeerWaiting
     }
 
-    /// Whether neither side owes the other anything.
+    /// Whether nothing is outstanding.
     public var isEmpty: Bool { self == OutstandingTransactions() }
 }
 

@@ -6,7 +6,7 @@ public struct RadioConditions: Equatable, Sendable {
     public var packetLoss = 0.0
     /// The likelihood, 0 to 1, that one listener misses an advertisement.
     public var advertisementLoss = 0.0
-    /// The likelihood, 0 to 1, that a scan request or the answer to it is lost.
+    /// The probability, 0 to 1, that a scan request or its scan response is lost.
     public var scanResponseLoss = 0.0
     /// How much later than on a real link every packet arrives.
     public var latency = Duration.zero

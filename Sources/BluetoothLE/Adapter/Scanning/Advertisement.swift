@@ -7,7 +7,7 @@ import HCI
 public struct Advertisement: Hashable, Sendable {
     /// The advertiser; nil when it advertises anonymously.
     public var address: BluetoothAddress?
-    /// The private address it was heard with, where ``address`` is the identity of a bonded device that hides behind it.
+    /// The private address on the air, if ``address`` is the identity of a bonded device that uses it; otherwise nil.
     public var privateAddress: BluetoothAddress?
     /// What it says: its advertising data joined with its last scan response, each put together from its parts.
     public var data: AdvertisementData

@@ -11,12 +11,12 @@ public struct ScanOptions: Sendable {
     /// Left out on a controller without it as long as LE 1M is wanted as well; otherwise the scan throws `.unsupported`.
     /// The radio divides its time among the PHYs, so each of them hears less.
     public var leCoded: ScanParameters?
-    /// How long the first report of a device that answers scan requests waits for the answer, where names often are; zero,
-    /// as at first, does not wait. It has an effect in an active scan, with ``DuplicatePolicy/merge`` and
-    /// ``DuplicatePolicy/once``.
+    /// How long the scan holds the first report of a scannable device for the scan response, which often has the name;
+    /// zero, the default, does not wait. Only active scans with ``DuplicatePolicy/merge`` or ``DuplicatePolicy/once``
+    /// wait.
     ///
-    /// The answer follows the report within a millisecond, or is lost; then the next report may bring it. At most 256 reports
-    /// wait: the one that has waited longest makes room.
+    /// The scan response follows the report within a millisecond, or is lost; then the next report may bring it. At most
+    /// 256 reports wait; beyond that the oldest is delivered.
     public var scanResponseTimeout = Duration.zero
     /// How many advertisements may wait for the consumer; the oldest makes room for the newest.
     public var bufferCapacity: Int
@@ -92,8 +92,8 @@ public struct DuplicatePolicy: Hashable, Sendable {
 
     /// Each device is handed out once: when it first passes the filter.
     ///
-    /// In an active scan one that answers scan requests is handed out with its answer, or, when the answer did not come,
-    /// with its second report or after the ``ScanOptions/scanResponseTimeout``.
+    /// An active scan delivers a scannable device with its scan response, or, if that was lost, with its second report or
+    /// after the ``ScanOptions/scanResponseTimeout``.
     public static let once = DuplicatePolicy(rule: .once)
 
     /// A device is handed out when it first passes the filter and whenever what it says has changed: its advertising
