@@ -318,6 +318,33 @@ import Testing
         }
     }
 
+    @Test func anAdapterThatIsSwitchedOffWhileAnswersAreAwaited() async throws {
+        try await LateStory.run { late in
+            for milliseconds in stride(from: 0, through: 3000, by: 60) {
+                let connection = try await late.connect()
+                late.peer.delay(.readRequest, by: .milliseconds(milliseconds / 2))
+                let call = try await late.begin(.readRequest, on: connection)
+                await connection.disconnect()
+                _ = await failure { try await call.value }
+                late.peer.delay(nil)
+                let next = late.story.begin { try await late.connect() }
+                try await late.story.radio.sleep(for: .milliseconds(milliseconds))
+                try await late.adapter.setPowered(false)
+                let time = await late.story.duration {
+                    _ = await failure { await (try await next.value).disconnect() }
+                }
+                #expect(time < .milliseconds(100), "after \(milliseconds) ms")
+                try await late.adapter.setPowered(true)
+                let again = try await late.connect()
+                let strays = try await again.strayResponseCount()
+                #expect(strays == 0, "after \(milliseconds) ms")
+                #expect(try await again.read(LatePeer.short) == [1], "after \(milliseconds) ms")
+                await again.disconnect()
+                try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+            }
+        }
+    }
+
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
         try await LateStory.run { late in
             let connection = try await late.connect()
