@@ -298,6 +298,9 @@ import Testing
                 manager.connect(program.peripherals[0], options: [CBConnectPeripheralOptionEnableAutoReconnect: true])
             }
             await program.wait(for: "name \(Device.name)")
+            device.peripheral.disconnect()
+            await program.wait(for: "connected", count: 2)
+            try await world.radio.sleep(for: .seconds(5))
             _ = program.take()
             let manager = try #require(program.manager)
             let peripheral = try #require(program.peripherals.first)
@@ -308,6 +311,10 @@ import Testing
             _ = await posts.wait(on: world.radio.loop, limit: .seconds(120)) { $0.count > count }
             manager.cancelPeripheralConnection(peripheral)
             if isBegunAnew { manager.connect(peripheral) }
+            // The loop has taken the cancel in before the program is told.
+            await withCheckedContinuation { continuation in
+                world.radio.loop.execute { world.radio.loop.execute { continuation.resume() } }
+            }
             world.queue.resume()
             let end = isBegunAnew ? "disconnected CBError 6 connecting" : "disconnected"
             await program.wait(for: end)

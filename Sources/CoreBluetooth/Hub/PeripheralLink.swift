@@ -264,6 +264,7 @@ actor PeripheralLink: LoopActor {
             let isWanted = link.shared { shared -> Bool in
                 guard shared.attempt == attempt, !shared.isCancelled, shared.state == .connecting else { return false }
                 shared.state = .connected
+                shared.isReconnecting = false
                 shared.requests = requests
                 shared.requestCount = 0
                 shared.valueCount = 0
