@@ -2,6 +2,14 @@ import Testing
 
 /// `ble rssi` and `params` on the simulated radio.
 @Suite(.serialized) struct LinkTests {
+    @Test func aDeviceThatAcceptsNoConnectionsIsNamedAsSuch() async throws {
+        let ended = try await run("ble", ["read", "--simulate", "-n", "Thermometer", "-t", "1", "2A19"])
+        #expect(ended.status == 68)
+        #expect(
+            ended.messages.contains("Did not see a device named Thermometer that accepts connections."),
+            "\(ended.messages)")
+    }
+
     @Test func theStrengthIsTold() async throws {
         let ended = try await run("ble", ["rssi", "--simulate"])
         #expect(ended.status == 0)

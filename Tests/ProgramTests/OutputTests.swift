@@ -43,7 +43,24 @@ import Testing
         #expect(ended.messages == "")
     }
 
+    @Test func oneDeviceIsCountedAsOne() async throws {
+        let ended = try await run("ble", ["scan", "--simulate", "-t", "1", "--once", "--manufacturer", "004C:0215"])
+        #expect(ended.messages.hasPrefix("1 device, 1 report in "), "\(ended.messages)")
+    }
+
     // MARK: Traces
+
+    /// As the guide says: without the format's name tshark reads 32 KiB first, which takes minutes on this link.
+    @Test(.enabled(if: access("/usr/bin/tshark", X_OK) == 0, "tshark is not installed: bash Tests/install tshark"))
+    func tsharkReadsWhileTheProgramRuns() async throws {
+        let ended = try await inShell(
+            """
+            (timeout 30 ble notify 2A37 --simulate --trace - 2>/dev/null; echo $? >$FOLDER/status) |
+                tshark -X 'read_format:Symbian OS btsnoop' -l -r - 2>/dev/null | head -1 | wc -l
+            cat $FOLDER/status
+            """)
+        #expect(ended.lines.map { $0.trimmingPrefix(while: \.isWhitespace) } == ["1", "141"], "\(ended.output)")
+    }
 
     @Test func aTraceThatCannotBeMadeFailsBeforeAnythingElse() async throws {
         let ended = try await inShell(

@@ -22,6 +22,11 @@ import Testing
         #expect(ended.messages.contains(answer), "\(ended.messages)")
     }
 
+    @Test func theOtherMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
+        let ended = try await run("linble", ["serve", "--simulate", "--pty", "-t", "3"])
+        #expect(ended.messages.contains("another machine sends 68 65 6C 6C 6F 0D 0A"), "\(ended.messages)")
+    }
+
     @Test(arguments: [["--encrypted"], ["--security", "encrypted"]])
     func anEncryptedLinkIsServed(_ options: [String]) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "-t", "60"] + options)
