@@ -11,6 +11,7 @@ final class FaultingKernel: BluetoothKernel {
         var fault: (@Sendable () -> Void)?
         var countsController = false
         var listeningRefusal: ErrorNumber?
+        var raiseRefusals = 0
     }
 
     private let base: SimulatedKernel
@@ -33,6 +34,20 @@ final class FaultingKernel: BluetoothKernel {
     /// From now on nobody may listen, or with nil everybody.
     func refuseListening(_ number: ErrorNumber?) {
         state.withLock { $0.listeningRefusal = number }
+    }
+
+    /// The next so many attempts to raise a link's protection are refused with EINVAL.
+    func refuseToRaise(_ count: Int) {
+        state.withLock { $0.raiseRefusals = count }
+    }
+
+    fileprivate func checkRaise() throws(KernelError) {
+        let isRefused = state.withLock { state in
+            guard state.raiseRefusals > 0 else { return false }
+            state.raiseRefusals -= 1
+            return true
+        }
+        if isRefused { throw KernelError("setsockopt(BT_SECURITY)", .invalidArgument) }
     }
 
     fileprivate func willPassToController() {
@@ -114,7 +129,10 @@ private final class CountedSocket: L2CAPSocket {
     func close() { base.close() }
     func connectionHandle() throws(KernelError) -> UInt16 { try base.connectionHandle() }
     func security() throws(KernelError) -> LinkSecurity { try base.security() }
-    func raiseSecurity(to level: SecurityLevel) throws(KernelError) { try base.raiseSecurity(to: level) }
+    func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
+        try kernel.checkRaise()
+        try base.raiseSecurity(to: level)
+    }
     func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) {
         try base.maximumTransmissionUnits()
     }

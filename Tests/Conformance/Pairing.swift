@@ -33,11 +33,19 @@ struct PairingRig: Sendable {
         }
     }
 
-    /// Asks one end for more protection.
+    /// Asks one end for more protection, once the kernel's Security Manager knows of the link, which may be a moment after
+    /// its attribute channel is up.
     func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {
-        try await rig.kernel.onLoop {
-            try end.socket.raiseSecurity(to: level)
-            end.socket.notifyWhenWritable()
+        for attempt in 1... {
+            do {
+                return try await rig.kernel.onLoop {
+                    try end.socket.raiseSecurity(to: level)
+                    end.socket.notifyWhenWritable()
+                }
+            } catch let error as KernelError {
+                guard error.number == .invalidArgument, attempt < 20 else { throw error }
+                await Journal<Void>().wait(on: rig.kernel.loop, limit: .milliseconds(50)) { _ in false }
+            }
         }
     }
 

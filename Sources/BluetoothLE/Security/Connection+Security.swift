@@ -17,11 +17,16 @@ struct SecurityRaise {
     /// Whether there has been a question, so that it is a pairing and not only encryption with a key there was.
     var isPairing = false
     var lastProgress: KernelInstant
-    /// Ends it when nothing more is heard.
+    /// Ends it when nothing more is heard; before the kernel is at work on it, has it asked again.
     var timer: LoopTimer?
+    /// How often the kernel has refused to begin.
+    var refusalCount = 0
 
     /// After how long without progress pairing is at an end (Core Vol 3 Part H §3.4).
     static let limit = Duration.seconds(30)
+    /// For how long, in all, the kernel is asked again to begin.
+    static let refusalLimit = 20
+    static let pauseAfterRefusal = Duration.milliseconds(50)
 }
 
 /// What raising a link's protection came to.
@@ -196,6 +201,10 @@ extension Connection {
             if let now = try? socket.security(), now.level >= raise.level {
                 return complete(.success(SecurityRaiseResult(security: now, isPaired: false)))
             }
+            // Its Security Manager may not know of a link yet whose attribute channel is up already.
+            if error.number == .invalidArgument, raise.refusalCount < SecurityRaise.refusalLimit {
+                return askKernelAgain(number)
+            }
             let operation = BluetoothError.Operation("raise the security level", peer: peer)
             return complete(.failure(BluetoothError(.failed, operation, "The kernel refused.", cause: .kernel(error))))
         }
@@ -204,6 +213,13 @@ extension Connection {
         securityRaise?.timer = timer
         pairingProgressed()
         socket.notifyWhenWritable()
+    }
+
+    private func askKernelAgain(_ number: UInt64) {
+        securityRaise?.refusalCount += 1
+        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
+        securityRaise?.timer = timer
+        timer.set(after: SecurityRaise.pauseAfterRefusal)
     }
 
     /// The socket can send, so encryption is over, if that was under way. Says whether it can indeed.

@@ -41,6 +41,27 @@ import Testing
         }
     }
 
+    /// A busy kernel refuses for a moment on a link that has just come up.
+    @Test func aKernelThatIsNotReadyYetIsAskedAgain() async throws {
+        try await Story.run { story in
+            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            kernel.refuseToRaise(.max)
+            let error = await failure { try await connection.raiseSecurity(to: .medium) }
+            #expect(error?.code == .failed)
+            #expect(error?.cause == .kernel(KernelError("setsockopt(BT_SECURITY)", .invalidArgument)))
+            #expect(try await connection.security().level == .low)
+            kernel.refuseToRaise(3)
+            var level = SecurityLevel.low
+            let time = try await story.duration { level = try await connection.raiseSecurity(to: .medium).level }
+            #expect(level == .medium)
+            #expect(time >= .milliseconds(150) && time < .seconds(2))
+            await connection.disconnect()
+        }
+    }
+
     /// What of a peripheral is refused until the link is encrypted.
     enum Access: CaseIterable, Sendable {
         case read, write, longWrite, subscribe, readByUUID
