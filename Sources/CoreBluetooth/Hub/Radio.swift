@@ -49,17 +49,13 @@ actor Radio: LoopActor {
     /// The one for the adapter of `configuration`.
     static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
         let kernel = try configuration.makeKernel()
-        let (radio, others) = all.withLock { all -> (Radio, [Radio]) in
-            let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
-            if let radio = all[key]?.object { return (radio, []) }
-            let others = all.compactMapValues(\.object)
+        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        return all.withLock { all in
+            if let radio = all[key]?.object { return radio }
             let radio = Radio(kernel, configuration, log)
-            all = others.mapValues { WeakReference($0) }
             all[key] = WeakReference(radio)
-            return (radio, Array(others.values))
+            return radio
         }
-        // One that was dropped just now takes its program's kernel along, outside the lock.
-        return withExtendedLifetime(others) { radio }
     }
 
     /// What the adapter of `configuration` can do, as far as a manager has found out.
@@ -78,6 +74,17 @@ actor Radio: LoopActor {
         components = ComponentCount()
         mark = components.mark()
         links = LinkTable(kernel.loop, components)
+    }
+
+    deinit {
+        let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
+        // There may be another by now, whose last reference must not go while the lock is held.
+        let other = Self.all.withLock { all in
+            let other = all[key]?.object
+            if other == nil { all[key] = nil }
+            return other
+        }
+        withExtendedLifetime(other) {}
     }
 
     // MARK: Managers
