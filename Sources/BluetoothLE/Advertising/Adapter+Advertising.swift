@@ -95,7 +95,7 @@ extension Adapter {
         if case .ended(let reason) = record.standing.value { throw reason }
         guard let before = advertising[id]?.content else { throw .cancelled(record.operation) }
         advertising[id]?.content = content
-        advertising[id]?.isDue = true
+        advertise(id, .resend)
         do {
             try await advertisingSettles(id, record.operation)
         } catch {
@@ -103,7 +103,7 @@ extension Adapter {
             if advertising[id]?.content == content {
                 advertising[id]?.content = before
                 // The kernel may have been told; what cannot be said at all it was not.
-                if error.code != .invalidArgument { advertising[id]?.isDue = true }
+                if error.code != .invalidArgument { advertise(id, .resend) }
                 workOffAdvertising()
             }
             throw error
@@ -120,28 +120,61 @@ extension Adapter {
     /// Has the kernel get rid of a set as soon as it can be told.
     func beginToStopAdvertising(_ id: UInt64) {
         guard let entry = advertising[id] else { return }
-        endAdvertising(
-            id, BluetoothError(.cancelled, entry.record.operation, "The advertisement was stopped by this program."))
+        let reason = BluetoothError(
+            .cancelled, entry.record.operation, "The advertisement was stopped by this program.")
+        advertise(id, .end(reason))
         workOffAdvertising()
     }
 
-    /// Ends a set for its user; the kernel is still to be rid of it.
-    private func endAdvertising(_ id: UInt64, _ reason: BluetoothError) {
-        guard let entry = advertising[id], !entry.isStopping else { return }
-        advertising[id]?.isStopping = true
-        advertising[id]?.lossTimer = nil
-        advertising[id]?.retryTimer = nil
-        entry.record.end(reason)
-        advertising[id]?.waiters.failAll(reason)
-        offersChanged()
+    /// Has something happen to a set, and does what follows of it.
+    private func advertise(_ id: UInt64, _ input: AdvertisingProgress.Input) {
+        guard var entry = advertising[id] else { return }
+        let (before, instance) = (entry.progress.state, entry.progress.instance)
+        let actions = entry.progress.receive(input)
+        if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
+        advertising[id] = entry
+        if entry.progress.instance != instance {
+            entry.record.facts.withLock { $0.instance = entry.progress.instance }
+        }
+        for action in actions {
+            switch action {
+            case .report(let state): entry.record.standing.set(state)
+            case .settle(let error):
+                advertising[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+            case .end(let reason):
+                entry.record.end(reason)
+                advertising[id]?.waiters.failAll(reason)
+                offersChanged()
+            }
+        }
+    }
+
+    private func timer(of id: UInt64, for progress: AdvertisingProgress) -> LoopTimer? {
+        guard let limit = progress.limit else { return nil }
+        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.advertisingStateIsOver(id) } }
+        timer.set(after: limit)
+        return timer
+    }
+
+    private func advertisingStateIsOver(_ id: UInt64) {
+        guard let entry = advertising[id] else { return }
+        if entry.progress.state == .lost {
+            let reason = BluetoothError(
+                .busy, entry.record.operation, "Another program has removed the advertisement.",
+                remedy: "BlueZ's daemon does so when it starts: begin after it, or stop it.", isRetryable: true)
+            advertise(id, .lossExplained(reason))
+        } else {
+            // While there are links, the end of one is waited for.
+            advertise(id, .retry(hasLinks: !localServer.connections.isEmpty))
+        }
+        workOffAdvertising()
     }
 
     /// Waits until the kernel has been told of a set.
     private func advertisingSettles(
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        let call = Promise<Void, BluetoothError>()
-        advertising[id]?.waiters.append(call)
+        guard let call = advertising[id]?.waiters.makePromise() else { return }
         workOffAdvertising()
         try await call.value(operation, timeout: nil, on: loop)
     }
@@ -167,8 +200,8 @@ extension Adapter {
         switch work {
         case .add(let id): await add(id)
         case .remove(let id):
-            if let instance = advertising[id]?.instance {
-                advertising[id]?.instance = nil
+            if let instance = advertising[id]?.progress.instance {
+                advertise(id, .use(nil))
                 if standing.value.isReady { await remove(instance) } else { advertising.leftovers.insert(instance) }
             }
             var waiters = advertising[id]?.waiters
@@ -196,46 +229,20 @@ extension Adapter {
                     adapter.workOffAdvertising()
                 }
             }
-            timer.set(after: Self.advertisingRetryInterval)
+            timer.set(after: AdvertisingProgress.retryInterval)
             advertising.leftoverTimer = timer
         }
     }
 
     private func add(_ id: UInt64) async {
-        advertising[id]?.isDue = false
-        advertising[id]?.lossTimer = nil
-        advertising[id]?.retryTimer = nil
-        advertising[id]?.hasLinkEnded = false
+        advertise(id, .beginSending)
         do throws(BluetoothError) {
             try await put(id)
-            advertising[id]?.waiters.succeedAll()
+            advertise(id, .sent)
         } catch {
-            guard let entry = advertising[id] else { return }
             log.debug("\(error)")
-            if !entry.hasBegun {
-                endAdvertising(id, error)
-            } else if entry.instance == nil, !entry.isStopping, !entry.isDue {
-                entry.record.standing.set(.waiting(error))
-                if entry.hasLinkEnded { advertising[id]?.isDue = true } else { retryAdvertising(id) }
-            }
-            advertising[id]?.waiters.failAll(error)
+            advertise(id, .refused(error))
         }
-    }
-
-    /// How long until the kernel is told again what it has refused while there was no link.
-    private static let advertisingRetryInterval = Duration.seconds(10)
-
-    /// Tries again what was on the air and was refused. While there are links, the end of one is waited for.
-    private func retryAdvertising(_ id: UInt64) {
-        let timer = loop.makeTimer { [weak self] in
-            self?.assumeIsolated { adapter in
-                guard adapter.localServer.connections.isEmpty else { return }
-                adapter.advertising[id]?.isDue = true
-                adapter.workOffAdvertising()
-            }
-        }
-        timer.set(after: Self.advertisingRetryInterval)
-        advertising[id]?.retryTimer = timer
     }
 
     /// Has the kernel advertise a set, for the first time or again.
@@ -243,11 +250,15 @@ extension Adapter {
         let operation = operation("advertise")
         let index = information.index
         let features = try await advertisingFeatures()
-        guard let entry = advertising[id], !entry.isStopping else { return }
+        guard let entry = advertising[id], !entry.progress.hasEnded else { return }
         let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
         let instance: UInt8
-        if let own = entry.instance { instance = own } else { instance = try freeInstance(features, operation) }
-        advertising[id]?.instance = instance
+        if let own = entry.progress.instance {
+            instance = own
+        } else {
+            instance = try freeInstance(features, operation)
+        }
+        advertise(id, .use(instance))
         do throws(BluetoothError) {
             let parameters = ExtendedAdvertisingInstanceParameters(
                 instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
@@ -261,17 +272,12 @@ extension Adapter {
                     ExtendedAdvertisingInstanceData(
                         instance: instance, advertisingData: plan.payloads.advertising,
                         scanResponse: plan.payloads.scanResponse)), to: index)
-            advertising[id]?.hasBegun = true
             let power = features.supportedFlags.contains(.canSetTransmitPower) ? Int(limits.transmitPower) : nil
             entry.record.facts.withLock { ($0.payloads, $0.transmitPower) = (plan.payloads, power) }
-            // The kernel may have lost it again meanwhile, with the adapter.
-            if advertising[id]?.instance != nil, advertising[id]?.isStopping == false {
-                entry.record.standing.set(.advertising)
-            }
         } catch {
             // An instance whose change failed is not there any more, or half made.
-            if advertising[id]?.instance == instance {
-                advertising[id]?.instance = nil
+            if advertising[id]?.progress.instance == instance {
+                advertise(id, .use(nil))
                 await remove(instance)
             }
             throw error
@@ -303,9 +309,6 @@ extension Adapter {
 
     // MARK: What happens
 
-    /// How long an instance that the kernel has lost waits for the adapter to be off, which takes its instances with it.
-    private static let powerOffLimit = Duration.seconds(5)
-
     private func followAdvertising() throws(BluetoothError) {
         guard !advertising.isFollowing else { return }
         try management.value.follow { [weak self] notice in self?.assumeIsolated { $0.takeAdvertising(notice) } }
@@ -318,17 +321,14 @@ extension Adapter {
         case .connectedByPeer(information.index):
             // Which of them the device has answered is not told.
             for id in advertising.ids {
-                guard let entry = advertising[id], entry.hasBegun, entry.options.kind == .connectable,
+                guard let entry = advertising[id], entry.progress.hasBegun, entry.options.kind == .connectable,
                     entry.options.continuesWhileConnected
                 else { continue }
-                advertising[id]?.isDue = true
+                advertise(id, .resend)
             }
             workOffAdvertising()
         case .disconnected(information.index):
-            for id in advertising.ids where advertising[id]?.hasBegun == true {
-                if advertising[id]?.instance == nil { advertising[id]?.isDue = true }
-                advertising[id]?.hasLinkEnded = true
-            }
+            for id in advertising.ids { advertise(id, .linkEnded) }
             workOffAdvertising()
         default: break
         }
@@ -337,22 +337,7 @@ extension Adapter {
     /// The kernel has an instance no more. Powering off does that, before the adapter is off, and so do other programs.
     private func advertisingRemoved(_ instance: UInt8) {
         advertising.leftovers.remove(instance)
-        guard let id = advertising.id(of: instance) else { return }
-        advertising[id]?.instance = nil
-        guard advertising[id]?.isStopping == false else { return }
-        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.advertisingIsLost(id) } }
-        timer.set(after: Self.powerOffLimit)
-        advertising[id]?.lossTimer = timer
-    }
-
-    private func advertisingIsLost(_ id: UInt64) {
-        guard let entry = advertising[id], entry.instance == nil, !entry.isDue, standing.value.isReady else { return }
-        endAdvertising(
-            id,
-            BluetoothError(
-                .busy, entry.record.operation, "Another program has removed the advertisement.",
-                remedy: "BlueZ's daemon does so when it starts: begin after it, or stop it.", isRetryable: true))
-        workOffAdvertising()
+        if let id = advertising.id(of: instance) { advertise(id, .instanceRemoved) }
     }
 
     /// The adapter is off, blocked or away, where its instances go as well.
@@ -360,16 +345,8 @@ extension Adapter {
         if isAbsent { advertising.leftovers = [] }
         advertising.leftoverTimer = nil
         for id in advertising.ids {
-            guard let entry = advertising[id], !entry.isStopping else { continue }
-            if isAbsent { advertising[id]?.instance = nil }
-            advertising[id]?.lossTimer = nil
-            advertising[id]?.retryTimer = nil
-            guard entry.hasBegun, entry.options.whenAdapterLeaves == .resume else {
-                endAdvertising(id, reason)
-                continue
-            }
-            entry.record.standing.set(.waiting(reason))
-            advertising[id]?.isDue = true
+            let resumes = advertising[id]?.options.whenAdapterLeaves == .resume
+            advertise(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
         workOffAdvertising()
     }
@@ -387,7 +364,7 @@ extension Adapter {
 
     /// Ends everything without the kernel being told.
     func endAllAdvertising(_ reason: BluetoothError) {
-        for id in advertising.ids { endAdvertising(id, reason) }
+        for id in advertising.ids { advertise(id, .end(reason)) }
         workOffAdvertising()
     }
 }

@@ -8,24 +8,11 @@ struct AdvertisingTable {
         var content: AdvertisementContent
         let options: AdvertisingOptions
         let record: AdvertisingRecord
-        /// The kernel's number for it, from when it was first named to the kernel; nil while the kernel does not have it.
-        var instance: UInt8? {
-            didSet { record.facts.withLock { [instance] in $0.instance = instance } }
-        }
-        /// Whether it has been on the air.
-        var hasBegun = false
-        /// Whether the kernel has to be told of it, again or for the first time.
-        var isDue = true
-        /// Whether the kernel is to be rid of it.
-        var isStopping = false
+        var progress = AdvertisingProgress()
+        /// Ends a state of limited length.
+        var timer: LoopTimer?
         /// Who waits until the kernel has been told.
         var waiters = WaiterList<Void, BluetoothError>()
-        /// Runs while the kernel has lost it and it is not known why.
-        var lossTimer: LoopTimer?
-        /// Whether a link has ended since the kernel began to be told.
-        var hasLinkEnded = false
-        /// Runs while the kernel has refused it.
-        var retryTimer: LoopTimer?
     }
 
     /// Something the kernel has to be told.
@@ -63,19 +50,19 @@ struct AdvertisingTable {
     var ids: [UInt64] { entries.keys.sorted() }
 
     /// Whether devices can connect to anything of it.
-    var takesConnections: Bool { entries.values.contains { !$0.isStopping && $0.options.kind == .connectable } }
+    var takesConnections: Bool { entries.values.contains { !$0.progress.hasEnded && $0.options.kind == .connectable } }
 
     /// The set that the kernel has under this number.
-    func id(of instance: UInt8) -> UInt64? { entries.first { $0.value.instance == instance }?.key }
+    func id(of instance: UInt8) -> UInt64? { entries.first { $0.value.progress.instance == instance }?.key }
 
     /// The kernel's numbers for what is advertised here.
-    var instances: Set<UInt8> { Set(entries.values.compactMap(\.instance)).union(leftovers) }
+    var instances: Set<UInt8> { Set(entries.values.compactMap(\.progress.instance)).union(leftovers) }
 
     /// What comes next; only an adapter that is ready can be told anything but that a set is of no more use.
     func next(isReady: Bool) -> Work? {
         if isReady, leftoverTimer == nil, let instance = leftovers.min() { return .removeInstance(instance) }
-        if let id = ids.first(where: { entries[$0]?.isStopping == true }) { return .remove(id) }
+        if let id = ids.first(where: { entries[$0]?.progress.hasEnded == true }) { return .remove(id) }
         guard isReady else { return nil }
-        return ids.first { entries[$0]?.isDue == true }.map { .add($0) }
+        return ids.first { entries[$0]?.progress.isPending == true }.map { .add($0) }
     }
 }

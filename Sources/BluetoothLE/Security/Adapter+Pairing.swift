@@ -73,9 +73,7 @@ extension Adapter {
     ) async throws(BluetoothError) {
         perform(pairing.settings.send(again: again, for: information))
         guard !pairing.settings.isApplied else { return }
-        let call = Promise<Void, BluetoothError>()
-        pairing.settingsWaiters.removeAll { $0.isResolved }
-        pairing.settingsWaiters.append(call)
+        let call = pairing.settingsWaiters.makePromise()
         do {
             try await call.value(operation, timeout: nil, on: loop)
         } catch {
@@ -107,9 +105,7 @@ extension Adapter {
                 await self?.pairingSettingAnswered(failure)
             }
         case .finish(let error):
-            let waiters = pairing.settingsWaiters
-            pairing.settingsWaiters = []
-            for waiter in waiters { waiter.resolve(error.map { .failure($0) } ?? .success(())) }
+            pairing.settingsWaiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         }
     }
 

@@ -108,7 +108,7 @@ struct PairingTable {
     var agent: (any PairingAgent)?
     var settings = KernelPairingSettings()
     /// Callers that wait until the kernel has the settings.
-    var settingsWaiters: [PendingCall<Void>] = []
+    var settingsWaiters = WaiterList<Void, BluetoothError>()
     var dialogs: [BluetoothAddress: PairingDialog] = [:]
     var nextQuestion: UInt64 = 0
     /// How many tasks ask agents, those included whose question is settled but who have not returned.
