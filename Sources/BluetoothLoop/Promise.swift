@@ -134,3 +134,14 @@ extension EventLoop {
         await sleep(until: now.advanced(by: duration), isolation: isolation)
     }
 }
+
+extension EventLoop {
+    /// Runs `body` on the loop, after what came before it, and returns what it returns, whatever becomes of the task.
+    package func perform<Value: Sendable, Failure: Error>(
+        _ body: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let promise = Promise<Value, Failure>()
+        execute { promise.resolve(Result { () throws(Failure) in try body() }) }
+        return try await promise.value(from: self) {}
+    }
+}

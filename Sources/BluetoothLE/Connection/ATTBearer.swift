@@ -34,7 +34,7 @@ final class ATTBearer {
     private var isEnding = false
     private let onEnd: @Sendable (BluetoothError) -> Void
     /// Who gets the socket when answers are outstanding at the end; nil closes it in any case.
-    private let drain: BearerDrain?
+    private let drain: LoopBound<BearerDrain>?
     private(set) var closeReason: BluetoothError?
     /// Tells what the end of the socket means, where somebody knows more than the socket; nil when that is told later,
     /// by ``close(_:)``.
@@ -84,7 +84,7 @@ final class ATTBearer {
     /// `localServer` is what the peer finds when it is a client as well.
     init(
         _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, drain: BearerDrain? = nil,
+        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
         onTimeOut: @escaping @Sendable () -> Void,
         onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) {
@@ -108,7 +108,7 @@ final class ATTBearer {
         guard closeReason == nil, !isEnding, let drain else { return }
         let outstanding = outstandingAtEnd
         guard !outstanding.isEmpty else { return }
-        loop.execute { [socket] in drain.assumeIsolated { $0.begin(socket, outstanding) } }
+        loop.execute { [socket] in drain.value.begin(socket, outstanding) }
     }
 
     var mtu: Int {
@@ -432,7 +432,7 @@ extension ATTBearer {
         encryptionTimer = nil
         whenQuiet = nil
         if let drain, !isEnding, !outstanding.isEmpty {
-            drain.assumeIsolated { [socket] in $0.begin(socket, outstanding) }
+            drain.value.begin(socket, outstanding)
         } else {
             socket.close()
         }

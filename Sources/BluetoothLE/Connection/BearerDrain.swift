@@ -9,12 +9,14 @@ import Logging
 /// The kernel keeps a link for two seconds after its last socket was closed. A connect to the device within that time gets
 /// the same link, where the late response to the last request would be taken for the response to another. So a connect
 /// waits until everything is answered, the link has ended, or the kernel has dropped it.
-actor BearerDrain: LoopActor {
+//
+// Lives on the loop, held by its socket's handler until the end.
+final class BearerDrain {
     /// How long to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``ConnectQueue/kernelLinger``.
     static let limit = Duration.milliseconds(300)
 
-    nonisolated let loop: EventLoop
+    private let loop: EventLoop
     private let controller: Controller
     private let peer: BluetoothAddress
     private var socket: (any L2CAPSocket)?
@@ -37,7 +39,7 @@ actor BearerDrain: LoopActor {
         let handle = try? socket.connectionHandle()
         for peer in peers { controller.assumeIsolated { $0.linkGoesDown(peer, handle) } }
         controller.log.debug("waits for the last answers", metadata: ["peer": "\(peer)"])
-        timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.end() } }
+        timer = loop.makeLocalTimer { [weak self] in self?.end() }
         timer?.set(after: Self.limit)
         // Where a request of the peer could not be answered at once.
         socket.setReading(true)

@@ -40,7 +40,7 @@ public actor Connection: LoopActor {
     private var socket: (any L2CAPSocket)?
     private var establishedBearer: ATTBearer?
     /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
-    private var drain: BearerDrain?
+    private var drain: LoopBound<BearerDrain>?
     /// The bearers beside the fixed channel's, oldest first. See Connection+EnhancedBearers.
     var enhancedBearers: [EnhancedBearer] = []
     var nextBearerID: UInt64 = 0
@@ -141,7 +141,7 @@ public actor Connection: LoopActor {
         self.adapter = adapter
         let address = adapter.information.address
         route = (address, kernel)
-        let drain = BearerDrain(of: peer, at: adapter.controller)
+        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller), on: loop)
         self.drain = drain
         do {
             socket = try kernel.connectL2CAP(
@@ -193,7 +193,7 @@ public actor Connection: LoopActor {
         self.onEnd = onEnd
         route = (adapter.information.address, kernel)
         self.socket = socket
-        let drain = BearerDrain(of: peer, at: adapter.controller)
+        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller), on: loop)
         self.drain = drain
         establish()
         attach()
@@ -204,9 +204,9 @@ public actor Connection: LoopActor {
     func keep(_ onEnd: @escaping @Sendable (Connection) -> Void) { self.onEnd = onEnd }
 
     /// Takes the socket's events, and hands them on once the connection is no more.
-    private func handler(_ drain: BearerDrain) -> SocketHandler {
+    private func handler(_ drain: LoopBound<BearerDrain>) -> SocketHandler {
         { [weak self] event in
-            guard let self else { return drain.assumeIsolated(with: event) { $0.handle($1) } }
+            guard let self else { return drain.value.handle(event) }
             assumeIsolated(with: event) { $0.handle($1) }
         }
     }
@@ -248,7 +248,7 @@ public actor Connection: LoopActor {
     }
 
     func makeBearer(
-        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: BearerDrain? = nil,
+        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
         onTimeOut: @escaping @Sendable () -> Void,
         onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) -> ATTBearer {
@@ -259,7 +259,7 @@ public actor Connection: LoopActor {
 
     private func handle(_ event: SocketEvent) {
         if end != nil {
-            drain?.assumeIsolated(with: event) { $0.handle($1) }
+            drain?.value.handle(event)
             return
         }
         if let bearer = establishedBearer {

@@ -32,12 +32,12 @@ public final class PacketTrace: Sendable {
     public let path: String
 
     private let writer: TraceWriter
-    private let listener: MonitorListener?
+    private let listener: LoopBound<MonitorListener>?
     private let loop: EventLoop
     /// Where this program's own packets go; nil when the monitor tells them.
     let synthesis: PacketSynthesis?
 
-    private init(_ path: String, _ writer: TraceWriter, _ listener: MonitorListener?, on loop: EventLoop) {
+    private init(_ path: String, _ writer: TraceWriter, _ listener: LoopBound<MonitorListener>?, on loop: EventLoop) {
         self.path = path
         self.writer = writer
         self.listener = listener
@@ -66,12 +66,12 @@ public final class PacketTrace: Sendable {
     ) async throws(BluetoothError) -> PacketTrace {
         let operation = BluetoothError.Operation("record packets")
         let kernel = try chosenKernel(kernel, operation)
-        var listener: MonitorListener?
+        var listener: LoopBound<MonitorListener>?
         if source != .synthesised {
-            let monitor = MonitorListener(kernel, log: log)
             do throws(KernelError) {
-                try await monitor.open()
-                listener = monitor
+                listener = try await kernel.loop.perform { () throws(KernelError) in
+                    LoopBound(try MonitorListener(kernel, log: log), on: kernel.loop)
+                }
             } catch {
                 guard source == nil else { throw .controller(operation, error, kernel.environment()) }
                 log.debug("no monitor: \(error)")
@@ -80,7 +80,7 @@ public final class PacketTrace: Sendable {
         let writer = try TraceWriter(path, replacingExisting: replacingExisting, operation, on: kernel.loop) { error in
             if let onFailure { onFailure(error) } else { log.error("\(error)") }
         }
-        await listener?.start(writer)
+        if let listener { await kernel.loop.perform { listener.value.start(writer) } }
         return PacketTrace(path, writer, listener, on: kernel.loop)
     }
 
@@ -98,7 +98,7 @@ public final class PacketTrace: Sendable {
     /// Ends the recording and waits until the file is complete, as long as the disk takes; a cancelled task does not
     /// wait. A second call does nothing.
     public func close() async {
-        await listener?.close()
+        if let listener { await loop.perform { listener.value.close() } }
         await writer.close(on: loop)
     }
 }
@@ -177,21 +177,17 @@ private final class TraceEnding: Sendable {
 }
 
 /// Reads the monitor channel into a trace's file.
-actor MonitorListener: LoopActor {
-    nonisolated let loop: EventLoop
-    private let kernel: any BluetoothKernel
+//
+// Lives on the loop, with its trace.
+final class MonitorListener {
     private let log: Logger
     private var socket: (any PacketSocket)?
     private var writer: TraceWriter?
 
-    init(_ kernel: any BluetoothKernel, log: Logger) {
-        self.kernel = kernel
+    /// Opens the channel, of which nothing is read yet.
+    init(_ kernel: any BluetoothKernel, log: Logger) throws(KernelError) {
         self.log = log
-        loop = kernel.loop
-    }
-
-    func open() throws(KernelError) {
-        let socket = try kernel.openMonitor { [weak self] event in self?.assumeIsolated { $0.handle(event) } }
+        let socket = try kernel.openMonitor { [weak self] event in self?.handle(event) }
         // What comes before the file is open waits in the kernel.
         socket.setReading(false)
         self.socket = socket
