@@ -2,11 +2,12 @@
 /// each by the shortest way.
 ///
 /// - Parameters:
+///   - depth: how many inputs lead to a state at most.
 ///   - limit: how many states there may be at most; more is a machine that counts without bound.
 ///   - inputs: those that are possible in a state.
 ///   - step: performs an input, and checks what must hold for it.
 public func explore<State: Hashable, Input>(
-    from first: State, limit: Int = 100_000, inputs: (State) -> [Input],
+    from first: State, depth: Int = .max, limit: Int = 200_000, inputs: (State) -> [Input],
     step: (inout State, Input, _ path: [Input]) throws -> Void
 ) throws -> [(state: State, path: [Input])] {
     var known: Set<State> = [first]
@@ -18,7 +19,7 @@ public func explore<State: Hashable, Input>(
         for input in inputs(state) {
             var next = state
             try step(&next, input, path)
-            guard known.insert(next).inserted else { continue }
+            guard path.count < depth, known.insert(next).inserted else { continue }
             guard known.count <= limit else { throw ExplorationError.tooManyStates(after: "\(path)") }
             reached.append((next, path + [input]))
         }

@@ -10,8 +10,8 @@ extension Controller {
     /// Takes note that the adapter can be used again, as it is now.
     func comeBack(as information: AdapterInformation) {
         guard reopen(information.index, ownAddress: information.ownAddress) else { return }
-        scanning.forgetController()
-        if !audience.isEmpty { takeScanSteps() }
+        scanner.forgetController()
+        if !audience.isEmpty { advanceScanner() }
         if links.connecting > 0 { followLinks() }
     }
 }

@@ -44,7 +44,7 @@ extension Controller {
     /// Whether the kernel is powering the adapter off, as far as its commands tell.
     var isPoweringOff: Bool {
         receiveWaiting()
-        return scanning.hold == .leaving
+        return scanner.hold == .leaving
     }
 
     /// Has the events of links told from now on.

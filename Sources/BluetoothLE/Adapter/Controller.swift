@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import HCI
 import Logging
 
-/// One controller's HCI: commands one at a time, and what it hears while scanning.
+/// One controller's HCI: commands one at a time, and what it hears while scanner.
 ///
 /// A raw HCI socket sees everybody else's commands as the kernel passes them to the controller, one at a time, and the
 /// answers to all. So an answer is that to another's command when one was seen before it, and otherwise to our own.
@@ -32,8 +32,11 @@ actor Controller: LoopActor {
     var discoveryTimer: LoopTimer?
 
     /// What the scanner does, and who listens; see Controller+Scanning.
-    var scanning = Scanning()
+    var scanner = ScannerStateMachine()
     var audience = ScanAudience()
+    /// Who waits for the controller to do as it is told.
+    var scanWaiters = WaiterList<Void, BluetoothError>()
+    private var nextStreamID: UInt64 = 0
     /// Ends the wait for others that use the scanner.
     var holdTimer: LoopTimer?
     /// Ends the wait of first reports for their scan responses.
@@ -76,6 +79,12 @@ actor Controller: LoopActor {
     }
 
     var name: String { "hci\(index)" }
+
+    /// Numbers the streams of scans.
+    func makeStreamID() -> UInt64 {
+        nextStreamID += 1
+        return nextStreamID
+    }
 
     // MARK: Commands
 
@@ -258,8 +267,8 @@ actor Controller: LoopActor {
         (discoveryTimer, holdTimer, privateAddressTimer) = (nil, nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
         let isSwitchedOff = lastScanCommand.map { transmit($0) == .sent } ?? false
-        if isSwitchedOff || (isForGood && scanning.leavesDiscovery) {
-            let types = scanning.typesToEnd
+        if isSwitchedOff || (isForGood && scanner.leavesDiscovery) {
+            let types = scanner.typesToEnd
             management.value.post(.stopDiscovery(types), to: index) { _ in }
         }
         endScans(reason, isForGood: isForGood)
@@ -285,12 +294,12 @@ actor Controller: LoopActor {
 
     /// Closes the socket as long as nobody needs it; the next command opens it again.
     func closeIfIdle() {
-        guard current == nil, waiting.isEmpty, links.isIdle, audience.isEmpty, !scanning.isBusy else {
+        guard current == nil, waiting.isEmpty, links.isIdle, audience.isEmpty, !scanner.isBusy else {
             return
         }
         socket?.close()
         socket = nil
         othersCommand = nil
-        scanning.stoppedWatching()
+        scanner.stoppedWatching()
     }
 }

@@ -14,7 +14,7 @@ extension Controller {
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         let operation = BluetoothError.Operation("scan", adapter: name)
         let settings = try await settings(options, operation)
-        let id = scanning.makeID()
+        let id = makeStreamID()
         let channel = StreamChannel<Advertisement>(
             capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop
         ) { $0.missedBefore = $1 }
@@ -22,7 +22,7 @@ extension Controller {
             ScanSession(id: id, options: options, settings: settings, channel: channel),
             deviceLimit: options.deviceLimit)
         do {
-            try await bringInLine(operation)
+            try await reconcileScanner(operation)
         } catch {
             leave(id)
             throw error
@@ -55,73 +55,75 @@ extension Controller {
 
     private func leave(_ id: UInt64) {
         audience.remove(id)
-        takeScanSteps()
+        advanceScanner()
     }
 
-    /// Brings the scanner in line before a connection is made: the kernel begins none by itself while it thinks of a
+    /// Reconciles the scanner before a connection is made: the kernel begins none by itself while it thinks of a
     /// discovery that nobody means.
     ///
     /// Scans go on beside the attempt: the kernel connects from what any scan reports, and takes the scanner only while
     /// it makes the connection. Returns after `timeout` at the latest, so that a controller that hangs does not take
     /// longer than the caller has.
     func prepareToConnect(timeout: Duration?) async {
-        // A scanner that cannot be brought in line does not keep a connection from being tried.
-        try? await bringInLine(
+        // A scanner that cannot be reconciled does not keep a connection from being tried.
+        try? await reconcileScanner(
             .init("prepare to connect", adapter: name), timeout: min(timeout ?? .seconds(15), .seconds(15)))
     }
 
     /// Waits until the controller does what everybody together wants.
-    private func bringInLine(
+    private func reconcileScanner(
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
     ) async throws(BluetoothError) {
         if let closeReason { throw closeReason }
-        let call = scanning.waiters.makePromise()
-        takeScanSteps()
+        let call = scanWaiters.makePromise()
+        advanceScanner()
         try await call.value(operation, timeout: timeout, on: loop)
     }
 
-    func takeScanSteps() {
+    func advanceScanner() {
         guard closeReason == nil else { return }
-        scanning.request = audience.request
-        let listenedToOthers = scanning.listensToOthers
-        let step = scanning.takeStep()
-        if scanning.listensToOthers, !listenedToOthers {
-            log.notice(
-                "another program discovers devices on \(name); its scan is listened to meanwhile, which may report each device only once"
-            )
-        }
-        if let step {
-            if let command = command(for: step) {
-                if case .setParameters(let settings) = step, settings.isDiscovery { hideScanner() }
-                send(command) { [self] answer in finish(step, answer) }
-            } else if case .endDiscovery(let types) = step {
-                endDiscovery(types)
+        scanner.request = audience.request
+        while let action = scanner.advance() {
+            switch action {
+            case .announceListening:
+                log.notice(
+                    "another program discovers devices on \(name); its scan is listened to meanwhile, which may report each device only once"
+                )
+            case .perform(let step): return perform(step)
             }
-            return
         }
         updateHoldTimer()
-        guard scanning.isInLine else { return }
-        scanning.waiters.succeedAll()
+        guard scanner.isReconciled else { return }
+        scanWaiters.succeedAll()
         if audience.isEmpty { closeIfIdle() }
     }
 
-    private func finish(_ step: Scanning.Step, _ answer: Answer) {
+    private func perform(_ step: ScannerStateMachine.Step) {
+        if let command = command(for: step) {
+            if case .setParameters(let settings) = step, settings.isDiscovery { hideScanner() }
+            send(command) { [self] answer in finish(step, answer) }
+        } else if case .endDiscovery(let types) = step {
+            endDiscovery(types)
+        }
+    }
+
+    private func finish(_ step: ScannerStateMachine.Step, _ answer: Answer) {
         guard closeReason == nil else { return }
         switch answer {
-        case .success(.supportedCommands(let support)): scanning.succeed(support.scanFamily)
+        case .success(.supportedCommands(let support)): scanner.succeed(support.scanFamily)
         case .success:
-            scanning.succeed()
+            scanner.succeed()
             if step == .disable { audience.scanStopped() }
             if step == .enable { updatePrivateAddressTimer() }
         case .failure(let error):
             if case .controller(let status) = error.cause {
-                if scanning.refuse(status) { failScans(error) }
+                if scanner.refuse(status) { failScans(error) }
             } else {
-                scanning.fail()
+                scanner.fail()
                 failScans(error)
             }
         }
-        takeScanSteps()
+        advanceScanner()
     }
 
     // MARK: Privacy
@@ -142,14 +144,14 @@ extension Controller {
 
     /// Has a scan that asks begin anew with another address when it is time.
     private func updatePrivateAddressTimer() {
-        guard ownAddress == .private, scanning.request?.isDiscovery == true else {
+        guard ownAddress == .private, scanner.request?.isDiscovery == true else {
             privateAddressTimer = nil
             return
         }
         let timer = loop.makeTimer { [weak self] in
             self?.assumeIsolated {
-                $0.scanning.beginAnew()
-                if !$0.audience.isEmpty { $0.takeScanSteps() }
+                $0.scanner.beginAnew()
+                if !$0.audience.isEmpty { $0.advanceScanner() }
             }
         }
         timer.set(after: Self.privateAddressTime)
@@ -169,8 +171,8 @@ extension Controller {
     /// Ends all scans and everybody who waits for one; unless it is for good, those that are to be resumed stay.
     func endScans(_ reason: BluetoothError, isForGood: Bool = true) {
         audience.finish(reason, isForGood: isForGood)
-        scanning.request = audience.request
-        scanning.waiters.failAll(reason)
+        scanner.request = audience.request
+        scanWaiters.failAll(reason)
         (holdTimer, privateAddressTimer) = (nil, nil)
     }
 
@@ -184,16 +186,16 @@ extension Controller {
         timer.set(after: .seconds(2))
         discoveryTimer = timer
         management.value.post(.stopDiscovery(types), to: index) { [weak self] answer in
-            self?.assumeIsolated { $0.discoveryEnded(Scanning.DiscoveryEnd(answer)) }
+            self?.assumeIsolated { $0.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer)) }
         }
     }
 
     /// The kernel has answered, or is not going to.
-    private func discoveryEnded(_ end: Scanning.DiscoveryEnd) {
+    private func discoveryEnded(_ end: ScannerStateMachine.DiscoveryEnd) {
         discoveryTimer = nil
-        guard scanning.isEndingDiscovery else { return }
-        scanning.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
-        takeScanSteps()
+        guard scanner.isEndingDiscovery else { return }
+        scanner.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
+        advanceScanner()
     }
 
     /// Begins to follow what the kernel tells of discoveries.
@@ -206,46 +208,46 @@ extension Controller {
     }
 
     private func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
-        scanning.discoveryChanged(types, isOn: isOn)
-        if !audience.isEmpty { takeScanSteps() }
+        scanner.discoveryChanged(types, isOn: isOn)
+        if !audience.isEmpty { advanceScanner() }
     }
 
     // MARK: Others
 
     /// Another program's command, or one of the kernel's, was answered.
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
-        guard scanning.otherCommand(command, status), !audience.isEmpty else { return }
-        if !scanning.mayBeOn { audience.scanStopped() }
+        guard scanner.otherCommand(command, status), !audience.isEmpty else { return }
+        if !scanner.mayBeOn { audience.scanStopped() }
         restartHold()
     }
 
     /// A connection was made for somebody, or an attempt given up.
     func connectionAttemptEnded() {
-        scanning.connectionAttemptEnded()
+        scanner.connectionAttemptEnded()
         if !audience.isEmpty { restartHold() }
     }
 
     /// An extended scan with a time limit, which ours have not, is over.
     func scanTimedOut() {
-        scanning.scannerWentOff()
-        if !audience.isEmpty { takeScanSteps() }
+        scanner.scannerWentOff()
+        if !audience.isEmpty { advanceScanner() }
     }
 
     private func restartHold() {
         holdTimer?.cancel()
         holdTimer = nil
-        takeScanSteps()
+        advanceScanner()
     }
 
     /// Waits for others to be done, as long as somebody listens.
     private func updateHoldTimer() {
-        guard let hold = scanning.hold, !audience.isEmpty else { return holdTimer = nil }
+        guard let hold = scanner.hold, !audience.isEmpty else { return holdTimer = nil }
         guard holdTimer == nil else { return }
         let timer = loop.makeTimer { [weak self] in
             self?.assumeIsolated {
                 $0.holdTimer = nil
-                $0.scanning.holdEnded()
-                $0.takeScanSteps()
+                $0.scanner.holdEnded()
+                $0.advanceScanner()
             }
         }
         timer.set(after: hold.limit)
@@ -256,11 +258,11 @@ extension Controller {
 
     /// The command that ends the scan without waiting for anything, for when the socket is about to be closed; nil
     /// when there is none of ours.
-    var lastScanCommand: HCICommand? { scanning.mayBeOn ? command(for: .disable) : nil }
+    var lastScanCommand: HCICommand? { scanner.mayBeOn ? command(for: .disable) : nil }
 
     /// The command for a step; nil for the one that is the kernel's.
-    private func command(for step: Scanning.Step) -> HCICommand? {
-        let isExtended = scanning.family == .extended
+    private func command(for step: ScannerStateMachine.Step) -> HCICommand? {
+        let isExtended = scanner.family == .extended
         switch step {
         case .readSupportedCommands: return .readLocalSupportedCommands
         case .endDiscovery: return nil
@@ -314,7 +316,7 @@ extension Controller {
     }
 }
 
-extension Scanning.DiscoveryEnd {
+extension ScannerStateMachine.DiscoveryEnd {
     init(_ answer: ManagementClient.Answer) {
         switch answer {
         case .success: self = .ended

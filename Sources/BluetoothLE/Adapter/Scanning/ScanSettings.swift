@@ -2,7 +2,7 @@ import BluetoothKernel
 import HCI
 
 /// What a scanner is asked to do, or was told to by somebody else.
-struct ScanSettings: Equatable {
+struct ScanSettings: Hashable {
     var le1M: LEScanTiming?
     var leCoded: LEScanTiming?
     var filterPolicy = LEScanFilterPolicy.all
