@@ -373,10 +373,10 @@ import Testing
 
     @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
         try await run { story, adapter, _, connection in
-            let isOpen = await adapter.controller.hasSocket
+            let isOpen = await adapter.hasControllerSocket
             #expect(isOpen)
             await connection.disconnect()
-            try await story.settle { await !adapter.controller.hasSocket }
+            try await story.settle { await !adapter.hasControllerSocket }
         }
     }
 

@@ -41,11 +41,11 @@ extension Adapter {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         // The kernel looks for a device whose key it has by its identity, and by no other address.
-        let peer = await controller.identity(of: peer) ?? peer
-        await controller.connectingBegins()
-        await controller.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
+        let peer = controller.value.identity(of: peer) ?? peer
+        controller.value.connectingBegins()
+        await controller.value.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
-        await controller.connectingEnded()
+        controller.value.connectingEnded()
         let connection = try result.get()
         if let level = options.security ?? options.socket.security {
             do {
@@ -149,7 +149,7 @@ extension Adapter {
     private func attemptOnce(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> Connection {
-        let turn = try await controller.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+        let turn = try await controller.value.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
         let remaining = deadline.map { loop.now.duration(to: $0) }
         let connection = Connection(
             to: peer, server: localServer,
@@ -159,7 +159,7 @@ extension Adapter {
             bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
             on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
-        let isPrecarious = await controller.begin(turn, connection)
+        let isPrecarious = controller.value.begin(turn, connection)
         do throws(BluetoothError) {
             try await connection.open(
                 from: self, on: kernel, options: options.socketOptions(remaining), isPrecarious: isPrecarious,
@@ -170,10 +170,10 @@ extension Adapter {
             let isPending =
                 [.timedOut, .cancelled, .gaveWay].contains(error.code)
                 || error.cause == .kernel(KernelError("connect", .connectionReset))
-            await controller.endTurn(turn, isPending: isPending)
+            controller.value.endTurn(turn, isPending: isPending)
             throw error
         }
-        await controller.endTurn(turn, isPending: false)
+        controller.value.endTurn(turn, isPending: false)
         return connection
     }
 

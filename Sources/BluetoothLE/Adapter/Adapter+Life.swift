@@ -134,10 +134,8 @@ extension Adapter {
             { [weak self] change in self?.assumeIsolated { $0.take(change) } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         followBonds()
-        controller.assumeIsolated {
-            $0.followDiscoveries()
-            $0.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
-        }
+        controller.value.followDiscoveries()
+        controller.value.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
         followPairing()
         // What has happened since it was chosen.
         let now = monitor.value.adapter(information.index)
@@ -180,9 +178,9 @@ extension Adapter {
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))
         if let reason, state == .absent { pairingAdapterIsGone(reason) } else { resendPairingSettings() }
         if state.isReady {
-            controller.assumeIsolated { [information] in $0.comeBack(as: information) }
+            controller.value.comeBack(as: information)
         } else if let reason {
-            controller.assumeIsolated { $0.leave(reason) }
+            controller.value.leave(reason)
             completeLinkEnds(reason)
         }
         standing.set(state)

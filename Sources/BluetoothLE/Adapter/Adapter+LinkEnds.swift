@@ -51,7 +51,7 @@ extension Adapter {
         }
         // Which error a socket gets when its adapter is powered off depends on the controller; the peer's doing it is not
         // where either says that it was this machine's.
-        guard isLocal || error.number == .connectionAborted || controller.assumeIsolated({ $0.isPoweringOff })
+        guard isLocal || error.number == .connectionAborted || controller.value.isPoweringOff
         else { return .other }
         let id = life.nextLinkEnd
         life.nextLinkEnd &+= 1

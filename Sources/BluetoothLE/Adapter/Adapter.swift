@@ -20,7 +20,7 @@ public actor Adapter: LoopActor {
     let trace: PacketTrace?
     let management: LoopBound<ManagementClient>
     let monitor: LoopBound<AdapterMonitor>
-    let controller: Controller
+    let controller: LoopBound<Controller>
     /// What is known of it, and how it stands; written on the loop.
     nonisolated let facts: Mutex<AdapterInformation>
     nonisolated let standing: LatestValue<AdapterState>
@@ -61,9 +61,10 @@ public actor Adapter: LoopActor {
         loop = kernel.loop
         standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
-        controller = Controller(
-            information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
-            trace: trace?.synthesis)
+        controller = LoopBound(
+            sending: Controller(
+                information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
+                trace: trace?.synthesis), to: loop)
     }
 
     /// Opens an adapter and makes sure that LE works on it.
@@ -128,7 +129,7 @@ public actor Adapter: LoopActor {
         endAllAdvertising(reason)
         endServing()
         endPairing()
-        controller.assumeIsolated { $0.close(reason) }
+        controller.value.close(reason)
         bondKeeper.value.close(reason)
         monitor.value.close(reason)
         let ends = ends
@@ -140,7 +141,7 @@ public actor Adapter: LoopActor {
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
         if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
-        controller.assumeIsolated { $0.comeBack(as: information) }
+        controller.value.comeBack(as: information)
     }
 }
 

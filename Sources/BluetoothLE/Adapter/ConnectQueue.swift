@@ -158,7 +158,7 @@ struct ConnectQueue {
 
 extension Controller {
     /// Waits until it is this attempt's turn; ``endTurn(_:isPending:)`` follows in any case.
-    func takeTurn(
+    nonisolated(nonsending) func takeTurn(
         for peer: BluetoothAddress, timeout: Duration?
     ) async throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("connect", peer: peer)
@@ -218,7 +218,7 @@ extension Controller {
             return
         }
         if connectTimer == nil {
-            connectTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.advanceConnects() } }
+            connectTimer = loop.makeLocalTimer { [weak self] in self?.advanceConnects() }
         }
         connectTimer?.set(at: moment)
     }

@@ -4,25 +4,26 @@ import HCI
 
 /// A connection's hold on what the controller knows of its link; dropping it lets go.
 final class LinkAttachment: Sendable {
-    let controller: Controller
+    let controller: LoopBound<Controller>
+    private let loop: EventLoop
     let number: UInt64
 
     fileprivate init(_ controller: Controller, _ number: UInt64) {
-        self.controller = controller
+        loop = controller.loop
+        self.controller = LoopBound(controller, on: loop)
         self.number = number
     }
 
     deinit {
-        controller.loop.execute { [controller, number] in controller.assumeIsolated { $0.detach(number) } }
+        loop.execute { [controller, number] in controller.value.detach(number) }
     }
 
     /// What the end of the link's socket means. Called on the loop.
     func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
-        let (status, index, isFollowed) = controller.assumeIsolated {
-            ($0.endReason(of: number), $0.index, $0.hasSocket)
-        }
-        return .disconnected(peer, error, status: status, isFollowed: isFollowed) {
-            AdapterPresence(of: index, on: controller.kernel)
+        let controller = controller.value
+        let status = controller.endReason(of: number)
+        return .disconnected(peer, error, status: status, isFollowed: controller.hasSocket) {
+            AdapterPresence(of: controller.index, on: controller.kernel)
         }
     }
 }
@@ -145,7 +146,7 @@ extension Controller {
     func dataLength(of number: UInt64) -> LEDataLengthChange? { links[number]?.dataLength }
 
     /// Sends a command about a link and returns the answer.
-    func ask(
+    nonisolated(nonsending) func ask(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
         _ command: (ConnectionHandle) -> HCICommand
     ) async throws(BluetoothError) -> HCIReturnParameters {
@@ -157,7 +158,7 @@ extension Controller {
     }
 
     /// Sends a command that is done when an event says so, and returns what the event tells.
-    func change(
+    nonisolated(nonsending) func change(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
         _ command: (ConnectionHandle) -> HCICommand
     ) async throws(BluetoothError) -> LinkChange {

@@ -3,12 +3,14 @@ import BluetoothPrimitives
 import HCI
 import Logging
 
-/// One controller's HCI: commands one at a time, and what it hears while scanner.
+/// One controller's HCI: commands one at a time, and what it hears while it scans.
 ///
 /// A raw HCI socket sees everybody else's commands as the kernel passes them to the controller, one at a time, and the
 /// answers to all. So an answer is that to another's command when one was seen before it, and otherwise to our own.
-actor Controller: LoopActor {
-    nonisolated let loop: EventLoop
+//
+// Lives on the loop, with the adapter.
+final class Controller {
+    let loop: EventLoop
     /// N of hciN; an adapter that was plugged in again may have another.
     private(set) var index: UInt16
     let kernel: any BluetoothKernel
@@ -26,7 +28,7 @@ actor Controller: LoopActor {
     private var isClosed = false
 
     /// Called when a command cannot be sent: the adapter may be off, or gone, before that is told.
-    var whenUnreachable: (@Sendable () -> Void)?
+    var whenUnreachable: (() -> Void)?
 
     /// Ends the wait for the kernel's answer to the end of a discovery.
     var discoveryTimer: LoopTimer?
@@ -180,9 +182,7 @@ actor Controller: LoopActor {
         if let end { throw end }
         guard socket == nil else { return }
         do {
-            let socket = try kernel.openHCI(adapter: index) { [weak self] event in
-                self?.assumeIsolated(with: event) { $0.handle($1) }
-            }
+            let socket = try kernel.openHCI(adapter: index) { [weak self] event in self?.handle(event) }
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
                 HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
@@ -190,7 +190,7 @@ actor Controller: LoopActor {
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             self.socket = socket
-            answerTimer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.answerIsLate() } }
+            answerTimer = loop.makeLocalTimer { [weak self] in self?.answerIsLate() }
         } catch {
             throw .controller(operation, error, kernel.environment())
         }
@@ -226,7 +226,8 @@ actor Controller: LoopActor {
             case .disconnectionComplete(let event) where event.status.isSuccess:
                 links.ended(event)
                 // Later, since the packet is still being received.
-                loop.execute { [weak self] in self?.assumeIsolated { $0.linkEnded(event.handle.rawValue) } }
+                let bound = LoopBound(self, on: loop)
+                loop.execute { bound.value.linkEnded(event.handle.rawValue) }
             case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
                 // Later, since the packet is still being received.
                 if let handler = links.encryptionHandler(of: event.handle) { loop.execute(handler) }

@@ -38,9 +38,8 @@ extension Connection {
     /// Has a new bond know what the device was heard to call itself, under the address that it was connected to with.
     private func nameBond() {
         guard let bonds, let bond, bond.name == nil, let adapter else { return }
-        let name = adapter.controller.assumeIsolated { [peer, identity = bond.identity] in
-            $0.heardNames.name(of: peer) ?? $0.heardNames.name(of: identity)
-        }
+        let names = adapter.controller.value.heardNames
+        let name = names.name(of: peer) ?? names.name(of: bond.identity)
         if let name { bonds.value.setName(name, of: bond.identity) }
     }
 
@@ -48,8 +47,7 @@ extension Connection {
     func take(deviceName: [UInt8]) {
         let name = String(decoding: deviceName.prefix { $0 != 0 }, as: UTF8.self)
         guard !name.isEmpty, isPeerBonded, let bonds, let bond else {
-            let peer = peer
-            if !name.isEmpty { adapter?.controller.assumeIsolated { $0.heardNames.note(name, of: peer) } }
+            if !name.isEmpty { adapter?.controller.value.heardNames.note(name, of: peer) }
             return
         }
         bonds.value.setName(name, of: bond.identity)
@@ -163,7 +161,7 @@ extension Adapter {
                 adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }
             } ?? false
         }
-        keeper.onKeysChanged = { [controller] keys in controller.assumeIsolated { $0.resolution.setKeys(keys) } }
+        keeper.onKeysChanged = { [controller] keys in controller.value.resolution.setKeys(keys) }
         keeper.keysChanged()
     }
 

@@ -19,7 +19,7 @@ extension Adapter {
         try checkUsable()
         let channel = ConnectionOrientedChannel(to: peer, psm: psm, by: self, on: loop, log: log)
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        await controller.prepareToConnect(timeout: options.timeout)
+        await controller.value.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
         try await open(channel, to: peer, from: information.address, on: kernel, options: options)

@@ -37,7 +37,7 @@ final class BearerDrain {
         // After pairing the kernel knows the device by another address.
         peers = [peer, socket.peer]
         let handle = try? socket.connectionHandle()
-        for peer in peers { controller.assumeIsolated { $0.linkGoesDown(peer, handle) } }
+        for peer in peers { controller.linkGoesDown(peer, handle) }
         controller.log.debug("waits for the last answers", metadata: ["peer": "\(peer)"])
         timer = loop.makeLocalTimer { [weak self] in self?.end() }
         timer?.set(after: Self.limit)
@@ -95,7 +95,7 @@ final class BearerDrain {
     private func settle() {
         guard socket != nil else { return }
         end()
-        for peer in peers { controller.assumeIsolated { $0.linkIsDown(peer) } }
+        for peer in peers { controller.linkIsDown(peer) }
     }
 
     /// Leaves the link to the kernel, which drops it.

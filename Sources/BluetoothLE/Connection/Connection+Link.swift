@@ -11,7 +11,7 @@ extension Connection {
         let operation = BluetoothError.Operation("read RSSI", peer: peer)
         let link = try attachment(operation)
         guard
-            case .rssi(_, let rssi?) = try await link.controller.ask(
+            case .rssi(_, let rssi?) = try await link.controller.value.ask(
                 link.number, operation, timeout: timeout, { .readRSSI($0) })
         else { throw BluetoothError(.unsupported, operation, "The controller does not know the signal strength.") }
         return Int(rssi)
@@ -22,7 +22,7 @@ extension Connection {
     public func transmitPower(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read transmit power", peer: peer)
         let link = try attachment(operation)
-        let answer = try await link.controller.ask(link.number, operation, timeout: timeout) {
+        let answer = try await link.controller.value.ask(link.number, operation, timeout: timeout) {
             .readTransmitPowerLevel($0, maximum: false)
         }
         guard case .transmitPower(_, let power) = answer else { throw .unreadable(operation) }
@@ -35,14 +35,14 @@ extension Connection {
     /// events that tell.
     public var parameters: ConnectionParameters? {
         guard let link = attachment else { return nil }
-        let known = link.controller.assumeIsolated { $0.parameters(of: link.number) }
+        let known = link.controller.value.parameters(of: link.number)
         return known.map { ConnectionParameters($0) }
     }
 
     /// How large the link's packets may be; nil until the controller has told, and without CAP_NET_RAW.
     public var dataLength: LinkDataLength? {
         guard let link = attachment else { return nil }
-        let known = link.controller.assumeIsolated { $0.dataLength(of: link.number) }
+        let known = link.controller.value.dataLength(of: link.number)
         return known.map { LinkDataLength($0) }
     }
 
@@ -59,7 +59,7 @@ extension Connection {
         let operation = BluetoothError.Operation("change connection parameters", peer: peer)
         let parameters = try request.parameters(operation)
         let link = try attachment(operation)
-        let change = try await link.controller.change(
+        let change = try await link.controller.value.change(
             link.number, operation, timeout: timeout, .parameters(parameters)
         ) { .leConnectionUpdate($0, parameters, LEConnectionEventLength()) }
         guard case .parameters(let now) = change else { throw .unreadable(operation) }
@@ -78,10 +78,7 @@ extension Connection {
             case .accept: nil
             case .keep(let request): try request.parameters(operation)
             }
-        let result = link.controller.assumeIsolated { controller -> Result<Void, BluetoothError> in
-            Result { () throws(BluetoothError) in try controller.insist(link.number, on: range, operation) }
-        }
-        try result.get()
+        try link.controller.value.insist(link.number, on: range, operation)
     }
 
     // MARK: PHYs
@@ -92,7 +89,7 @@ extension Connection {
     public func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("read PHYs", peer: peer)
         let link = try attachment(operation)
-        let answer = try await link.controller.ask(link.number, operation, timeout: timeout) { .leReadPHY($0) }
+        let answer = try await link.controller.value.ask(link.number, operation, timeout: timeout) { .leReadPHY($0) }
         guard case .phys(let phys) = answer else { throw .unreadable(operation) }
         return LinkPHYs(phys)
     }
@@ -111,7 +108,7 @@ extension Connection {
     ) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("set PHYs", peer: peer)
         let link = try attachment(operation)
-        let change = try await link.controller.change(link.number, operation, timeout: timeout, .phys) {
+        let change = try await link.controller.value.change(link.number, operation, timeout: timeout, .phys) {
             .leSetPHY($0, LEPHYPreference(transmit: transmit, receive: receive))
         }
         guard case .phys(let phys) = change else { throw .unreadable(operation) }
@@ -139,7 +136,7 @@ extension Connection {
             throw .invalidArgument(operation, "A packet has 27 to 251 bytes and takes 328 to 17040 µs.")
         }
         let link = try attachment(operation)
-        _ = try await link.controller.ask(link.number, operation, timeout: timeout) {
+        _ = try await link.controller.value.ask(link.number, operation, timeout: timeout) {
             .leSetDataLength($0, octets: UInt16(clamping: octets), time: UInt16(clamping: microseconds))
         }
     }
@@ -154,12 +151,8 @@ extension Connection {
     public func linkChanges(bufferCapacity: Int = 64) throws(BluetoothError) -> BoundedStream<LinkChange> {
         let operation = BluetoothError.Operation("follow the link", peer: peer)
         let link = try attachment(operation)
-        let result = link.controller.assumeIsolated { controller in
-            Result { () throws(BluetoothError) in
-                try controller.changes(of: link.number, operation, capacity: bufferCapacity, keeping: self)
-            }
-        }
-        return try result.get()
+        return try link.controller.value.changes(
+            of: link.number, operation, capacity: bufferCapacity, keeping: self)
     }
 
     private func attachment(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LinkAttachment {

@@ -141,7 +141,7 @@ public actor Connection: LoopActor {
         self.adapter = adapter
         let address = adapter.information.address
         route = (address, kernel)
-        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller), on: loop)
+        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
         self.drain = drain
         do {
             socket = try kernel.connectL2CAP(
@@ -193,7 +193,7 @@ public actor Connection: LoopActor {
         self.onEnd = onEnd
         route = (adapter.information.address, kernel)
         self.socket = socket
-        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller), on: loop)
+        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
         self.drain = drain
         establish()
         attach()
@@ -222,8 +222,8 @@ public actor Connection: LoopActor {
             return assumeIsolated { $0.reasonOfEnd(error) }
         }
         guard let handle = try? socket?.connectionHandle() else { return }
-        attachment = adapter.controller.assumeIsolated { controller in
-            controller.attach(handle) { [weak self] in self?.assumeIsolated { $0.linkEncrypted() } }
+        attachment = adapter.controller.value.attach(handle) { [weak self] in
+            self?.assumeIsolated { $0.linkEncrypted() }
         }
     }
 
@@ -305,7 +305,7 @@ public actor Connection: LoopActor {
         if establishedBearer == nil { socket?.close() }
         socket = nil
         if let attachment {
-            attachment.controller.assumeIsolated { $0.linkEnded(attachment.number, reason) }
+            attachment.controller.value.linkEnded(attachment.number, reason)
             self.attachment = nil
             establishedBearer?.reasonOfEnd = nil
         }

@@ -56,7 +56,7 @@ extension Adapter {
         }
         localServer.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
         // What the controller tells of links is heard from before they come.
-        controller.assumeIsolated { $0.connectingBegins() }
+        controller.value.connectingBegins()
         acceptance = (links, ends.add { [weak links] reason in links?.listener.end(reason) })
         claimLinks(for: links)
         return IncomingConnections(links, of: self)
@@ -67,7 +67,7 @@ extension Adapter {
         ends.remove(acceptance.end)
         self.acceptance = nil
         localServer.tellFeatures([])
-        controller.assumeIsolated { $0.connectingEnded() }
+        controller.value.connectingEnded()
         offersChanged()
     }
 
@@ -87,7 +87,7 @@ extension Adapter {
     /// of one that was being made from here and comes about just after it was given up.
     func closeIfGivenUp(_ socket: any L2CAPSocket) -> Bool {
         let peer = socket.peer
-        guard controller.assumeIsolated({ $0.isGivenUp(peer) }) else { return false }
+        guard controller.value.isGivenUp(peer) else { return false }
         socket.close()
         return true
     }

@@ -40,7 +40,7 @@ extension Adapter {
                 }
                 return assumeIsolated { LoopBound($0.serve(socket, options), on: loop) }.value
             }
-            controller.assumeIsolated { $0.connectingBegins() }
+            controller.value.connectingBegins()
         } catch {
             // Publishing and advertising are good for links made from here as well.
             let reason = BluetoothError.listening(operation("serve connections"), error, kernel.environment())
@@ -53,7 +53,7 @@ extension Adapter {
         guard let listener = unclaimed.listener else { return }
         unclaimed.listener = nil
         listener.close()
-        controller.assumeIsolated { $0.connectingEnded() }
+        controller.value.connectingEnded()
     }
 
     /// Ends the links that nobody else holds as well.

@@ -400,7 +400,7 @@ extension Adapter {
             endDialog(peer)
         }
         let peer = connection.peer
-        controller.assumeIsolated { $0.linkGoesDown(peer) }
+        controller.value.linkGoesDown(peer)
         guard kernel.environment().hasNetAdmin else { return }
         management.value.post(.disconnect(ManagementAddress(address)), to: information.index) {
             [log, controller] answer in
@@ -408,7 +408,7 @@ extension Adapter {
                 log.debug("\(error)")
                 guard error.cause == .management(.notConnected) else { return }
             }
-            controller.assumeIsolated { $0.linkIsDown(peer) }
+            controller.value.linkIsDown(peer)
         }
     }
 }

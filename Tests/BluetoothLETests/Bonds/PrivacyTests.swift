@@ -55,7 +55,7 @@ import Testing
             }
             #expect(seen.count == 5)
             // Each address was tried once, however often it was heard.
-            #expect(await central.controller.resolution.lookUpCount <= 6)
+            #expect(await central.lookUpCount <= 6)
             once.finish(BluetoothError(.cancelled, .init("end"), ""))
             let more = await failure {
                 while let next = try await onceIterator.next() { #expect(next.address != Self.identity) }

@@ -27,7 +27,7 @@ extension Adapter {
         Advertisement
     > {
         try checkUsable()
-        return try await controller.scan(options, for: self)
+        return try await controller.value.scan(options, for: self)
     }
 
     /// Scans for the first advertisement that fulfils a condition.

@@ -9,7 +9,7 @@ extension Controller {
     /// as the kernel has made the connection, or ended the discovery, for which another program uses it.
     ///
     /// The stream keeps `owner` for as long as somebody reads it, as that is who tells when the adapter is switched off.
-    func scan(
+    nonisolated(nonsending) func scan(
         _ options: ScanOptions, for owner: some AnyObject & Sendable
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         let operation = BluetoothError.Operation("scan", adapter: name)
@@ -27,13 +27,14 @@ extension Controller {
             leave(id)
             throw error
         }
-        return BoundedStream(channel: channel) { [self, owner, loop] in
-            loop.execute { withExtendedLifetime(owner) { self.assumeIsolated { $0.leave(id) } } }
+        let bound = LoopBound(self, on: loop)
+        return BoundedStream(channel: channel) { [owner, loop] in
+            loop.execute { withExtendedLifetime(owner) { bound.value.leave(id) } }
         }
     }
 
     /// What is asked of the controller for a consumer, which is asked for its features only if that makes a difference.
-    private func settings(
+    private nonisolated(nonsending) func settings(
         _ options: ScanOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ScanSettings {
         var hasCoded = false
@@ -64,14 +65,14 @@ extension Controller {
     /// Scans go on beside the attempt: the kernel connects from what any scan reports, and takes the scanner only while
     /// it makes the connection. Returns after `timeout` at the latest, so that a controller that hangs does not take
     /// longer than the caller has.
-    func prepareToConnect(timeout: Duration?) async {
+    nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async {
         // A scanner that cannot be reconciled does not keep a connection from being tried.
         try? await reconcileScanner(
             .init("prepare to connect", adapter: name), timeout: min(timeout ?? .seconds(15), .seconds(15)))
     }
 
     /// Waits until the controller does what everybody together wants.
-    private func reconcileScanner(
+    private nonisolated(nonsending) func reconcileScanner(
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
     ) async throws(BluetoothError) {
         if let closeReason { throw closeReason }
@@ -148,11 +149,10 @@ extension Controller {
             privateAddressTimer = nil
             return
         }
-        let timer = loop.makeTimer { [weak self] in
-            self?.assumeIsolated {
-                $0.scanner.beginAnew()
-                if !$0.audience.isEmpty { $0.advanceScanner() }
-            }
+        let timer = loop.makeLocalTimer { [weak self] in
+            guard let self else { return }
+            scanner.beginAnew()
+            if !audience.isEmpty { advanceScanner() }
         }
         timer.set(after: Self.privateAddressTime)
         privateAddressTimer = timer
@@ -182,11 +182,11 @@ extension Controller {
     ///
     /// The outcome does not matter where it cannot be had: without CAP_NET_ADMIN it cannot be helped.
     private func endDiscovery(_ types: ManagementAddressTypes) {
-        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.discoveryEnded(.unknown) } }
+        let timer = loop.makeLocalTimer { [weak self] in self?.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         discoveryTimer = timer
         management.value.post(.stopDiscovery(types), to: index) { [weak self] answer in
-            self?.assumeIsolated { $0.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer)) }
+            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer))
         }
     }
 
@@ -203,7 +203,7 @@ extension Controller {
         // Where that is not to be had, the adapter cannot be followed either, which is told there.
         _ = try? management.value.follow { [weak self] notice in
             guard case .discovering(let index, let types, let isOn) = notice else { return }
-            self?.assumeIsolated { if $0.index == index { $0.discoveryChanged(types, isOn: isOn) } }
+            if let self, self.index == index { discoveryChanged(types, isOn: isOn) }
         }
     }
 
@@ -243,12 +243,11 @@ extension Controller {
     private func updateHoldTimer() {
         guard let hold = scanner.hold, !audience.isEmpty else { return holdTimer = nil }
         guard holdTimer == nil else { return }
-        let timer = loop.makeTimer { [weak self] in
-            self?.assumeIsolated {
-                $0.holdTimer = nil
-                $0.scanner.holdEnded()
-                $0.advanceScanner()
-            }
+        let timer = loop.makeLocalTimer { [weak self] in
+            guard let self else { return }
+            holdTimer = nil
+            scanner.holdEnded()
+            advanceScanner()
         }
         timer.set(after: hold.limit)
         holdTimer = timer
@@ -304,12 +303,11 @@ extension Controller {
         guard let deadline = audience.nextDeadline else { return }
         // Another scan may wait longer.
         if let set = scanResponseTimer?.deadline, set <= deadline { return }
-        let timer = loop.makeTimer { [weak self] in
-            self?.assumeIsolated {
-                $0.scanResponseTimer = nil
-                $0.audience.releaseHeld(at: $0.loop.now)
-                $0.updateScanResponseTimer()
-            }
+        let timer = loop.makeLocalTimer { [weak self] in
+            guard let self else { return }
+            scanResponseTimer = nil
+            audience.releaseHeld(at: loop.now)
+            updateScanResponseTimer()
         }
         timer.set(at: deadline)
         scanResponseTimer = (timer, deadline)

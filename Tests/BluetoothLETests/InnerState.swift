@@ -40,3 +40,17 @@ extension Adapter {
         try await management.value.send(command, to: index)
     }
 }
+
+extension Adapter {
+    /// Whether the controller's socket is open.
+    var hasControllerSocket: Bool { controller.value.hasSocket }
+    /// How many connects are under way or wait for their turn.
+    var connectCount: Int { controller.value.connects.count }
+    /// How often an address was looked up among keys.
+    var lookUpCount: Int { controller.value.resolution.lookUpCount }
+
+    /// When the queue of connects has something to do next.
+    func nextConnectMoment(after now: KernelInstant) -> KernelInstant? {
+        controller.value.connects.nextMoment(after: now)
+    }
+}
