@@ -140,6 +140,9 @@ extension DatabaseDiscovery {
     /// Takes in primary services.
     private mutating func add(_ found: [RemoteService]) {
         report(serviceDiscovery.problems)
+        services.reserveCapacity(found.count)
+        newServices.reserveCapacity(found.count)
+        includeDiscovery.reserveCapacity(found.count)
         for service in found {
             newServices.append(services.insert(service))
             includeDiscovery.know(service)
@@ -181,12 +184,17 @@ extension DatabaseDiscovery {
     /// Gives each characteristic to the service it lies in.
     private mutating func assign(_ found: [RemoteCharacteristic]) {
         report(characteristicDiscovery.problems)
-        for characteristic in found {
-            if let service = services.index(containing: characteristic.declarationHandle) {
-                assign(characteristic, to: service)
-            } else {
+        var last: Int?
+        for (position, characteristic) in found.enumerated() {
+            guard let service = services.index(containing: characteristic.declarationHandle) else {
                 strays[characteristic.declarationHandle] = characteristic
+                continue
             }
+            if service != last {
+                services.reserve(found[position...], in: service)
+                last = service
+            }
+            assign(characteristic, to: service)
         }
     }
 
@@ -324,7 +332,23 @@ private struct KnownServices: Sendable {
 
     var count: Int { list.count }
 
-    var inOrder: [RemoteService] { order.map { list[Int($0.index)] } }
+    var inOrder: [RemoteService] {
+        // Those that were asked for come so; only what is included may lie before them.
+        if zip(order, list.indices).allSatisfy({ Int($0.index) == $1 }) { return list }
+        return order.map { list[Int($0.index)] }
+    }
+
+    mutating func reserveCapacity(_ count: Int) {
+        list.reserveCapacity(count)
+        order.reserveCapacity(count)
+    }
+
+    /// Has room for the characteristics of a service, which are the first of `found`.
+    mutating func reserve(_ found: ArraySlice<RemoteCharacteristic>, in service: Int) {
+        guard list[service].characteristics.isEmpty else { return }
+        let end = list[service].handles.end
+        list[service].characteristics.reserveCapacity(found.prefix { $0.declarationHandle <= end }.count)
+    }
 
     /// The service in which `handle` lies.
     func index(containing handle: AttributeHandle) -> Int? {

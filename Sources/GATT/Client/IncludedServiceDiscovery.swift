@@ -53,6 +53,9 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         problems = []
     }
 
+    /// Has room for the UUIDs of so many services.
+    mutating func reserveCapacity(_ count: Int) { uuids.reserveCapacity(count) }
+
     /// Takes in that the UUID of a service need not be read.
     mutating func know(_ service: RemoteService) { uuids[service.handles.start] = service.uuid }
 
