@@ -4,44 +4,55 @@ import BluetoothPrimitives
 ///
 /// A task that gives up, by its time limit or its cancellation, leaves no trace: its promise is passed over, and dropped
 /// before the list grows.
-package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
-    private var waiters = RingBuffer<Promise<Value, Failure>>()
+public struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
+    // Inlinable, since lists are looked at wherever something may have ended.
+    @usableFromInline var waiters = RingBuffer<Promise<Value, Failure>>()
 
-    package init() {}
+    /// A list without waiters.
+    @inlinable
+    public init() {}
 
     /// Whether no task waits.
-    package var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
+    @inlinable
+    public var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
 
     /// How many tasks wait.
-    package var count: Int { waiters.count { !$0.isResolved } }
+    @inlinable
+    public var count: Int { waiters.count { !$0.isResolved } }
 
     /// Adds a promise, whose value its maker waits for.
-    package mutating func append(_ promise: Promise<Value, Failure>) {
+    @inlinable
+    public mutating func append(_ promise: Promise<Value, Failure>) {
         // At powers of two, where the buffer would grow.
         if waiters.count & (waiters.count &- 1) == 0 { waiters.removeAll { $0.isResolved } }
         waiters.append(promise)
     }
 
     /// Adds a promise and returns it.
-    package mutating func makePromise() -> Promise<Value, Failure> {
+    @inlinable
+    public mutating func makePromise() -> Promise<Value, Failure> {
         let promise = Promise<Value, Failure>()
         append(promise)
         return promise
     }
 
     /// Resumes all tasks with a result.
-    package mutating func resolveAll(_ result: Result<Value, Failure>) {
+    @inlinable
+    public mutating func resolveAll(_ result: Result<Value, Failure>) {
         while let waiter = waiters.popFirst() { waiter.resolve(result) }
     }
 
     /// Resumes all tasks with a value.
-    package mutating func succeedAll(_ value: Value) { resolveAll(.success(value)) }
+    @inlinable
+    public mutating func succeedAll(_ value: Value) { resolveAll(.success(value)) }
 
     /// Resumes all tasks with an error.
-    package mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
+    @inlinable
+    public mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
 
     /// Resumes the task that has waited longest with a value; false when none waits.
-    package mutating func succeedFirst(_ value: Value) -> Bool {
+    @inlinable
+    public mutating func succeedFirst(_ value: Value) -> Bool {
         while let waiter = waiters.popFirst() {
             if waiter.succeed(value) { return true }
         }
@@ -51,5 +62,6 @@ package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
 
 extension WaiterList where Value == Void {
     /// Resumes all tasks.
-    package mutating func succeedAll() { resolveAll(.success(())) }
+    @inlinable
+    public mutating func succeedAll() { resolveAll(.success(())) }
 }
