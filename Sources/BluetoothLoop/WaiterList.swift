@@ -4,25 +4,25 @@ import BluetoothPrimitives
 ///
 /// A task that gives up, by its time limit or its cancellation, leaves no trace: its promise is passed over, and dropped
 /// before the list grows.
-//
-// Inlinable, since lists are looked at wherever something may have ended.
-package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
+public struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
+    // Inlinable, since lists are looked at wherever something may have ended.
     @usableFromInline var waiters = RingBuffer<Promise<Value, Failure>>()
 
+    /// A list without waiters.
     @inlinable
-    package init() {}
+    public init() {}
 
     /// Whether no task waits.
     @inlinable
-    package var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
+    public var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
 
     /// How many tasks wait.
     @inlinable
-    package var count: Int { waiters.count { !$0.isResolved } }
+    public var count: Int { waiters.count { !$0.isResolved } }
 
     /// Adds a promise, whose value its maker waits for.
     @inlinable
-    package mutating func append(_ promise: Promise<Value, Failure>) {
+    public mutating func append(_ promise: Promise<Value, Failure>) {
         // At powers of two, where the buffer would grow.
         if waiters.count & (waiters.count &- 1) == 0 { waiters.removeAll { $0.isResolved } }
         waiters.append(promise)
@@ -30,7 +30,7 @@ package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
 
     /// Adds a promise and returns it.
     @inlinable
-    package mutating func makePromise() -> Promise<Value, Failure> {
+    public mutating func makePromise() -> Promise<Value, Failure> {
         let promise = Promise<Value, Failure>()
         append(promise)
         return promise
@@ -38,21 +38,21 @@ package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
 
     /// Resumes all tasks with a result.
     @inlinable
-    package mutating func resolveAll(_ result: Result<Value, Failure>) {
+    public mutating func resolveAll(_ result: Result<Value, Failure>) {
         while let waiter = waiters.popFirst() { waiter.resolve(result) }
     }
 
     /// Resumes all tasks with a value.
     @inlinable
-    package mutating func succeedAll(_ value: Value) { resolveAll(.success(value)) }
+    public mutating func succeedAll(_ value: Value) { resolveAll(.success(value)) }
 
     /// Resumes all tasks with an error.
     @inlinable
-    package mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
+    public mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
 
     /// Resumes the task that has waited longest with a value; false when none waits.
     @inlinable
-    package mutating func succeedFirst(_ value: Value) -> Bool {
+    public mutating func succeedFirst(_ value: Value) -> Bool {
         while let waiter = waiters.popFirst() {
             if waiter.succeed(value) { return true }
         }
@@ -63,5 +63,5 @@ package struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
 extension WaiterList where Value == Void {
     /// Resumes all tasks.
     @inlinable
-    package mutating func succeedAll() { resolveAll(.success(())) }
+    public mutating func succeedAll() { resolveAll(.success(())) }
 }

@@ -38,11 +38,11 @@ public struct RingBuffer<Element> {
 
     /// Whether an element fulfils a condition.
     @inlinable
-    package func contains(where condition: (Element) -> Bool) -> Bool { count(where: condition) > 0 }
+    public func contains(where condition: (Element) -> Bool) -> Bool { count(where: condition) > 0 }
 
     /// How many elements fulfil a condition.
     @inlinable
-    package func count(where condition: (Element) -> Bool) -> Int {
+    public func count(where condition: (Element) -> Bool) -> Int {
         var count = 0
         for index in 0..<filled {
             if let element = storage[(head &+ index) & (storage.count &- 1)], condition(element) { count &+= 1 }

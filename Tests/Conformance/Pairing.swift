@@ -44,7 +44,7 @@ struct PairingRig: Sendable {
                 }
             } catch let error as KernelError {
                 guard error.number == .invalidArgument, attempt < 20 else { throw error }
-                await Journal<Void>().wait(on: rig.kernel.loop, limit: .milliseconds(50)) { _ in false }
+                _ = await rig.kernel.loop.sleep(for: .milliseconds(50))
             }
         }
     }

@@ -13,7 +13,7 @@ struct SubscriberTable {
         let kind: ClientCharacteristicConfiguration
         let channel: StreamChannel<[UInt8]>
         /// Whoever waits for the peer's answer.
-        var confirmation: PendingCall<Void>?
+        var confirmation: Promise<Void, BluetoothError>?
     }
 
     private struct Characteristic {
@@ -55,7 +55,7 @@ struct SubscriberTable {
     /// `confirmation` is resolved when the peer has taken `kind` or refused it, which needs ``ATTBearer/configure(_:)``.
     mutating func add(
         _ channel: StreamChannel<[UInt8]>, for handle: AttributeHandle, kind: ClientCharacteristicConfiguration,
-        configuredBy descriptor: AttributeHandle, confirmation: PendingCall<Void>
+        configuredBy descriptor: AttributeHandle, confirmation: Promise<Void, BluetoothError>
     ) -> UInt64 {
         nextID += 1
         var characteristic = characteristics[handle] ?? Characteristic(descriptor: descriptor)

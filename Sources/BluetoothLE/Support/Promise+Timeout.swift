@@ -1,8 +1,5 @@
 import BluetoothKernel
 
-/// A promise of this library's own calls.
-typealias PendingCall<Value: Sendable> = Promise<Value, BluetoothError>
-
 extension Promise where Failure == BluetoothError {
     /// Waits for the value. To be called once.
     ///
