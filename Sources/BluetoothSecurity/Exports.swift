@@ -4,5 +4,5 @@
 extension Adapter {
     /// Does nothing: the addresses of bonded devices are resolved automatically.
     @available(*, deprecated, message: "A scan names bonded devices by their identity without this.")
-    public func setAddressResolver(_ resolver: PrivateAddressResolver) {}
+    public func setAddressResolver(_ resolver: PrivateAddressResolver) async {}
 }

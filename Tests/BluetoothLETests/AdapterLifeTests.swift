@@ -64,7 +64,7 @@ private let controller = SimulatedController(address: address)
             }
             #expect(slow.missedCount == 6)
             // Leaving its loop is the end of a stream.
-            try await story.settle { adapter.standing.followerCount == 0 }
+            try await story.settle { adapter.session.standing.followerCount == 0 }
         }
     }
 
@@ -332,7 +332,7 @@ private let controller = SimulatedController(address: address)
                 _ = try await adapter.connect(to: peripheral.address)
                 try await story.radio.sleep(for: .seconds(3))
             }
-            #expect(await adapter.localServer.listenerCount == 0)
+            #expect(await adapter.session.localServer.listenerCount == 0)
         }
     }
 
@@ -358,9 +358,9 @@ private let controller = SimulatedController(address: address)
             }
             try await adapter.ready(timeout: .seconds(5))
             try await story.settle { [index] in story.kernel.isScanning(adapter: index) }
-            let waiting = await adapter.life.readyWaiters.count
+            let waiting = await adapter.session.life.readyWaiters.count
             #expect(waiting == 0)
-            let isRestoring = await adapter.life.restoration != nil
+            let isRestoring = await adapter.session.life.restoration != nil
             #expect(!isRestoring)
             #expect(adapter.information.index == index)
             withExtendedLifetime(scan) {}

@@ -55,7 +55,7 @@ import Testing
                 let failure1 = await failure { try await task.value }
                 #expect(failure1?.code == .cancelled)
             }
-            let count = await adapter.connectCount
+            let count = await adapter.session.connectCount
             #expect(count == 0)
             withExtendedLifetime(late) {}
         }
@@ -89,7 +89,7 @@ import Testing
             let adapter = try await Adapter.open(on: story.kernel)
             let absent = Self.wait(for: ConnectQueue.limit, story, adapter)
             try await story.radio.sleep(for: .seconds(100))
-            let moment = await adapter.nextConnectMoment(after: story.radio.now)
+            let moment = await adapter.session.nextConnectMoment(after: story.radio.now)
             #expect(moment == nil)
             for task in absent { task.cancel() }
             for task in absent {

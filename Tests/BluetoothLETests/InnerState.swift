@@ -37,11 +37,18 @@ extension Adapter {
     func sendToManagement(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
-        try await management.value.send(command, to: index)
+        try await session.sendToManagement(command, to: index)
     }
 }
 
-extension Adapter {
+extension AdapterSession {
+    /// Has the kernel do something by the adapter's management client.
+    fileprivate func sendToManagement(
+        _ command: ManagementCommand, to index: UInt16
+    ) async throws(BluetoothError) -> ManagementReply {
+        try await management.value.send(command, to: index)
+    }
+
     /// Whether the controller's socket is open.
     var hasControllerSocket: Bool { controller.value.hasSocket }
     /// How many connects are under way or wait for their turn.

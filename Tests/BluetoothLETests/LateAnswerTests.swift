@@ -266,7 +266,7 @@ import Testing
             #expect(end?.code == .disconnected)
             peer.delay(nil)
             let address = ManagementAddress(peripheral.address)
-            let management = await adapter.management
+            let management = await adapter.session.management
             kernel.arm(at: 0) {
                 story.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
             }
@@ -300,7 +300,7 @@ import Testing
             #expect(end?.code == .disconnected)
             peer.delay(nil)
             let address = ManagementAddress(peripheral.address)
-            let management = await adapter.management
+            let management = await adapter.session.management
             let timer = story.radio.loop.makeTimer {
                 management.value.post(.disconnect(address), to: 0) { _ in }
             }

@@ -373,10 +373,10 @@ import Testing
 
     @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
         try await run { story, adapter, _, connection in
-            let isOpen = await adapter.hasControllerSocket
+            let isOpen = await adapter.session.hasControllerSocket
             #expect(isOpen)
             await connection.disconnect()
-            try await story.settle { await !adapter.hasControllerSocket }
+            try await story.settle { await !adapter.session.hasControllerSocket }
         }
     }
 

@@ -95,7 +95,7 @@ import Testing
             story.kernel.plug(bare)
             let error = await failure { try await adapter.ready(timeout: .seconds(30)) }
             #expect(error != nil)
-            let isRestoring = await adapter.life.restoration != nil
+            let isRestoring = await adapter.session.life.restoration != nil
             #expect(!isRestoring)
             story.kernel.setRefusal(nil, of: opcode)
             story.kernel.setSilent(false, for: opcode)

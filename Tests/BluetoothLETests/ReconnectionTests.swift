@@ -170,7 +170,7 @@ import Testing
                 _ = adapter.maintainConnection(to: peripheral.address)
                 try await story.radio.sleep(for: .seconds(1))
             }
-            try await story.settle { await adapter.connectCount == 0 }
+            try await story.settle { await adapter.session.connectCount == 0 }
         }
     }
 
@@ -193,7 +193,7 @@ import Testing
                 #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
             }
             try await story.settle { story.kernel.links(adapter: 0).isEmpty }
-            #expect(await adapter.connectCount == 0)
+            #expect(await adapter.session.connectCount == 0)
         }
     }
 

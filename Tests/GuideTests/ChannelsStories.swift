@@ -106,13 +106,13 @@ import Testing
         _ world: World, _ adapter: Adapter
     ) async throws -> (Adapter, BluetoothAddress) {
         let other = try await Adapter.open(on: world.radio.makeKernel())
-        try await adapter.sendToManagement(
+        try await adapter.session.sendToManagement(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
         return (other, adapter.information.address)
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     /// Has the kernel do something by its management interface.
     fileprivate func sendToManagement(_ command: ManagementCommand, to index: UInt16) async throws {
         try await management.value.send(command, to: index)

@@ -21,10 +21,10 @@ public enum AdvertisingState: Hashable, Sendable {
 /// The kernel keeps what it was told to advertise when a program ends without having taken it back.
 public final class AdvertisingSet: Sendable {
     private let id: UInt64
-    private let adapter: Adapter
+    private let adapter: AdapterSession
     private let record: AdvertisingRecord
 
-    init(_ id: UInt64, _ record: AdvertisingRecord, _ adapter: Adapter) {
+    init(_ id: UInt64, _ record: AdvertisingRecord, _ adapter: AdapterSession) {
         self.id = id
         self.record = record
         self.adapter = adapter

@@ -418,7 +418,8 @@ final class BondKeeper {
     private func tell(_ change: BondChange) { changes.send(change) }
 
     /// Changes from now on.
-    func bondChanges(_ operation: BluetoothError.Operation, keeping owner: Adapter) -> BoundedStream<BondChange> {
+    func bondChanges(_ operation: BluetoothError.Operation, keeping owner: AdapterSession) -> BoundedStream<BondChange>
+    {
         changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: owner)
     }
 

@@ -148,7 +148,7 @@ extension Connection {
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     /// Has bonds and links know of each other.
     func followBonds() {
         let keeper = bondKeeper.value

@@ -27,7 +27,7 @@ public actor ConnectionOrientedChannel: LoopActor {
 
     private let log: Logger
     /// Whose link it is on; nil where no adapter has made it, and after the end.
-    private var adapter: Adapter?
+    private var adapter: AdapterSession?
     private(set) var socket: (any L2CAPSocket)?
     private var opening: Promise<Void, BluetoothError>?
     private var isEstablished = false
@@ -49,7 +49,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Whether the socket has just said that it can send.
     private(set) var isToldWritable = false
 
-    init(to peer: BluetoothAddress, psm: UInt16, by adapter: Adapter?, on loop: EventLoop, log: Logger) {
+    init(to peer: BluetoothAddress, psm: UInt16, by adapter: AdapterSession?, on loop: EventLoop, log: Logger) {
         self.adapter = adapter
         self.peer = peer
         self.psm = psm

@@ -222,12 +222,8 @@ extension GATTClientFeatures {
     static let ours: GATTClientFeatures = [.robustCaching, .multipleNotifications]
 }
 
-extension Adapter {
-    /// Chooses where the databases of devices are remembered, for the connections made from now on.
-    ///
-    /// At first it is a ``MemoryAttributeCache``. A ``FileAttributeCache`` outlives the program; nil remembers nothing
-    /// beyond a connection.
-    public func setAttributeCache(_ cache: (any AttributeCache)?) {
+extension AdapterSession {
+    func setAttributeCache(_ cache: (any AttributeCache)?) {
         attributeCache = cache
     }
 }

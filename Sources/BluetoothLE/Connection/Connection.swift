@@ -47,7 +47,7 @@ public actor Connection: LoopActor {
     /// Follows the link at the controller; nil where no adapter has made it. See Connection+Link.
     private(set) var attachment: LinkAttachment?
     /// Whose link it is; nil where no adapter has made it, and after the end.
-    private(set) var adapter: Adapter?
+    private(set) var adapter: AdapterSession?
     /// What is known of the peer's database; see Connection+Caching.
     var knownDatabase: KnownDatabase? {
         get { knownDatabaseStorage?.value }
@@ -131,7 +131,7 @@ public actor Connection: LoopActor {
 
     /// Connects the attribute channel; returns when the link is up.
     func open(
-        from adapter: Adapter, on kernel: any BluetoothKernel, options: L2CAPOptions, isPrecarious: Bool = false,
+        from adapter: AdapterSession, on kernel: any BluetoothKernel, options: L2CAPOptions, isPrecarious: Bool = false,
         timeout: Duration?
     ) async throws(BluetoothError) {
         self.isPrecarious = isPrecarious
@@ -186,7 +186,7 @@ public actor Connection: LoopActor {
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
-        _ socket: any L2CAPSocket, by adapter: Adapter, of kernel: any BluetoothKernel,
+        _ socket: any L2CAPSocket, by adapter: AdapterSession, of kernel: any BluetoothKernel,
         onEnd: @escaping @Sendable (Connection) -> Void
     ) -> SocketHandler {
         self.adapter = adapter

@@ -30,7 +30,7 @@ extension PublishedServices {
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration = .seconds(5)
     ) async throws(BluetoothError) -> [ValueDelivery] {
         try check(characteristic, .notification, "notify")
-        return await adapter.broadcast(value, of: characteristic, as: .notification, timeout: timeout)
+        return await session.broadcast(value, of: characteristic, as: .notification, timeout: timeout)
     }
 
     /// Indicates a value to every device that has subscribed, and says who has confirmed (Core Vol 3 Part G §4.11.1).
@@ -49,7 +49,7 @@ extension PublishedServices {
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [ValueDelivery] {
         try check(characteristic, .indication, "indicate")
-        return await adapter.broadcast(value, of: characteristic, as: .indication, timeout: timeout)
+        return await session.broadcast(value, of: characteristic, as: .indication, timeout: timeout)
     }
 
     private func check(
@@ -68,7 +68,7 @@ extension PublishedServices {
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     fileprivate func broadcast(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?

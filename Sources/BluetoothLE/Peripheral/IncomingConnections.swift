@@ -18,7 +18,7 @@ public struct IncomingConnections: AsyncSequence, Sendable {
     private let stream: BoundedStream<Connection>
     private let links: AcceptedLinks
 
-    init(_ links: AcceptedLinks, of adapter: Adapter) {
+    init(_ links: AcceptedLinks, of adapter: AdapterSession) {
         self.links = links
         stream = BoundedStream(channel: links.listener.channel) {
             withExtendedLifetime(adapter) { links.listener.end(nil) }

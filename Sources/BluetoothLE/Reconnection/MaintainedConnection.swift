@@ -97,17 +97,3 @@ public final class MaintainedConnection: Sendable {
         await core.close()
     }
 }
-
-extension Adapter {
-    /// Keeps a device connected until the returned object is closed or dropped. Needs no privilege.
-    /// - Parameters:
-    ///   - peer: the device.
-    ///   - options: how to connect; its time limit holds for the ATT_MTU only, since a device that is away is waited for.
-    ///   - policy: when to connect again.
-    public nonisolated func maintainConnection(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> MaintainedConnection {
-        MaintainedConnection(Reconnector(to: peer, by: self, options, policy))
-    }
-}

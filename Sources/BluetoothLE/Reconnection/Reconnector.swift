@@ -26,7 +26,7 @@ actor Reconnector: LoopActor {
 
     nonisolated let loop: EventLoop
     nonisolated let peer: BluetoothAddress
-    private let adapter: Adapter
+    private let adapter: AdapterSession
     private let options: ConnectionOptions
     private let policy: ReconnectionPolicy
 
@@ -42,7 +42,8 @@ actor Reconnector: LoopActor {
     private var delay: Promise<Void, BluetoothError>?
 
     init(
-        to peer: BluetoothAddress, by adapter: Adapter, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
+        to peer: BluetoothAddress, by adapter: AdapterSession, _ options: ConnectionOptions,
+        _ policy: ReconnectionPolicy
     ) {
         self.peer = peer
         self.adapter = adapter

@@ -112,7 +112,7 @@ extension Connection {
 
     /// Waits for what the kernel tells of the key, which comes after the link is encrypted.
     private func keyIsStored(
-        _ adapter: Adapter, _ operation: BluetoothError.Operation
+        _ adapter: AdapterSession, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Bool {
         if let madeKey { return madeKey.isStored }
         guard await adapter.isBondable else { return false }
@@ -414,7 +414,7 @@ extension BluetoothError {
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     /// Whether there is a key from an earlier pairing with a link's device.
     fileprivate func hasKey(of connection: Connection) -> Bool {
         hasKey(of: connection.peer) || hasKey(of: connection.assumeIsolated { $0.socketPeer })

@@ -248,7 +248,7 @@ final class PeripheralManagerHandle: Sendable {
                 return true
             }
             // The program has removed it meanwhile.
-            if !isWanted { await adapter.withdraw(published) }
+            if !isWanted { await published.withdraw() }
             post { $1?.peripheralManager($0, didAdd: service.object, error: nil) }
         } catch {
             shared { shared in shared.offers.removeAll { $0.service.object === service.object } }
@@ -281,10 +281,7 @@ final class PeripheralManagerHandle: Sendable {
         let told = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
         let published = removed.compactMap(\.published)
         guard !published.isEmpty else { return told }
-        radio.soon { radio in
-            guard let adapter = radio.adapter else { return }
-            Task(executorPreference: radio.loop) { await radio.withdraw(published, from: adapter) }
-        }
+        radio.soon { radio in Task(executorPreference: radio.loop) { await radio.withdraw(published) } }
         return told
     }
 

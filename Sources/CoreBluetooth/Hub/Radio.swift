@@ -140,8 +140,8 @@ actor Radio: LoopActor {
     }
 
     /// Takes services back.
-    func withdraw(_ services: [PublishedServices], from adapter: Adapter) async {
-        for services in services { await adapter.withdraw(services) }
+    func withdraw(_ services: [PublishedServices]) async {
+        for services in services { await services.withdraw() }
     }
 
     // MARK: Centrals

@@ -82,7 +82,7 @@ final class BondStory: Sendable {
 extension Adapter {
     /// Advertises and takes links until the returned task is cancelled.
     func serve(_ story: Story) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {
-        let links = try incomingConnections()
+        let links = try await incomingConnections()
         return (try await advertise(AdvertisementContent(localName: "served")), links)
     }
 }

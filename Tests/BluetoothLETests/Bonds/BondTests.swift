@@ -174,7 +174,7 @@ import Testing
             let changes = await central.bondChanges()
             let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: BondStory.peripheralAddress)
             _ = try await connection.discover()
-            try await story.story.settle { await central.attributeCache?.database(for: key) != nil }
+            try await story.story.settle { await central.session.attributeCache?.database(for: key) != nil }
             try await central.removeBond(with: BondStory.peripheralAddress)
             _ = await connection.closed()
             var iterator = changes.makeAsyncIterator()
@@ -182,7 +182,7 @@ import Testing
             #expect(await central.bonds().isEmpty)
             #expect(story.central.kernel.longTermKeys(adapter: 0).isEmpty)
             #expect(try await story.central.store.bonds(of: BondStory.centralAddress).isEmpty)
-            #expect(await central.attributeCache?.database(for: key) == nil)
+            #expect(await central.session.attributeCache?.database(for: key) == nil)
             // Once more is no error.
             try await central.removeBond(with: BondStory.peripheralAddress)
             // While it is off as well.

@@ -320,7 +320,7 @@ import Testing
             let theirs = link.theirs
             try await story.story.settle { await theirs.isTellingOfChanges }
             let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: BondStory.peripheralAddress)
-            let cache = try #require(await scene.central.attributeCache)
+            let cache = try #require(await scene.central.session.attributeCache)
             try await story.story.settle { await cache.database(for: key)?.isFollowed == true }
             await scene.disconnect(link)
             link = try await scene.connect()

@@ -15,7 +15,7 @@ import Testing
             let served = try await peripheral.serve(story.story)
             try await story.connect(central).disconnect()
             try await story.story.settle { await central.bonds().count == 1 }
-            await central.flushBonds()
+            await central.session.flushBonds()
             #expect(story.central.kernel.longTermKeys(adapter: 0).count == 1)
             try await body(story, central, store)
             await peripheral.close()
@@ -41,7 +41,7 @@ import Testing
             }
             #expect(await failure { try await removal.value }?.code == .cancelled)
             try await story.story.settle { story.central.kernel.longTermKeys(adapter: 0).isEmpty }
-            await central.flushBonds()
+            await central.session.flushBonds()
             #expect(store.memory.bonds(of: BondStory.centralAddress).isEmpty)
             await central.close()
         }
@@ -77,7 +77,7 @@ import Testing
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     /// Waits until what has changed is written.
     fileprivate func flushBonds() async { await bondKeeper.value.flush() }
 }

@@ -55,7 +55,7 @@ import Testing
             }
             #expect(seen.count == 5)
             // Each address was tried once, however often it was heard.
-            #expect(await central.lookUpCount <= 6)
+            #expect(await central.session.lookUpCount <= 6)
             once.finish(BluetoothError(.cancelled, .init("end"), ""))
             let more = await failure {
                 while let next = try await onceIterator.next() { #expect(next.address != Self.identity) }
@@ -139,7 +139,7 @@ import Testing
             device.setSecurity(SimulatedSecurity(identity: Self.identity))
             let log = LogRecorder()
             let central = try await story.central.open(log: log)
-            let cache = try #require(await central.attributeCache)
+            let cache = try #require(await central.session.attributeCache)
             @Sendable func key(_ peer: BluetoothAddress) -> AttributeCacheKey {
                 AttributeCacheKey(adapter: BondStory.centralAddress, peer: peer)
             }

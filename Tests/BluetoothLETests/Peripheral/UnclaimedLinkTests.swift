@@ -69,25 +69,25 @@ import Testing
     @Test func listeningLastsFromTheFirstOfferToTheLast() async throws {
         try await PeripheralStory.run { story in
             let adapter = story.peripheral
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             let first = try await adapter.publish([PeripheralStory.service])
-            #expect(await adapter.isServing)
+            #expect(await adapter.session.isServing)
             let set = try await adapter.advertise(PeripheralStory.content)
             await first.withdraw()
-            #expect(await adapter.isServing)
+            #expect(await adapter.session.isServing)
             await set.stop()
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             let options = AdvertisingOptions(kind: .nonConnectable)
             let beacon = try await adapter.advertise(AdvertisementContent(), options: options)
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             await beacon.stop()
             let incoming = try await adapter.incomingConnections()
             let second = try await adapter.publish([PeripheralStory.service])
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             incoming.close()
-            try await story.story.settle { await adapter.isServing }
+            try await story.story.settle { await adapter.session.isServing }
             await adapter.close()
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             withExtendedLifetime(second) {}
         }
     }
@@ -103,7 +103,7 @@ import Testing
             #expect(refused != nil)
             // Whoever leaves makes room.
             await connections.removeFirst().disconnect()
-            try await story.story.settle { await story.peripheral.unclaimed.connections.count == limit - 1 }
+            try await story.story.settle { await story.peripheral.session.unclaimed.connections.count == limit - 1 }
             connections.append(try await story.connect(limit))
             let incoming = try await story.peripheral.incomingConnections()
             #expect(incoming.connections.count == limit)
@@ -126,7 +126,7 @@ import Testing
                 _ = await failure { await (try await attempt.value).disconnect() }
                 try await story.radio.sleep(for: .seconds(5))
                 #expect(story.kernel.links(adapter: 0).isEmpty, "cancelled after \(milliseconds) ms")
-                #expect(await adapter.unclaimed.connections.isEmpty)
+                #expect(await adapter.session.unclaimed.connections.isEmpty)
                 #expect(incoming?.connections.isEmpty != false)
             }
             withExtendedLifetime(published) {}
@@ -141,14 +141,14 @@ import Testing
             let adapter = try await Adapter.open(on: kernel, log: log.log)
             let published = try await adapter.publish([PeripheralStory.service])
             let set = try await adapter.advertise(PeripheralStory.content)
-            #expect(await !adapter.isServing)
+            #expect(await !adapter.session.isServing)
             #expect(log.lines.contains { $0.hasPrefix("links that come in are not served") })
             let refused = await failure { _ = try await adapter.incomingConnections() }
             #expect(refused?.code == .busy)
             // What is offered next tries again.
             kernel.refuseListening(nil)
             let more = try await adapter.publish([CachingTests.battery])
-            #expect(await adapter.isServing)
+            #expect(await adapter.session.isServing)
             await adapter.close()
             withExtendedLifetime((published, set, more)) {}
         }
@@ -167,6 +167,6 @@ import Testing
     }
 }
 
-extension Adapter {
+extension AdapterSession {
     fileprivate var isServing: Bool { unclaimed.listener != nil }
 }

@@ -212,14 +212,14 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     @Test func nothingOfAScanIsLeftBehind() async throws {
         try await Story.run { story in
             SimulatedPeripheral(on: story.radio)
-            weak var weakAdapter: Adapter?
+            weak var session: AdapterSession?
             do {
                 let adapter = try await Adapter.open(on: story.kernel)
-                weakAdapter = adapter
+                session = adapter.session
                 for try await _ in try await adapter.scan() { break }
             }
-            for _ in 0..<100 where weakAdapter != nil { try await story.radio.sleep(for: .milliseconds(100)) }
-            #expect(weakAdapter == nil)
+            for _ in 0..<100 where session != nil { try await story.radio.sleep(for: .milliseconds(100)) }
+            #expect(session == nil)
             #expect(!story.kernel.isScanning())
         }
     }

@@ -39,7 +39,7 @@ import Testing
             try await scene.central.setPairingAgent(agent)
             await central.0.disconnect()
             try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
-            let links = try #require(await scene.peripheral.acceptance?.links)
+            let links = try #require(await scene.peripheral.session.acceptance?.links)
             var options = ConnectionOptions(timeout: .seconds(10))
             options.securityPolicy = .ask
             let connection = try await scene.central.connect(to: scene.address, options: options)
@@ -92,11 +92,13 @@ import Testing
                 try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
                 scene.story.kernel.unplug(0)
                 try await scene.story.settle { scene.adapter.state == .absent }
-                #expect(await scene.adapter.pairing.settings.isApplied == false)
+                #expect(await scene.adapter.session.pairing.settings.isApplied == false)
                 scene.story.kernel.plug(
                     SimulatedController(address: scene.adapter.information.publicAddress, isPowered: isPowered))
-                let settings = await scene.adapter.pairing.settings.wanted
-                try await scene.story.settle { await scene.adapter.pairing.settings.state == .applied(settings) }
+                let settings = await scene.adapter.session.pairing.settings.wanted
+                try await scene.story.settle {
+                    await scene.adapter.session.pairing.settings.state == .applied(settings)
+                }
                 #expect(settings.secureConnections == .only && settings.ioCapability == .keyboardOnly)
             }
         }
@@ -108,12 +110,12 @@ import Testing
             scene.story.kernel.setRefusal(.failed, of: .setIOCapability)
             let agent = scene.agent(.keyboardOnly)
             #expect(await failure { try await scene.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
-            #expect(await scene.adapter.pairing.settings.isApplied == false)
+            #expect(await scene.adapter.session.pairing.settings.isApplied == false)
             scene.story.kernel.setRefusal(nil, of: .setIOCapability)
             let connection = try await scene.connect()
             #expect(try await connection.read(try scene.handle(SecurityStory.encrypted)).count == 60)
             #expect(try await connection.security().isSecureConnections != false)
-            #expect(await scene.adapter.pairing.settings.state == .applied(PairingSettings()))
+            #expect(await scene.adapter.session.pairing.settings.state == .applied(PairingSettings()))
             try await scene.end(connection)
         }
     }
@@ -121,14 +123,14 @@ import Testing
     @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
         try await SecurityStory.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
-            let settings = await scene.adapter.pairing.settings.wanted
+            let settings = await scene.adapter.session.pairing.settings.wanted
             let change = scene.story.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await scene.adapter.setPairingAgent(nil, secureConnections: .off)
             }
             #expect(await failure { try await change.value }?.code == .cancelled)
-            #expect(await scene.adapter.pairing.settings.wanted == settings)
-            try await scene.story.settle { await scene.adapter.pairing.settings.state == .applied(settings) }
+            #expect(await scene.adapter.session.pairing.settings.wanted == settings)
+            try await scene.story.settle { await scene.adapter.session.pairing.settings.state == .applied(settings) }
         }
     }
 

@@ -233,6 +233,6 @@ extension SecurityStory {
         try? await adapter.removeBond(with: peripheral.address)
         _ = try? await adapter.sendToManagement(
             .unpairDevice(ManagementAddress(peripheral.address), disconnect: false), to: adapter.information.index)
-        await adapter.forgetKey(of: peripheral.address)
+        await adapter.session.forgetKey(of: peripheral.address)
     }
 }

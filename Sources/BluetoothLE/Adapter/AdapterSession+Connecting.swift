@@ -3,23 +3,8 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-extension Adapter {
-    /// Connects to a device and agrees on the ATT_MTU.
-    ///
-    /// The device need not have been scanned for. Returns with a link that is up, or throws once the time allowed is
-    /// over; with no time limit it waits for the device for as long as the task is not cancelled, and the controller,
-    /// not this program, does the looking. A link that fails to be established – the usual fate of a connection attempt
-    /// in a crowded band – is tried again up to ``ConnectionOptions/attempts`` times within the time allowed.
-    /// Cancelling the task cancels the attempt. The next call may follow at once, even to the same device: it waits, at
-    /// most 2.5 s, until the kernel has ended the previous attempt, and after a connection that ended with a request
-    /// outstanding until the response has arrived or the link is down. Scans continue meanwhile. Needs no privilege.
-    ///
-    /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has not been
-    /// answered for 8 s gives way to the next and gets its turn again. How many links there can be is the controller's
-    /// affair, mostly 8 to 20; beyond that the call ends with `.connectionFailed` or `.timedOut`.
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device,
-    ///   `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.cancelled`.
-    public func connect(
+extension AdapterSession {
+    func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
@@ -88,9 +73,7 @@ extension Adapter {
         return error
     }
 
-    /// Connects to a device that was heard, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
-    /// - Throws: `.invalidArgument` when it advertises anonymously or takes no connections.
-    public func connect(
+    func connect(
         to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         guard let peer = advertisement.address else {
@@ -102,16 +85,7 @@ extension Adapter {
         return try await connect(to: peer, options: options)
     }
 
-    /// Scans for a device that takes connections and fulfils a condition, and connects to the first that is heard.
-    ///
-    /// The scan ends with the call at the latest. The time limit is for both together. Needs CAP_NET_RAW for the scan.
-    /// - Parameters:
-    ///   - options: how to connect.
-    ///   - scan: how to scan.
-    ///   - condition: called for every advertisement in turn.
-    /// - Throws: `.notFound` when the time is over before such a device is heard, besides what scanning and connecting
-    ///   throw.
-    public func connect(
+    func connect(
         options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
         firstMatching condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Connection {
@@ -175,25 +149,6 @@ extension Adapter {
         }
         controller.value.endTurn(turn, isPending: false)
         return connection
-    }
-
-    /// Connects, hands the connection to `body`, and disconnects however `body` ends: by returning, throwing, or the
-    /// task's cancellation.
-    ///
-    /// The connection is closed when the call returns; the kernel takes the link down within 2 s.
-    public func withConnection<Result: Sendable>(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        _ body: @Sendable (Connection) async throws -> Result
-    ) async throws -> Result {
-        let connection = try await connect(to: peer, options: options)
-        do {
-            let result = try await body(connection)
-            await connection.disconnect()
-            return result
-        } catch {
-            await connection.disconnect()
-            throw error
-        }
     }
 }
 

@@ -24,7 +24,7 @@ struct UnclaimedLinks {
 }
 
 // Published services are served on every incoming connection, whether or not the program accepts it.
-extension Adapter {
+extension AdapterSession {
     /// Listens while services are published or advertising is connectable, unless the program does so itself.
     func offersChanged() {
         guard end == nil, localServer.isPublishing || advertising.takesConnections else { return stopServing() }

@@ -1,10 +1,7 @@
 import HCI
 
-extension Adapter {
-    /// Whether the controller hears, and connects to, extended advertisements (LE Read Local Supported Features, Core
-    /// Vol 4 Part E §7.8.3). Needs CAP_NET_RAW.
-    /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
-    package func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
+extension AdapterSession {
+    func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
         try checkUsable()
         guard case .leFeatures(let features) = try await controller.value.features(operation("read features")) else {
             throw .unreadable(operation("read features"))

@@ -1,19 +1,8 @@
 import BluetoothKernel
 import BluetoothPrimitives
 
-extension Adapter {
-    /// Opens a connection-oriented channel to a service of a device, without an attribute channel.
-    ///
-    /// Where there is no link to the device the kernel makes one, and drops it two seconds after its last channel was
-    /// closed. Cancelling the task cancels the attempt. Needs no privilege; pairing, where it comes to that, needs
-    /// somebody who answers for this side.
-    /// - Parameters:
-    ///   - peer: the device.
-    ///   - psm: the service's number, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
-    ///   - options: how.
-    /// - Throws: `.connectionFailed` when the peer refuses or cannot be linked with, `.timedOut`, `.cancelled`,
-    ///   `.invalidArgument`, `.unsupported` when the kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.
-    public func openChannel(
+extension AdapterSession {
+    func openChannel(
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         try checkUsable()
@@ -40,18 +29,7 @@ extension Adapter {
         }
     }
 
-    /// Offers a service by connection-oriented channels; it can be opened when the call returns.
-    ///
-    /// Peers reach it on links they make to what this machine advertises and on links made from here alike. Needs no
-    /// privilege, except CAP_NET_BIND_SERVICE for a PSM below 0x0080.
-    /// - Parameters:
-    ///   - psm: the service's number, 0x0001 to 0x00FF; with 0 the kernel picks one, which ``ChannelListener/psm`` tells.
-    ///   - backlog: how many channels may wait for the loop; what comes beyond is closed again at once, and counted.
-    ///   - options: how; with ``ChannelOptions/security`` the kernel refuses peers on links of less protection, which
-    ///     has most of them pair and ask again.
-    /// - Throws: `.notPermitted`, `.busy` when somebody offers the same PSM, `.invalidArgument`, `.unsupported` when the
-    ///   kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.
-    public func listen(
+    func listen(
         psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
     ) throws(BluetoothError) -> ChannelListener {
         try checkUsable()

@@ -31,37 +31,22 @@ public enum BondChange: Hashable, Sendable {
     case refused(BluetoothAddress)
 }
 
-extension Adapter {
-    /// The bonds of this adapter, by address.
-    public func bonds() async -> [Bond] { bondKeeper.value.bonds }
+extension AdapterSession {
+    func bonds() async -> [Bond] { bondKeeper.value.bonds }
 
-    /// The bond with a device; nil when there is none.
-    /// - Parameter identity: its public or static random address.
-    public func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.value.bond(with: identity) }
+    func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.value.bond(with: identity) }
 
-    /// Whether the kernel knows the keys of the bonds, and otherwise why not.
-    public var bondStanding: BondStanding {
+    var bondStanding: BondStanding {
         get async { bondKeeper.value.standing }
     }
 
-    /// Forgets a device: its keys, here and in the kernel (management `Unpair Device`), which ends the link with it, its
-    /// subscriptions, and what is remembered of its database.
-    ///
-    /// The device keeps its own keys until it is told otherwise by hand, and refuses to pair or fails to encrypt until
-    /// then. One that is not bonded is no error. Needs CAP_NET_ADMIN where the kernel has the keys.
-    /// - Throws: `.storageFailed` when the store cannot remove it, `.notPermitted`, `.timedOut`, `.cancelled`.
-    public func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
+    func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await attributeCache?.setDatabase(nil, for: key)
         try await bondKeeper.value.remove(identity)
     }
 
-    /// Keeps a bond in place of the one with the same device, such as one with another name or sign counter, or one that
-    /// was made elsewhere; the kernel is told its keys where they are others.
-    /// - Throws: `.storageFailed` when the store cannot write it, which lasts as long as the adapter is open then,
-    ///   `.invalidArgument` when its identity is an address that changes, or a key has not 7 to 16 bytes that count,
-    ///   `.cancelled`.
-    public func setBond(_ bond: Bond) async throws(BluetoothError) {
+    func setBond(_ bond: Bond) async throws(BluetoothError) {
         guard bond.identity.isIdentity else {
             throw .invalidArgument(
                 .init("keep the bond", peer: bond.identity), "\(bond.identity) is no public or static random address.")
@@ -73,11 +58,7 @@ extension Adapter {
         try await bondKeeper.value.set(bond)
     }
 
-    /// Changes of the bonds from now on.
-    ///
-    /// The stream lives until its loop is left or the adapter is closed; it throws `.overflow` when more than 256 changes
-    /// wait.
-    public func bondChanges() async -> BoundedStream<BondChange> {
+    func bondChanges() async -> BoundedStream<BondChange> {
         bondKeeper.value.bondChanges(operation("follow the bonds"), keeping: self)
     }
 }

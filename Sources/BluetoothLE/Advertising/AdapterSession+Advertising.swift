@@ -2,25 +2,8 @@ import Advertising
 import BluetoothKernel
 import Management
 
-extension Adapter {
-    /// Begins to advertise; it is on the air when the call returns.
-    ///
-    /// Any number may be on at a time, as far as the adapter has instances (management `Read Advertising Features`). A
-    /// controller without extended advertising sends one at a time; the kernel gives each of them its turn, two seconds
-    /// long. Free instances are chosen; those of other programs, or left behind by one that was killed, stay as they are,
-    /// see ``removeForeignAdvertising()``.
-    ///
-    /// A connection ends the advertising that it was made by. It resumes at once, or when the link has ended, as
-    /// ``AdvertisingOptions/continuesWhileConnected`` says. Each device that connects finds the published services; for
-    /// its ``Connection``, use ``incomingConnections(_:)``. While this program connects to a device, the kernel may pause
-    /// advertising. If another program removes the advertisement, as BlueZ's daemon does when it starts, it ends with
-    /// `.busy`.
-    ///
-    /// Through the kernel there are neither directed advertisements nor a choice of channels. Needs CAP_NET_ADMIN.
-    /// - Throws: `.invalidArgument` when there is no room for the content or the options are beyond what the specification
-    ///   allows, `.unsupported` for what the adapter cannot do, `.busy` when all its instances are taken, `.notPermitted`,
-    ///   `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.failed` when the controller refuses, `.timedOut`, `.cancelled`.
-    public func advertise(
+extension AdapterSession {
+    func advertise(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions()
     ) async throws(BluetoothError) -> AdvertisingSet {
         try checkUsable()
@@ -40,29 +23,7 @@ extension Adapter {
         return AdvertisingSet(id, record, self)
     }
 
-    /// Advertises while `body` runs, and stops however `body` ends: by returning, throwing, or the task's cancellation.
-    public func withAdvertising<Result: Sendable>(
-        _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
-        _ body: @Sendable (AdvertisingSet) async throws -> Result
-    ) async throws -> Result {
-        let set = try await advertise(content, options: options)
-        do {
-            let result = try await body(set)
-            await set.stop()
-            return result
-        } catch {
-            await set.stop()
-            throw error
-        }
-    }
-
-    /// Removes every advertising instance that was not made by this adapter object, and says how many there were.
-    ///
-    /// The kernel keeps what a program that was killed has advertised, until it is removed or the machine starts again.
-    /// What other programs advertise at this moment is removed as well. Needs CAP_NET_ADMIN.
-    /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
-    @discardableResult
-    public func removeForeignAdvertising() async throws(BluetoothError) -> Int {
+    func removeForeignAdvertising() async throws(BluetoothError) -> Int {
         try checkUsable()
         let features = try await advertisingFeatures()
         var count = 0

@@ -3,22 +3,8 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 
-extension Adapter {
-    /// Accepts incoming connections: links that centrals make to this machine, those that are up already included.
-    ///
-    /// Published services are served on every incoming connection, whether or not this is called: an adapter listens while
-    /// services are published or it advertises as connectable. Up to 32 connections that the program does not accept stay
-    /// up until their peers end them or the adapter is closed; further ones are closed at once.
-    ///
-    /// Each is a ``Connection`` like an outgoing one, in the peripheral role: the peer finds what
-    /// ``publish(_:handlers:)`` publishes, and the peer's own attributes can be discovered, read and subscribed to.
-    /// Centrals can connect only while the adapter advertises: ``advertise(_:options:)``. Needs no privilege.
-    ///
-    /// Any number of programs can listen; the kernel gives each link to the one that began last. A second program that
-    /// serves attributes, such as BlueZ's daemon when it is started later, gets all the links from then on.
-    /// - Throws: `.busy` when this adapter's incoming connections are being accepted already, `.adapterOff`, `.adapterBlocked`, `.noAdapter`;
-    ///   with ``IncomingConnectionOptions/enhancedBearers`` also `.notPermitted` and `.unsupported`.
-    public func incomingConnections(
+extension AdapterSession {
+    func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
     ) throws(BluetoothError) -> IncomingConnections {
         try checkUsable()

@@ -4,22 +4,8 @@ import Management
 
 // The one owner of the questions that pairing asks. A question is asked by a task that belongs to the dialog with its
 // device: the next question, the answer's time limit, the end of the pairing and that of the adapter cancel it.
-extension Adapter {
-    /// Chooses who answers what pairing asks on this adapter's links, and what the adapter brings to its pairings.
-    ///
-    /// Without an agent every pairing that a device begins is refused, and this program's own work as far as they ask
-    /// nothing. The choice holds until the next, also for an adapter that is unplugged and comes back. Only links that this
-    /// program holds are its agent's business. Needs CAP_NET_ADMIN.
-    /// - Parameters:
-    ///   - agent: who answers; nil for nobody.
-    ///   - ioCapability: what the other side is told that can be seen and entered here, where it is not what the agent
-    ///     says (management `Set IO Capability`).
-    ///   - isBondable: whether keys are kept for the next connection (`Set Bondable`).
-    ///   - secureConnections: whether LE Secure Connections are used: where the device has them, never, or so that
-    ///     devices without them cannot pair (`Set Secure Connections`).
-    /// - Throws: `.pairingFailed` with ``PairingFailure/ownedByDaemon`` while BlueZ's daemon runs, `.notPermitted`,
-    ///   `.unsupported` when the adapter has no Secure Connections and nothing else is wanted, `.noAdapter`, `.cancelled`.
-    public func setPairingAgent(
+extension AdapterSession {
+    func setPairingAgent(
         _ agent: (any PairingAgent)?, ioCapability: IOCapability? = nil, isBondable: Bool = true,
         secureConnections: SecureConnectionsMode = .on
     ) async throws(BluetoothError) {

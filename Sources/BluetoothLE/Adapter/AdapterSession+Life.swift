@@ -66,22 +66,12 @@ struct AdapterLife {
 
 // MARK: - States
 
-extension Adapter {
-    /// How the adapter stands now.
-    public nonisolated var state: AdapterState { standing.value }
+extension AdapterSession {
+    nonisolated var state: AdapterState { standing.value }
 
-    /// How the adapter stands: now, and whenever that changes.
-    ///
-    /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
-    /// between, never where things stand. It lives until its loop is left, or until the adapter is closed, which
-    /// finishes it regularly; cancelling the task throws `.cancelled`.
-    public nonisolated var states: BoundedStream<AdapterState> { standing.stream(keeping: self) }
+    nonisolated var states: BoundedStream<AdapterState> { standing.stream(keeping: self) }
 
-    /// Waits until the adapter is powered on and LE works.
-    /// - Parameter timeout: the most time to wait; nil for ever.
-    /// - Throws: what is in the way when the time is over, with the fix: `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
-    ///   or `.notPermitted` when this program may not switch it on; `.cancelled`.
-    public func ready(timeout: Duration?) async throws(BluetoothError) {
+    func ready(timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end }
         monitor.value.refresh()
         guard !standing.value.isReady else { return }
@@ -95,13 +85,7 @@ extension Adapter {
         }
     }
 
-    /// Powers the adapter on, and LE with it, or off (management `Set Powered`).
-    ///
-    /// Returns when it is so. Powering off ends what is under way on it, of other programs too. Needs CAP_NET_ADMIN
-    /// unless it is so already.
-    /// - Throws: `.adapterBlocked`, `.noAdapter`, `.notPermitted`, `.busy` when the kernel is at work on another change
-    ///   for more than two seconds, `.timedOut`, `.cancelled`.
-    public func setPowered(_ isOn: Bool) async throws(BluetoothError) {
+    func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         if let end { throw end }
         let state = standing.value
         let operation = operation("power \(isOn ? "on" : "off")")
@@ -127,7 +111,7 @@ extension Adapter {
 
 // MARK: - What happens
 
-extension Adapter {
+extension AdapterSession {
     /// Begins to follow what happens to the adapter.
     func begin() {
         monitor.value.follow(

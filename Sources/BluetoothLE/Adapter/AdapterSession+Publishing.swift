@@ -1,0 +1,54 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+
+extension AdapterSession {
+    func publish(
+        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
+    ) throws(BluetoothError) -> PublishedServices {
+        try checkUsable()
+        try checkPublishable(services)
+        let failure: AttributeDatabaseError
+        do throws(AttributeDatabaseError) {
+            let (range, number, listeners) = try localServer.append(services, handlers)
+            guard let range else { throw AttributeDatabaseError.outOfHandles }
+            offersChanged()
+            tell(listeners, of: range)
+            return PublishedServices(range, number, localServer, self)
+        } catch {
+            failure = error
+        }
+        let message = services.isEmpty ? "There are no services to publish." : "\(failure)"
+        throw .invalidArgument(operation("publish services"), message)
+    }
+
+    /// Refuses what the server cannot keep, and what a device may have only once (Core Vol 3 Part C §12, Part G §7).
+    private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
+        let operation = operation("publish services")
+        if let own = services.first(where: { $0.uuid == .genericAccess || $0.uuid == .genericAttribute }) {
+            throw .invalidArgument(operation, "Service \(own.uuid) is always there, and may be there only once.")
+        }
+        let signed = services.lazy.flatMap(\.characteristics).first {
+            $0.properties.contains(.authenticatedSignedWrites)
+        }
+        guard let signed else { return }
+        throw BluetoothError(
+            .unsupported, operation,
+            "Signed Write Commands are not taken here, so \(signed.uuid) cannot have the property authenticatedSignedWrites.",
+            remedy:
+                "Ask for an encrypted link: the property write or writeWithoutResponse, the permission writeEncrypted.")
+    }
+
+    /// Takes published services away.
+    func withdraw(_ services: PublishedServices) {
+        tell(localServer.remove(services.number), of: services.handles)
+        offersChanged()
+    }
+
+    private func tell(_ listeners: [Connection], of range: AttributeHandleRange) {
+        let serviceChanged = localServer.serviceChanged
+        for connection in listeners {
+            connection.assumeIsolated { $0.localServicesChanged(in: range, serviceChanged) }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import HCI
+import Logging
+import Management
+import Synchronization
+
+/// Everything of an opened adapter: owns its components, and is the one domain they live in.
+///
+/// What is public of it is ``Adapter``.
+actor AdapterSession: LoopActor {
+    nonisolated let loop: EventLoop
+
+    let kernel: any BluetoothKernel
+    let log: Logger
+    /// Records what happens; kept alive with the adapter.
+    let trace: PacketTrace?
+    let management: LoopBound<ManagementClient>
+    let monitor: LoopBound<AdapterMonitor>
+    let controller: LoopBound<Controller>
+    /// What is known of it, and how it stands; written on the loop.
+    nonisolated let facts: Mutex<AdapterInformation>
+    nonisolated let standing: LatestValue<AdapterState>
+    /// Its life: see AdapterSession+Life.
+    var life: AdapterLife
+    private(set) var end: BluetoothError?
+    /// What ends with the adapter, besides what the controller does.
+    var ends = HandlerList<BluetoothError>()
+    /// What ends with the adapter of accepting links, while they are accepted; see AdapterSession+Incoming.
+    var acceptance: (links: AcceptedLinks, end: UInt64)?
+    /// The links that nobody accepts; see AdapterSession+Serving.
+    var unclaimed = UnclaimedLinks()
+    /// What is advertised; see AdapterSession+Advertising.
+    var advertising = AdvertisingTable()
+    /// Who answers the questions of pairing, and those that are being asked; see AdapterSession+Pairing.
+    var pairing = PairingTable()
+    /// What the devices connected to find here; see AdapterSession+Publishing.
+    let localServer: LocalServer
+    /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
+    let bondKeeper: LoopBound<BondKeeper>
+    /// Where their databases are remembered.
+    var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
+
+    init(
+        _ opened: AdapterDirectorySession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
+        on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
+    ) {
+        let information = opened.information
+        bondKeeper = opened.bonds
+        facts = Mutex(information)
+        life = AdapterLife(power: power, privacy: privacy)
+        management = opened.management
+        monitor = opened.monitor
+        self.kernel = kernel
+        self.log = log
+        self.trace = trace
+        trace?.synthesis?.opened(information)
+        loop = kernel.loop
+        standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
+        localServer = LocalServer(.generic(deviceName: information.localName))
+        controller = LoopBound(
+            sending: Controller(
+                information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
+                trace: trace?.synthesis), to: loop)
+    }
+
+    nonisolated var information: AdapterInformation { facts.withLock { $0 } }
+
+    nonisolated func operation(_ name: String) -> BluetoothError.Operation {
+        BluetoothError.Operation(name, adapter: information.name)
+    }
+
+    func close() async {
+        await stopAllAdvertising()
+        endServing()
+        await bondKeeper.value.flush()
+        finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
+    }
+
+    /// Ends everything for good: the program closes it, or the kernel's management interface is gone.
+    func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        log.debug("\(reason)")
+        endLife(reason)
+        endAllAdvertising(reason)
+        endServing()
+        endPairing()
+        controller.value.close(reason)
+        bondKeeper.value.close(reason)
+        monitor.value.close(reason)
+        let ends = ends
+        self.ends.removeAll()
+        ends(reason)
+    }
+
+    /// Throws why nothing can be done with the adapter now, if so.
+    func checkUsable() throws(BluetoothError) {
+        if let end { throw end }
+        if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
+        controller.value.comeBack(as: information)
+    }
+}
+
+/// What an adapter shows of itself where the program, and not the kernel, tells the controller what to show.
+enum OwnAddress: Hashable, Sendable {
+    /// The public address.
+    case `public`
+    /// The static random address, which the kernel has told the controller.
+    case `static`
+    /// Another one each time, of which nobody can tell whose it is.
+    case `private`
+
+    /// How HCI commands name it.
+    var type: LEOwnAddressType { self == .public ? .public : .random }
+}
+
+extension AdapterInformation {
+    /// What the adapter shows of itself.
+    var ownAddress: OwnAddress { usesPrivateAddresses ? .private : publicAddress.isZero ? .static : .public }
+}
