@@ -91,11 +91,14 @@ let package = Package(
         floor("Management", on: ["BluetoothPrimitives"]),
         floor("Capture", on: ["BluetoothPrimitives", "HCI", "Management"]),
 
+        // What of the operating system is not Bluetooth: files, threads, the clock.
+        .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
+        floor("BluetoothSystem", on: ["BluetoothPrimitives", "CBluetoothSockets"]),
+
         // The seam, and the two kernels below it.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
         floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
-        .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
-        floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "CBluetoothSockets"]),
+        floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
         floor(
             "SimulatedKernel",
             on: [
@@ -107,8 +110,9 @@ let package = Package(
         floor(
             "BluetoothLE",
             on: [
-                "BluetoothKernel", "BluetoothPrimitives", "BluetoothCryptography", "LinuxKernel", "ATT", "GATT", "HCI",
-                "Advertising", "Management", "Capture", log,
+                "BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "BluetoothCryptography", "LinuxKernel",
+                "ATT",
+                "GATT", "HCI", "Advertising", "Management", "Capture", log,
             ]),
         // A name for programs that import it; what was in it is in BluetoothLE.
         floor("BluetoothSecurity", on: ["BluetoothLE"]),
@@ -142,6 +146,7 @@ let package = Package(
         tests(of: "Advertising"),
         tests(of: "Management"),
         tests(of: "Capture", with: ["HCI", "Management", "BluetoothPrimitives"]),
+        tests(of: "BluetoothSystem"),
         tests(of: "BluetoothLoop"),
         tests(of: "BluetoothKernel"),
         tests(of: "LinuxKernel"),
@@ -153,7 +158,7 @@ let package = Package(
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "Capture", "HCI", "LINBLE", "LinuxKernel", "SimulatedKernel", "SimulatedLINBLE",
+                "BluetoothLE", "BluetoothSystem", "Capture", "HCI", "LINBLE", "SimulatedKernel", "SimulatedLINBLE",
                 "TestSupport",
             ],
             swiftSettings: testSettings),

@@ -1,1 +1,3 @@
 @_exported import BluetoothLoop
+@_exported import struct BluetoothPrimitives.ErrorNumber
+@_exported import struct BluetoothPrimitives.KernelError

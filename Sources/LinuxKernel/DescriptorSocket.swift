@@ -1,4 +1,5 @@
 import BluetoothKernel
+import BluetoothSystem
 import Glibc
 
 /// What all sockets of this kernel have in common: a descriptor, its events, and its end.

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import BluetoothSystem
 import CBluetoothSockets
 import Glibc
 import Synchronization

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import BluetoothSystem
 import CBluetoothSockets
 
 /// A raw HCI socket of one adapter (`HCI_CHANNEL_RAW`).

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 import CBluetoothSockets
 
 // Capability numbers of linux/capability.h.
@@ -40,15 +41,20 @@ extension HostEnvironment {
         return 0
     }
 
+    /// The names in a folder; none when it cannot be read.
+    private static func entries(of folder: String) -> [String] {
+        (try? SystemFiles.names(in: folder)) ?? []
+    }
+
     private static func isProcessRunning(_ name: String) -> Bool {
-        folderEntries("/proc").contains { entry in
+        entries(of: "/proc").contains { entry in
             entry.first?.isNumber == true && fileText("/proc/\(entry)/comm", limit: 64) == "\(name)\n"
         }
     }
 
     /// The switches of Bluetooth adapters in a folder laid out as `/sys/class/rfkill`.
     static func radioSwitches(in folder: String) -> [RadioSwitch] {
-        folderEntries(folder).sorted().compactMap { entry in
+        entries(of: folder).sorted().compactMap { entry in
             func value(_ file: String) -> String? {
                 fileText("\(folder)/\(entry)/\(file)", limit: 256)?.split(separator: "\n").first.map(String.init)
             }

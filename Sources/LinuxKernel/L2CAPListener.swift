@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 import CBluetoothSockets
 
 /// A listening L2CAP socket.

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 
 /// Bluetooth by the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
 ///

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import BluetoothSystem
 
 /// Follows `/dev/rfkill`, which tells of every change of a switch, Bluetooth's or not.
 final class LinuxRadioSwitchWatch: RadioSwitchWatch {

@@ -1,8 +1,9 @@
 import BluetoothKernel
+import BluetoothSystem
 import CBluetoothSockets
 import Glibc
 
-// Waiting for descriptors, time, and threads.
+// Waiting for descriptors, and for time.
 
 extension FileDescriptor {
     static func epoll() throws(KernelError) -> FileDescriptor {
@@ -57,8 +58,6 @@ extension FileDescriptor {
     }
 }
 
-// MARK: Time and threads
-
 /// Nanoseconds on the system's monotonic clock.
 func monotonicNanoseconds() -> Int64 {
     var time = timespec()
@@ -66,72 +65,7 @@ func monotonicNanoseconds() -> Int64 {
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
 }
 
-/// What time it is for people.
-public enum SystemClock {
-    /// Microseconds since 1970 in UTC, by the system's clock (`CLOCK_REALTIME`).
-    public static var microsecondsSince1970: Int64 {
-        var time = timespec()
-        _ = clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
-    }
-}
-
 /// Something that tells the calling thread from every other that runs; never 0.
 func currentThread() -> UInt {
     UInt(pthread_self())
-}
-
-private final class ThreadBody {
-    let run: () -> Void
-
-    init(_ run: @escaping () -> Void) {
-        self.run = run
-    }
-}
-
-/// Starts a thread that runs `body`; the program's signals are left to its other threads.
-func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(KernelError) {
-    let start = Unmanaged.passRetained(
-        ThreadBody {
-            var all = sigset_t()
-            sigfillset(&all)
-            pthread_sigmask(SIG_SETMASK, &all, nil)
-            pthread_setname_np(pthread_self(), name)
-            body()
-        })
-    var thread = pthread_t()
-    let number = pthread_create(
-        &thread, nil,
-        { argument in
-            if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
-            return nil
-        }, start.toOpaque())
-    guard number == 0 else {
-        start.release()
-        throw KernelError("pthread_create", ErrorNumber(rawValue: number))
-    }
-    pthread_detach(thread)
-}
-
-/// Wakes one thread that waits; a signal that comes first is not lost.
-final class WakeCounter: Sendable {
-    private let descriptor: CInt
-
-    init() throws(KernelError) {
-        descriptor = try check("eventfd") { eventfd(0, CInt(EFD_CLOEXEC)) }
-    }
-
-    deinit {
-        _ = Glibc.close(descriptor)
-    }
-
-    func signal() {
-        _ = eventfd_write(descriptor, 1)
-    }
-
-    /// Sleeps until there was a signal since the last wait.
-    func wait() {
-        var count: eventfd_t = 0
-        _ = try? check("read") { eventfd_read(descriptor, &count) }
-    }
 }

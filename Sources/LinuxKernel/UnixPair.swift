@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 
 /// One end of a pair of local sockets that stands for an L2CAP channel.
 final class UnixSocket: L2CAPSocket, DescriptorBacked {

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import BluetoothSystem
 import Glibc
 import Synchronization
 

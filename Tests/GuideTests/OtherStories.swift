@@ -1,6 +1,6 @@
 import BluetoothLE
 import Capture
-import LinuxKernel
+import BluetoothSystem
 import SimulatedKernel
 import Testing
 

@@ -1,4 +1,4 @@
-import LinuxKernel
+import BluetoothSystem
 import Testing
 
 /// That the compiled snippets are those of the pages, and that each has a story.

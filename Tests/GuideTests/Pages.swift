@@ -1,4 +1,4 @@
-import LinuxKernel
+import BluetoothSystem
 
 /// A piece of code on a page of the guide.
 struct Snippet: Hashable, Sendable {

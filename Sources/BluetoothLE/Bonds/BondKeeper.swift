@@ -1,7 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 import GATT
-import LinuxKernel
 import Logging
 import Management
 
@@ -77,7 +77,7 @@ final class BondKeeper {
         case .notKept: store = nil
         case .store(let store): self.store = store
         case .standard:
-            guard kernel is LinuxKernel else {
+            guard kernel.isDefault else {
                 store = MemoryBondStore()
                 return
             }

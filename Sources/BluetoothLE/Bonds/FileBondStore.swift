@@ -1,7 +1,7 @@
 import BluetoothCryptography
 import BluetoothKernel
 import BluetoothPrimitives
-import LinuxKernel
+import BluetoothSystem
 import Logging
 
 /// Keeps bonds in files, one for each device and adapter, that only their user can read.

@@ -1,7 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 import Capture
-import LinuxKernel
 import Logging
 import Synchronization
 

@@ -1,4 +1,4 @@
-import LinuxKernel
+import BluetoothSystem
 import SimulatedKernel
 import Synchronization
 import TestSupport

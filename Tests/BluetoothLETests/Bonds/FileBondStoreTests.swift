@@ -1,5 +1,5 @@
 import Glibc
-import LinuxKernel
+import BluetoothSystem
 import Logging
 import Synchronization
 import TestSupport

@@ -1,5 +1,5 @@
 import Glibc
-import LinuxKernel
+import BluetoothSystem
 import SimulatedKernel
 import Synchronization
 import TestSupport

@@ -1,4 +1,3 @@
-import BluetoothKernel
 import BluetoothPrimitives
 import Synchronization
 

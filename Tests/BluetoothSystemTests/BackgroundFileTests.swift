@@ -1,7 +1,6 @@
-import BluetoothKernel
 import BluetoothPrimitives
+import BluetoothSystem
 import Glibc
-import LinuxKernel
 import Synchronization
 import Testing
 

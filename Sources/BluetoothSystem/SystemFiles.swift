@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothPrimitives
 import CBluetoothSockets
 import Glibc
 
@@ -147,8 +147,14 @@ public enum SystemFiles {
             }
             return []
         }
-        closedir(folder)
-        return folderEntries(directory)
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                names.append(String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
+            }
+        }
+        return names.filter { $0 != "." && $0 != ".." }
     }
 
     /// Whether something has this name (`access`).

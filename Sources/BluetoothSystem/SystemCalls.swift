@@ -1,13 +1,15 @@
-import BluetoothKernel
+import BluetoothPrimitives
 import Glibc
 
-// Every call this package makes to the system is in the files named SystemCalls, and, for whole files, in
-// SystemFiles.swift.
+// Every call this package makes to the system is in this target, or in the files of LinuxKernel named SystemCalls.
 
 /// Makes a call again while signals interrupt it; -1 becomes an error with the call's name and `errno`.
+///
+/// Public to be specialised where it is used: every packet goes through it.
+@inlinable
 @inline(__always)
 @discardableResult
-func check<Result: FixedWidthInteger & SignedInteger>(
+public func check<Result: FixedWidthInteger & SignedInteger>(
     _ name: @autoclosure () -> String, _ call: () -> Result
 ) throws(KernelError) -> Result {
     while true {
@@ -19,10 +21,10 @@ func check<Result: FixedWidthInteger & SignedInteger>(
 }
 
 /// A file descriptor that is closed with its owner.
-struct FileDescriptor: ~Copyable {
-    private(set) var number: CInt
+package struct FileDescriptor: ~Copyable {
+    package private(set) var number: CInt
 
-    init(_ number: CInt) {
+    package init(_ number: CInt) {
         self.number = number
     }
 
@@ -30,17 +32,17 @@ struct FileDescriptor: ~Copyable {
         if number >= 0 { _ = Glibc.close(number) }
     }
 
-    var isOpen: Bool { number >= 0 }
+    package var isOpen: Bool { number >= 0 }
 
     /// Closes it now. A signal that interrupts `close` has not kept Linux from closing.
-    mutating func close() {
+    package mutating func close() {
         guard number >= 0 else { return }
         _ = Glibc.close(number)
         number = -1
     }
 
     /// Leaves it alone: somebody else has closed it, and the number may be another's by now.
-    mutating func forget() {
+    package mutating func forget() {
         number = -1
     }
 }

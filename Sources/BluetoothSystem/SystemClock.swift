@@ -1,0 +1,11 @@
+import Glibc
+
+/// What time it is for people.
+public enum SystemClock {
+    /// Microseconds since 1970 in UTC, by the system's clock (`CLOCK_REALTIME`).
+    public static var microsecondsSince1970: Int64 {
+        var time = timespec()
+        _ = clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
+    }
+}

@@ -1,0 +1,58 @@
+import BluetoothPrimitives
+import CBluetoothSockets
+import Glibc
+
+private final class ThreadBody {
+    let run: () -> Void
+
+    init(_ run: @escaping () -> Void) {
+        self.run = run
+    }
+}
+
+/// Starts a thread that runs `body`; the program's signals are left to its other threads.
+package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(KernelError) {
+    let start = Unmanaged.passRetained(
+        ThreadBody {
+            var all = sigset_t()
+            sigfillset(&all)
+            pthread_sigmask(SIG_SETMASK, &all, nil)
+            pthread_setname_np(pthread_self(), name)
+            body()
+        })
+    var thread = pthread_t()
+    let number = pthread_create(
+        &thread, nil,
+        { argument in
+            if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
+            return nil
+        }, start.toOpaque())
+    guard number == 0 else {
+        start.release()
+        throw KernelError("pthread_create", ErrorNumber(rawValue: number))
+    }
+    pthread_detach(thread)
+}
+
+/// Wakes one thread that waits; a signal that comes first is not lost.
+final class WakeCounter: Sendable {
+    private let descriptor: CInt
+
+    init() throws(KernelError) {
+        descriptor = try check("eventfd") { eventfd(0, CInt(EFD_CLOEXEC)) }
+    }
+
+    deinit {
+        _ = Glibc.close(descriptor)
+    }
+
+    func signal() {
+        _ = eventfd_write(descriptor, 1)
+    }
+
+    /// Sleeps until there was a signal since the last wait.
+    func wait() {
+        var count: eventfd_t = 0
+        _ = try? check("read") { eventfd_read(descriptor, &count) }
+    }
+}
