@@ -91,7 +91,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let reason = await connection.closed()
             #expect(reason.code == .disconnected)
             #expect(start.duration(to: story.radio.now) < .seconds(6))
-            let waiting = await adapter.session.life.linkEnds.count
+            let waiting = await adapter.session.unexplainedEndCount
             #expect(waiting == 0)
         }
     }

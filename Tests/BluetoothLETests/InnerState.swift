@@ -53,6 +53,8 @@ extension AdapterSession {
     var hasControllerSocket: Bool { controller.value.hasSocket }
     /// How many connects are under way or wait for their turn.
     var connectCount: Int { controller.value.connects.count }
+    /// How many links wait for why they have ended.
+    var unexplainedEndCount: Int { linkEnds.waitingCount }
     /// How often an address was looked up among keys.
     var lookUpCount: Int { controller.value.resolution.lookUpCount }
 

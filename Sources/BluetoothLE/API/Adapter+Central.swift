@@ -116,7 +116,7 @@ extension Adapter {
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) -> MaintainedConnection {
-        MaintainedConnection(Reconnector(to: peer, by: session, options, policy))
+        MaintainedConnection(to: peer, by: session, options, policy)
     }
 
     /// Opens a connection-oriented channel to a service of a device, without an attribute channel.

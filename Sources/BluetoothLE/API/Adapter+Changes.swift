@@ -11,7 +11,7 @@ extension Adapter {
         bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let kernel = try chosenKernel(kernel, .init("list adapters"))
-        return try await AdapterDirectorySession(on: kernel, log: Logger(label: "bluetooth.adapter")).all(bonds)
+        return try await LooseSession(on: kernel.loop).all(bonds, on: kernel, log: Logger(label: "bluetooth.adapter"))
     }
 
     /// The adapters of this machine as they come, go and change: those that are there come first, as
@@ -27,6 +27,7 @@ extension Adapter {
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
         let kernel = try chosenKernel(kernel, operation)
-        return try await AdapterDirectorySession(on: kernel, log: Logger(label: "bluetooth.adapter")).changes(operation)
+        return try await LooseSession(on: kernel.loop).changes(
+            operation, on: kernel, log: Logger(label: "bluetooth.adapter"))
     }
 }

@@ -44,9 +44,9 @@ public final class Adapter: Sendable {
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let opened = try await AdapterDirectorySession(on: kernel, log: log).open(
+        let opened = try await LooseSession(on: kernel.loop).open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            trace: trace?.synthesis)
+            on: kernel, log: log, trace: trace?.synthesis)
         let session = AdapterSession(opened, power: power, privacy: privacy, on: kernel, log: log, trace: trace)
         await session.begin()
         return Adapter(session)

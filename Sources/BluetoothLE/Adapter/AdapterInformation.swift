@@ -1,5 +1,6 @@
 import BluetoothPrimitives
 import Management
+import Synchronization
 
 /// What is known of an adapter.
 public struct AdapterInformation: Hashable, Sendable {
@@ -128,4 +129,25 @@ public enum PowerPolicy: Hashable, Sendable {
     case powerOn
     /// As ``powerOn``, and also when another program has powered it off; not when this program did. Needs CAP_NET_ADMIN.
     case keepOn
+}
+
+/// What is known of an opened adapter: read on any thread, written on the loop.
+final class AdapterFacts: Sendable {
+    private let known: Mutex<AdapterInformation>
+
+    init(_ information: AdapterInformation) {
+        known = Mutex(information)
+    }
+
+    /// The adapter as it is now, and while it is away as it was last.
+    var information: AdapterInformation { known.withLock { $0 } }
+
+    /// Takes over what is known now; a static address that only this program knows stays.
+    func update(_ now: AdapterInformation) {
+        known.withLock { known in
+            let address = now.staticAddress ?? known.staticAddress
+            known = now
+            known.staticAddress = address
+        }
+    }
 }

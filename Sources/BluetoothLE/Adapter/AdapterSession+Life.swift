@@ -21,18 +21,9 @@ struct AdapterLife {
     var restorationFailure: BluetoothError?
     /// Who waits for it to be ready.
     var readyWaiters = WaiterList<Void, BluetoothError>()
-    /// Links that ended as if by the adapter's doing while that is not known yet.
-    var linkEnds: [UInt64: LinkEnd] = [:]
-    var nextLinkEnd: UInt64 = 0
 
     init(power: PowerPolicy, privacy: PrivacyMode? = nil) {
         (self.power, self.privacy) = (power, privacy)
-    }
-
-    /// A link whose end is to be explained.
-    struct LinkEnd {
-        let timer: LoopTimer
-        let completion: @Sendable (BluetoothError?) -> Void
     }
 
     /// Takes note of another state.
@@ -93,7 +84,7 @@ extension AdapterSession {
         let directory = AdapterDirectory(
             kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
         if isOn {
-            remember(try await directory.prepare(information, power: .powerOn))
+            facts.update(try await directory.prepare(information, power: .powerOn))
         } else {
             life.isSwitchedOffHere = true
             do throws(BluetoothError) {
@@ -152,7 +143,7 @@ extension AdapterSession {
     /// Takes over what is known of the adapter; nil when it is gone.
     private func update(_ now: AdapterInformation?) {
         guard end == nil else { return }
-        if let now { remember(now) }
+        if let now { facts.update(now) }
         let (before, state) = (standing.value, now?.state ?? .absent)
         guard state != before else { return }
         // A kernel that has lost an adapter has lost its keys.
@@ -165,7 +156,7 @@ extension AdapterSession {
             controller.value.comeBack(as: information)
         } else if let reason {
             controller.value.leave(reason)
-            completeLinkEnds(reason)
+            linkEnds.completeAll(reason)
         }
         standing.set(state)
         if let reason {
@@ -177,20 +168,11 @@ extension AdapterSession {
         restoreIfNeeded()
     }
 
-    /// Keeps what is known of the adapter, with the static address that only this program knows.
-    private func remember(_ information: AdapterInformation) {
-        facts.withLock { known in
-            let address = information.staticAddress ?? known.staticAddress
-            known = information
-            known.staticAddress = address
-        }
-    }
-
     /// Ends everything that waits for the adapter.
     func endLife(_ reason: BluetoothError) {
         life.restoration?.cancel()
         life.readyWaiters.failAll(reason)
-        completeLinkEnds(nil)
+        linkEnds.close()
         standing.finish(reason.code == .cancelled ? nil : reason)
     }
 
@@ -213,7 +195,7 @@ extension AdapterSession {
             let directory = AdapterDirectory(
                 kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
             do throws(BluetoothError) {
-                remember(
+                facts.update(
                     try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))
             } catch {
                 log.debug("not brought back: \(error)")

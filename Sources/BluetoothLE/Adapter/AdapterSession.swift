@@ -18,8 +18,10 @@ actor AdapterSession: LoopActor {
     let management: LoopBound<ManagementClient>
     let monitor: LoopBound<AdapterMonitor>
     let controller: LoopBound<Controller>
+    /// Explains the ends of links.
+    let linkEnds: LinkEnds
     /// What is known of it, and how it stands; written on the loop.
-    nonisolated let facts: Mutex<AdapterInformation>
+    nonisolated let facts: AdapterFacts
     nonisolated let standing: LatestValue<AdapterState>
     /// Its life: see AdapterSession+Life.
     var life: AdapterLife
@@ -42,12 +44,12 @@ actor AdapterSession: LoopActor {
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     init(
-        _ opened: AdapterDirectorySession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
+        _ opened: LooseSession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
         on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
         let information = opened.information
         bondKeeper = opened.bonds
-        facts = Mutex(information)
+        facts = AdapterFacts(information)
         life = AdapterLife(power: power, privacy: privacy)
         management = opened.management
         monitor = opened.monitor
@@ -62,9 +64,10 @@ actor AdapterSession: LoopActor {
             sending: Controller(
                 information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
                 trace: trace?.synthesis), to: loop)
+        linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
     }
 
-    nonisolated var information: AdapterInformation { facts.withLock { $0 } }
+    nonisolated var information: AdapterInformation { facts.information }
 
     nonisolated func operation(_ name: String) -> BluetoothError.Operation {
         BluetoothError.Operation(name, adapter: information.name)

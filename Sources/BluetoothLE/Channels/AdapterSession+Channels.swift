@@ -6,27 +6,30 @@ extension AdapterSession {
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         try checkUsable()
-        let channel = ConnectionOrientedChannel(to: peer, psm: psm, by: self, on: loop, log: log)
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         await controller.value.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
-        try await open(channel, to: peer, from: information.address, on: kernel, options: options)
-        return channel
+        return try await openChannel(
+            psm: psm, to: peer, answeringFor: peer, from: information.address, on: kernel, options: options)
     }
 
     /// Opens a channel of a link that the adapter has or makes: what pairing that takes is this program's own, and no
     /// attempt outlives the adapter.
-    func open(
-        _ channel: ConnectionOrientedChannel, to peer: BluetoothAddress, from address: BluetoothAddress,
+    ///
+    /// - Parameter user: the address by which pairing asks about the device.
+    func openChannel(
+        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, from address: BluetoothAddress,
         on kernel: any BluetoothKernel, options: ChannelOptions
-    ) async throws(BluetoothError) {
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         if let end { throw end }
-        let id = ends.add { [weak channel] reason in channel?.assumeIsolated { $0.endOpening(reason) } }
+        let channel = CreditBasedChannel(to: peer, psm: psm, of: linkEnds, on: loop, log: log)
+        let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
-        try await withPairing(with: peer) { () async throws(BluetoothError) in
+        try await withPairing(with: user) { () async throws(BluetoothError) in
             try await channel.open(from: address, on: kernel, options: options)
         }
+        return ConnectionOrientedChannel(channel, in: self)
     }
 
     func listen(
@@ -62,9 +65,9 @@ extension AdapterSession {
             listener.refuse(socket)
             return { _ in }
         }
-        let channel = ConnectionOrientedChannel(to: socket.peer, psm: psm, by: self, on: loop, log: log)
-        let handler = channel.assumeIsolated { LoopBound($0.adopt(socket), on: loop) }.value
-        listener.channel.send(channel)
+        let channel = CreditBasedChannel(to: socket.peer, psm: psm, of: linkEnds, on: loop, log: log)
+        let handler = channel.adopt(socket)
+        listener.channel.send(ConnectionOrientedChannel(channel, in: self))
         return handler
     }
 }

@@ -15,13 +15,8 @@ extension Connection {
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         _ = try bearer(for: operation)
-        guard let route else { throw .noRoute(operation) }
-        let channel = ConnectionOrientedChannel(to: socketPeer, psm: psm, by: adapter, on: loop, log: log)
-        guard let adapter else {
-            try await channel.open(from: route.adapter, on: route.kernel, options: options)
-            return channel
-        }
-        try await adapter.open(channel, to: peer, from: route.adapter, on: route.kernel, options: options)
-        return channel
+        guard let route, let adapter else { throw .noRoute(operation) }
+        return try await adapter.openChannel(
+            psm: psm, to: socketPeer, answeringFor: peer, from: route.adapter, on: route.kernel, options: options)
     }
 }

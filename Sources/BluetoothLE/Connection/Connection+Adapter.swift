@@ -22,7 +22,7 @@ extension Connection {
     ) -> BluetoothError? {
         guard let adapter else { return other }
         return adapter.assumeIsolated { adapter in
-            adapter.reasonOfEnd(error, otherwise: other, isLocal: other.disconnectReason == .localHost) {
+            adapter.linkEnds.reason(of: error, otherwise: other, isLocal: other.disconnectReason == .localHost) {
                 [weak self] reason in self?.assumeIsolated { end($0, reason) }
             }
         }

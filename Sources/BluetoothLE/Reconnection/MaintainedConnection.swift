@@ -35,14 +35,18 @@ public final class MaintainedConnection: Sendable {
 
     /// The device.
     public let peer: BluetoothAddress
-    private let core: Reconnector
+    private let core: SessionReference<Reconnector>
     private let task: Task<Void, Never>
 
-    init(_ core: Reconnector) {
-        self.core = core
-        peer = core.peer
+    init(
+        to peer: BluetoothAddress, by session: AdapterSession, _ options: ConnectionOptions,
+        _ policy: ReconnectionPolicy
+    ) {
+        self.peer = peer
+        let reconnector = LoopBound(sending: Reconnector(to: peer, by: session, options, policy), to: session.loop)
+        core = SessionReference(reconnector, in: session)
         // The one task that does it all, as long as this is wanted.
-        task = Task(executorPreference: core.loop) { await core.run() }
+        task = Task(executorPreference: session.loop) { await session.run(reconnector) }
     }
 
     deinit {
@@ -51,21 +55,23 @@ public final class MaintainedConnection: Sendable {
 
     /// The link, when there is one.
     public var connection: Connection? {
-        get async { await core.connection }
+        get async { await core { $0.connection } }
     }
 
     /// How it stands, now and whenever that changes. Each call makes a stream of its own.
     ///
     /// The stream begins with how it stands. It lives until its loop is left, or throws why the whole has ended; when
     /// nobody takes the events the oldest make room. It does not keep the connection maintained: this object does.
-    public func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
-        await core.events(bufferCapacity)
+    public nonisolated(nonsending) func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
+        await core { $0.events(bufferCapacity) }
     }
 
     /// Waits for a link and returns it; at once when there is one.
     /// - Throws: `.timedOut`, `.cancelled`, or why the whole has ended.
-    public func connected(timeout: Duration? = .seconds(30)) async throws(BluetoothError) -> Connection {
-        try await core.connected(timeout: timeout)
+    public nonisolated(nonsending) func connected(timeout: Duration? = .seconds(30)) async throws(BluetoothError)
+        -> Connection
+    {
+        try await core { (core) async throws(BluetoothError) in try await core.connected(timeout: timeout) }
     }
 
     /// Subscribes to a characteristic for as long as somebody listens, over however many links.
@@ -82,18 +88,19 @@ public final class MaintainedConnection: Sendable {
     ///   - bufferCapacity: how many may wait for the consumer; one more ends the stream with an error.
     ///   - timeout: the most time to wait for a link, and for the peer.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what subscribing throws.
-    public func subscribe(
+    public nonisolated(nonsending) func subscribe(
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
         bufferCapacity: Int = 4096, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> BoundedStream<Notice> {
-        try await core.subscribe(
-            Reconnector.Wish(service: service, characteristic: characteristic, kind: kind), bufferCapacity,
-            timeout: timeout)
+        let wish = Reconnector.Wish(service: service, characteristic: characteristic, kind: kind)
+        return try await core { (core) async throws(BluetoothError) in
+            try await core.subscribe(wish, bufferCapacity, timeout: timeout)
+        }
     }
 
     /// Ends the link, the attempts and all streams; returns when that is done.
-    public func close() async {
+    public nonisolated(nonsending) func close() async {
         task.cancel()
-        await core.close()
+        await core { await $0.close() }
     }
 }

@@ -3,7 +3,9 @@ import BluetoothPrimitives
 import GATT
 
 /// Does what a ``MaintainedConnection`` promises.
-actor Reconnector: LoopActor {
+///
+/// Lives on the adapter's loop; the session runs it.
+final class Reconnector {
     /// What somebody has subscribed to.
     struct Wish: Sendable {
         var service: BluetoothUUID
@@ -24,8 +26,8 @@ actor Reconnector: LoopActor {
         let task: Task<Void, Never>
     }
 
-    nonisolated let loop: EventLoop
-    nonisolated let peer: BluetoothAddress
+    let loop: EventLoop
+    let peer: BluetoothAddress
     private let adapter: AdapterSession
     private let options: ConnectionOptions
     private let policy: ReconnectionPolicy
@@ -57,9 +59,7 @@ actor Reconnector: LoopActor {
     // MARK: Running
 
     /// Connects again and again until the task is cancelled or the policy gives up.
-    func run() async {
-        let id = followAdapter()
-        defer { leaveAdapter(id) }
+    nonisolated(nonsending) func run() async {
         var failures = 0
         var attempt = 0
         while end == nil, !Task.isCancelled {
@@ -87,7 +87,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Makes a link on which everything is live that was subscribed to; tells when it came up.
-    private func connectOnce() async throws(BluetoothError) -> KernelInstant {
+    private nonisolated(nonsending) func connectOnce() async throws(BluetoothError) -> KernelInstant {
         var options = options
         let timeout = options.timeout
         options.timeout = nil
@@ -106,7 +106,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Waits for the end of the link, and meanwhile follows the changes of the device's attributes.
-    private func endOfLink() async -> BluetoothError {
+    private nonisolated(nonsending) func endOfLink() async -> BluetoothError {
         guard let connection else { return .cancelled(operation) }
         var isFollowing = true
         while isFollowing {
@@ -127,7 +127,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Lets pass what time there has to be before the next attempt.
-    private func pause(_ reason: BluetoothError, _ failures: Int) async throws(BluetoothError) {
+    private nonisolated(nonsending) func pause(_ reason: BluetoothError, _ failures: Int) async throws(BluetoothError) {
         if reason.concernsAdapter {
             tell(.waitingForAdapter(reason))
             try await adapter.ready(timeout: nil)
@@ -164,24 +164,14 @@ actor Reconnector: LoopActor {
         subscriptions = [:]
     }
 
-    private func followAdapter() -> UInt64 {
-        adapter.assumeIsolated { adapter in
-            adapter.ends.add { [weak self] reason in self?.assumeIsolated { $0.adapterClosed(reason) } }
-        }
-    }
-
-    private func leaveAdapter(_ id: UInt64) {
-        adapter.assumeIsolated { $0.ends.remove(id) }
-    }
-
     /// The adapter is of no more use to this program; attempts to connect end by themselves.
-    private func adapterClosed(_ reason: BluetoothError) {
+    func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
-        connection?.assumeIsolated { $0.disconnect() }
+        connection?.soon { $0.disconnect() }
     }
 
     /// Ends it all; ``run()`` has been told so.
-    func close() async {
+    nonisolated(nonsending) func close() async {
         finish(BluetoothError(.cancelled, operation, "The connection is not to be maintained any more."))
         await connection?.disconnect()
         connection = nil
@@ -198,7 +188,7 @@ actor Reconnector: LoopActor {
         return stream
     }
 
-    func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
+    nonisolated(nonsending) func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
         if let end { throw end }
         if let connection, await connection.isConnected { return connection }
         let call = waiters.makePromise()
@@ -207,7 +197,7 @@ actor Reconnector: LoopActor {
 
     // MARK: Subscriptions
 
-    func subscribe(
+    nonisolated(nonsending) func subscribe(
         _ wish: Wish, _ bufferCapacity: Int, timeout: Duration?
     ) async throws(BluetoothError) -> BoundedStream<MaintainedConnection.Notice> {
         let connection = try await connected(timeout: timeout)
@@ -221,8 +211,9 @@ actor Reconnector: LoopActor {
         nextSubscription += 1
         let id = nextSubscription
         subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
-        return BoundedStream(channel: channel) { [weak self, loop] in
-            loop.execute { [weak self] in self?.assumeIsolated { $0.unsubscribe(id) } }
+        let reconnector = LoopBound(self, on: loop)
+        return BoundedStream(channel: channel) { [loop] in
+            loop.execute { reconnector.value.unsubscribe(id) }
         }
     }
 
@@ -231,7 +222,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Makes a subscription live on a new link.
-    private func restore(_ id: UInt64, on connection: Connection) async {
+    private nonisolated(nonsending) func restore(_ id: UInt64, on connection: Connection) async {
         guard let subscription = subscriptions[id] else { return }
         // What came over the last link comes first.
         await subscription.pump?.task.value
@@ -247,7 +238,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Makes the subscriptions live again that a change of the device's attributes has ended.
-    private func refresh(on connection: Connection) async {
+    private nonisolated(nonsending) func refresh(on connection: Connection) async {
         guard !subscriptions.isEmpty,
             let services = try? await connection.discover(timeout: options.timeout)
         else { return }
@@ -264,7 +255,7 @@ actor Reconnector: LoopActor {
     }
 
     /// Subscribes on a link, and hands its values on until it ends: one task for all of them.
-    private func makePump(
+    private nonisolated(nonsending) func makePump(
         _ wish: Wish, _ channel: StreamChannel<MaintainedConnection.Notice>, on connection: Connection,
         timeout: Duration?, isResumed: Bool = false
     ) async throws(BluetoothError) -> Pump {
@@ -291,5 +282,15 @@ actor Reconnector: LoopActor {
             }
         }
         return Pump(handle: characteristic.valueHandle, task: task)
+    }
+}
+
+extension AdapterSession {
+    /// Keeps a device connected until the task is cancelled, the policy gives up, or the adapter is closed.
+    func run(_ reconnector: LoopBound<Reconnector>) async {
+        let reconnector = reconnector.value
+        let id = ends.add { [weak reconnector] reason in reconnector?.adapterClosed(reason) }
+        defer { ends.remove(id) }
+        await reconnector.run()
     }
 }

@@ -274,7 +274,7 @@ extension AdapterSession {
     /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
     /// pairing then.
     func withPairing<Value: Sendable>(
-        with peer: BluetoothAddress, _ body: @Sendable () async throws(BluetoothError) -> Value
+        with peer: BluetoothAddress, _ body: () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
         pairing.wishes[peer, default: 0] += 1
         defer {

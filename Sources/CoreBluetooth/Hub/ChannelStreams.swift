@@ -11,7 +11,7 @@ final class ChannelEnd: Sendable {
     }
 
     deinit {
-        channel.soon { $0.close() }
+        channel.closeSoon()
     }
 }
 

@@ -256,9 +256,12 @@ import Testing
     /// What a send that the kernel refuses means is known when it refuses again although it has told that it can.
     @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
         try await Story.run { story in
-            let channel = ConnectionOrientedChannel(
-                to: .zero, psm: 0x80, by: nil, on: story.radio.loop, log: Logger(label: "test"))
-            let socket = await channel.adoptRefusing(refusals)
+            let socket = RefusingSocket(refusals, on: story.radio.loop)
+            let channel = try await ConnectionOrientedChannel(
+                over: {
+                    socket.start($0)
+                    return socket
+                }, to: .zero, psm: 0x80, on: story.radio.loop)
             let error = await failure { try await channel.write([1, 2, 3]) }
             #expect(socket.sent == (refusals == 1 ? [[1, 2, 3]] : []))
             #expect(error?.code == (refusals == 1 ? nil : .failed))
@@ -381,12 +384,4 @@ private final class RefusingSocket: L2CAPSocket {
     func security() throws(KernelError) -> LinkSecurity { LinkSecurity(level: .low, keySize: 0) }
     func raiseSecurity(to level: SecurityLevel) throws(KernelError) {}
     func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
-}
-
-extension ConnectionOrientedChannel {
-    fileprivate func adoptRefusing(_ refusals: Int) -> RefusingSocket {
-        let socket = RefusingSocket(refusals, on: loop)
-        socket.start(adopt(socket))
-        return socket
-    }
 }

@@ -2,32 +2,23 @@ import BluetoothKernel
 import BluetoothPrimitives
 import Logging
 
-/// An L2CAP connection-oriented channel on LE: two streams of bytes with flow control, beside the attributes of the same
-/// link (Core Vol 3 Part A §3.4, §10).
+/// A connection-oriented channel, which ``ConnectionOrientedChannel`` stands for.
 ///
-/// What is written arrives whole and in order, in SDUs whose boundaries the reader sees. Each side gives the other
-/// credits as far as it has room: a reader that does not read lets the peer's writes wait, and ``write(_:timeout:)``
-/// waits while the peer does not read. Nothing is kept in this process meanwhile and nothing is lost; the kernel's
-/// buffers are the bound.
-///
-/// The channel lives until ``close()``, until its last reference goes, until the peer closes it, or until the link ends.
-/// There is no half-closed state: closing ends both directions. The kernel drops a link two seconds after its last
-/// channel, attribute channel included, was closed.
-public actor ConnectionOrientedChannel: LoopActor {
-    /// The loop the channel lives on; a task that prefers it as its executor saves two thread switches a call.
-    public nonisolated let loop: EventLoop
+/// Owned by its handle, and by its socket until the end.
+final class CreditBasedChannel {
+    let loop: EventLoop
     /// The device at the other end.
-    public nonisolated let peer: BluetoothAddress
+    let peer: BluetoothAddress
     /// The service's number: its Protocol/Service Multiplexer.
-    public nonisolated let psm: UInt16
+    let psm: UInt16
     /// The largest SDU that this side receives.
-    public private(set) var maximumTransmissionUnit = 0
+    private(set) var maximumTransmissionUnit = 0
     /// The largest SDU that the peer receives, and so the longest that ``send(_:timeout:)`` takes.
-    public private(set) var peerMaximumTransmissionUnit = 0
+    private(set) var peerMaximumTransmissionUnit = 0
 
     private let log: Logger
-    /// Whose link it is on; nil where no adapter has made it, and after the end.
-    private var adapter: AdapterSession?
+    /// Explains the end of the link; nil where no adapter has made the channel, and after the end.
+    private var linkEnds: LinkEnds?
     private(set) var socket: (any L2CAPSocket)?
     private var opening: Promise<Void, BluetoothError>?
     private var isEstablished = false
@@ -49,28 +40,12 @@ public actor ConnectionOrientedChannel: LoopActor {
     /// Whether the socket has just said that it can send.
     private(set) var isToldWritable = false
 
-    init(to peer: BluetoothAddress, psm: UInt16, by adapter: AdapterSession?, on loop: EventLoop, log: Logger) {
-        self.adapter = adapter
+    init(to peer: BluetoothAddress, psm: UInt16, of linkEnds: LinkEnds? = nil, on loop: EventLoop, log: Logger) {
+        self.linkEnds = linkEnds
         self.peer = peer
         self.psm = psm
         self.loop = loop
         self.log = log
-    }
-
-    /// A channel over a socket that is connected already, such as one of a pair that stands for a link in a test.
-    /// - Parameters:
-    ///   - connect: hands over the socket and is given the handler of its events; called once, on `loop`.
-    ///   - peer: the device at the other end.
-    ///   - psm: the service's number.
-    ///   - loop: the loop that owns the socket.
-    ///   - log: where the channel's end is told.
-    public init(
-        over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
-        to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")
-    ) async throws(KernelError) {
-        self.init(to: peer, psm: psm, by: nil, on: loop, log: log)
-        socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
-        establish()
     }
 
     func operation(_ name: String) -> BluetoothError.Operation { BluetoothError.Operation(name, peer: peer) }
@@ -78,7 +53,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     // MARK: Opening
 
     /// Asks the peer for the channel; returns when it is open.
-    func open(
+    nonisolated(nonsending) func open(
         from adapter: BluetoothAddress, on kernel: any BluetoothKernel, options: ChannelOptions
     ) async throws(BluetoothError) {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
@@ -89,7 +64,7 @@ public actor ConnectionOrientedChannel: LoopActor {
         do {
             socket = try kernel.connectL2CAP(
                 to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
-            ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+            ) { event in self.handle(event) }
         } catch {
             throw .openingChannel(operation, psm, error)
         }
@@ -111,7 +86,15 @@ public actor ConnectionOrientedChannel: LoopActor {
     func adopt(_ socket: any L2CAPSocket) -> SocketHandler {
         self.socket = socket
         establish()
-        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+        return { event in self.handle(event) }
+    }
+
+    /// Takes over a channel that is connected already.
+    func adopt(
+        _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket
+    ) throws(KernelError) {
+        socket = try connect { event in self.handle(event) }
+        establish()
     }
 
     private func establish() {
@@ -150,18 +133,12 @@ public actor ConnectionOrientedChannel: LoopActor {
             isEstablished
             ? BluetoothError.channelEnded(peer, error)
             : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error)
-        let end: @Sendable (isolated ConnectionOrientedChannel, BluetoothError) -> Void = { channel, reason in
-            channel.isRegularEnd =
-                channel.isEstablished && error.number == .connectionReset && !reason.concernsAdapter
-            channel.finish(reason)
+        let end = { (reason: BluetoothError) in
+            self.isRegularEnd = self.isEstablished && error.number == .connectionReset && !reason.concernsAdapter
+            self.finish(reason)
         }
-        guard let adapter else { return end(self, other) }
-        let reason = adapter.assumeIsolated { adapter in
-            adapter.reasonOfEnd(error, otherwise: other, isLocal: false) { [weak self] reason in
-                self?.assumeIsolated { end($0, reason) }
-            }
-        }
-        if let reason { end(self, reason) }
+        guard let linkEnds else { return end(other) }
+        if let reason = linkEnds.reason(of: error, otherwise: other, isLocal: false, then: end) { end(reason) }
     }
 
     // MARK: The end
@@ -169,7 +146,7 @@ public actor ConnectionOrientedChannel: LoopActor {
     private func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        adapter = nil
+        linkEnds = nil
         opening?.fail(reason)
         opening = nil
         serveReaders()
@@ -182,21 +159,15 @@ public actor ConnectionOrientedChannel: LoopActor {
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }
 
-    /// Closes the channel at once, in both directions. Calls under way fail with ``BluetoothError/Code/disconnected``.
-    ///
-    /// What has been written and the peer has given no credits for yet is dropped by the kernel: wait for
-    /// ``flush(timeout:)`` first where that matters. A second call does nothing.
-    public func close() {
+    func close() {
         leftovers = RingBuffer()
         finish(
             BluetoothError(.disconnected, operation("use the channel"), "The channel was closed by this program."))
     }
 
-    /// Whether the channel is open.
-    public var isOpen: Bool { isEstablished && end == nil }
+    var isOpen: Bool { isEstablished && end == nil }
 
-    /// Waits for the end of the channel and tells why it ended; a cancelled task is told so instead.
-    public func closed() async -> BluetoothError {
+    nonisolated(nonsending) func closed() async -> BluetoothError {
         if let end { return end }
         let call = endWaiters.makePromise()
         do {
@@ -206,9 +177,7 @@ public actor ConnectionOrientedChannel: LoopActor {
         }
     }
 
-    /// The link's protection now (`getsockopt(BT_SECURITY)`).
-    /// - Throws: `.disconnected` after the end.
-    public func security() throws(BluetoothError) -> LinkSecurity {
+    func security() throws(BluetoothError) -> LinkSecurity {
         if let end { throw end.during(operation("read the security level")) }
         do throws(KernelError) {
             guard let socket else { throw KernelError("getsockopt", .notConnected) }
@@ -221,16 +190,8 @@ public actor ConnectionOrientedChannel: LoopActor {
 
 // MARK: - Reading
 
-extension ConnectionOrientedChannel {
-    /// The next SDU, whole, as the peer sent it: up to ``maximumTransmissionUnit`` bytes, and possibly none at all.
-    ///
-    /// Returns nil when the peer has closed the channel – or ended the link, which the kernel tells in the same way –
-    /// and everything it sent before has been read. Calls of several tasks are served in turn; one that is cancelled or
-    /// timed out takes nothing away.
-    /// - Throws: `.disconnected` when the link was lost or this program closed the channel; `.adapterOff`,
-    ///   `.adapterBlocked`, `.noAdapter` when the adapter went;
-    ///   `.timedOut`, `.cancelled`.
-    public func read(timeout: Duration? = nil) async throws(BluetoothError) -> [UInt8]? {
+extension CreditBasedChannel {
+    nonisolated(nonsending) func read(timeout: Duration? = nil) async throws(BluetoothError) -> [UInt8]? {
         let operation = operation("read")
         if readers.isEmpty, let waiting = leftovers.popFirst() { return waiting }
         if let end {
@@ -272,32 +233,6 @@ extension ConnectionOrientedChannel {
         guard isReading != isOn else { return }
         isReading = isOn
         socket?.setReading(isOn)
-    }
-}
-
-/// The SDUs as they come; several loops share them.
-extension ConnectionOrientedChannel: AsyncSequence {
-    /// What the sequence throws.
-    public typealias Failure = BluetoothError
-
-    /// Begins to read. Leaving the loop leaves the channel open.
-    public nonisolated func makeAsyncIterator() -> Iterator { Iterator(channel: self) }
-
-    /// Takes the SDUs one by one.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let channel: ConnectionOrientedChannel
-
-        /// The next SDU, or nil when the peer has closed the channel; as ``ConnectionOrientedChannel/read(timeout:)``.
-        public mutating func next() async throws(BluetoothError) -> [UInt8]? {
-            try await channel.read()
-        }
-
-        /// The next SDU, or nil when the peer has closed the channel; as ``ConnectionOrientedChannel/read(timeout:)``.
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(BluetoothError) -> [UInt8]? {
-            try await channel.read()
-        }
     }
 }
 

@@ -1,16 +1,13 @@
 import BluetoothKernel
 import Logging
 
-/// Looks after what concerns no opened adapter: which there are, what happens to them, and opening one.
-actor AdapterDirectorySession: LoopActor {
+/// Looks after what concerns no opened adapter: which there are, what happens to them, opening one, and what lives over
+/// sockets that the program has brought along.
+actor LooseSession: LoopActor {
     nonisolated let loop: EventLoop
-    private let kernel: any BluetoothKernel
-    private let log: Logger
 
-    init(on kernel: any BluetoothKernel, log: Logger) {
-        self.kernel = kernel
-        self.log = log
-        loop = kernel.loop
+    init(on loop: EventLoop) {
+        self.loop = loop
     }
 
     /// An adapter that was chosen and is ready for use, with what was opened to find it.
@@ -24,7 +21,8 @@ actor AdapterDirectorySession: LoopActor {
     /// Chooses an adapter and makes it ready for use; see ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
     func open(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
-        bondLimit: BondLimit, privacy: PrivacyMode?, trace: PacketSynthesis?
+        bondLimit: BondLimit, privacy: PrivacyMode?, on kernel: any BluetoothKernel, log: Logger,
+        trace: PacketSynthesis?
     ) async throws(BluetoothError) -> Opened {
         let client = ManagementClient(on: kernel, log: log, trace: trace)
         let management = LoopBound(client, on: loop)
@@ -39,7 +37,9 @@ actor AdapterDirectorySession: LoopActor {
     }
 
     /// All adapters, lowest index first.
-    func all(_ bonds: BondKeeping) async throws(BluetoothError) -> [AdapterInformation] {
+    func all(_ bonds: BondKeeping, on kernel: any BluetoothKernel, log: Logger) async throws(BluetoothError)
+        -> [AdapterInformation]
+    {
         let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
         let keeper = LoopBound(BondKeeper(bonds, management: management, on: kernel, log: log), on: loop)
         let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
@@ -47,7 +47,9 @@ actor AdapterDirectorySession: LoopActor {
     }
 
     /// What happens to adapters, after those there are.
-    func changes(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
+    func changes(_ operation: BluetoothError.Operation, on kernel: any BluetoothKernel, log: Logger)
+        async throws(BluetoothError) -> BoundedStream<AdapterChange>
+    {
         let monitor = AdapterMonitor(on: kernel, management: ManagementClient(on: kernel, log: log), log: log)
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
         monitor.follow({ channel.send($0) }, onEnd: { channel.finish($0) })

@@ -1,22 +1,11 @@
 import BluetoothKernel
 
-extension ConnectionOrientedChannel {
-    /// Writes bytes, cut into SDUs of the peer's MTU, and returns when the kernel has the last of them.
-    ///
-    /// Waits while the peer gives no credits. Calls of several tasks do not mix: each one's bytes stay together. A call
-    /// that ends by time-out or cancellation leaves off between two SDUs; the error's message says how many bytes the
-    /// kernel had taken, which are sent. No bytes are no SDU: nothing is sent for them.
-    /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`, `.overflow` when 1024 calls wait already.
-    public func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
+extension CreditBasedChannel {
+    nonisolated(nonsending) func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
         try await submit(ChannelWrite(bytes, operation("write")), timeout: timeout)
     }
 
-    /// Sends one SDU, which the peer reads as it is.
-    ///
-    /// Waits while the peer gives no credits.
-    /// - Throws: `.invalidArgument` for more bytes than ``peerMaximumTransmissionUnit``, or for none, since the kernel
-    ///   does not send an empty SDU; besides what ``write(_:timeout:)`` throws.
-    public func send(_ sdu: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
+    nonisolated(nonsending) func send(_ sdu: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
         let operation = operation("send")
         if let end { throw end.during(operation) }
         guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
@@ -27,18 +16,14 @@ extension ConnectionOrientedChannel {
         try await submit(ChannelWrite(sdu, operation), timeout: timeout)
     }
 
-    /// Waits until the peer has given credits for all that was written before, so that closing the channel does not drop
-    /// any of it.
-    ///
-    /// That the peer's program has read it is not known by this; only the program itself can say so.
-    /// - Throws: as ``write(_:timeout:)``.
-    public func flush(timeout: Duration? = nil) async throws(BluetoothError) {
+    nonisolated(nonsending) func flush(timeout: Duration? = nil) async throws(BluetoothError) {
         let flush = ChannelWrite([], operation("flush"))
         flush.awaitsRoom = true
         try await submit(flush, timeout: timeout)
     }
 
-    private func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError) {
+    private nonisolated(nonsending) func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError)
+    {
         if let end { throw end.during(write.operation) }
         if Task.isCancelled { throw .cancelled(write.operation) }
         if writers.count >= 1024 { writers.removeAll { $0.call.isResolved } }

@@ -1,0 +1,124 @@
+import BluetoothKernel
+
+/// What an adapter has to do with the end of a link.
+private enum LinkEndExplanation {
+    /// It is the reason.
+    case adapter(BluetoothError)
+    /// Nothing.
+    case other
+    /// That is not known yet.
+    case pending
+}
+
+/// Says of the end of a link, or of a channel, whether it is the adapter's doing.
+///
+/// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
+/// its socket says so before the management socket does, with an error that fits either. So the adapter is asked.
+final class LinkEnds {
+    /// How long a link whose end this machine has caused waits for the adapter to be off. Powering off, the kernel ends
+    /// all links first and gives the controller two seconds for each command.
+    private static let powerOffLimit = Duration.seconds(5)
+
+    /// A link whose end is to be explained.
+    private struct Waiting {
+        let timer: LoopTimer
+        let completion: (BluetoothError?) -> Void
+    }
+
+    private let facts: AdapterFacts
+    private let standing: LatestValue<AdapterState>
+    private let monitor: LoopBound<AdapterMonitor>
+    private let controller: LoopBound<Controller>
+    private let loop: EventLoop
+    private var waiting: [UInt64: Waiting] = [:]
+    private var nextID: UInt64 = 0
+    private var isClosed = false
+
+    init(
+        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ monitor: LoopBound<AdapterMonitor>,
+        _ controller: LoopBound<Controller>, on loop: EventLoop
+    ) {
+        self.facts = facts
+        self.standing = standing
+        self.monitor = monitor
+        self.controller = controller
+        self.loop = loop
+    }
+
+    /// How many links wait to be explained.
+    var waitingCount: Int { waiting.count }
+
+    /// The adapter, if that is why a link's or a channel's socket ended with `error`, or `other`; nil when `completion` is
+    /// called on the loop with either, within five seconds.
+    ///
+    /// `isLocal` is whether the controller says that this machine has ended the link, where it has said anything.
+    func reason(
+        of error: KernelError, otherwise other: BluetoothError, isLocal: Bool,
+        then completion: @escaping (BluetoothError) -> Void
+    ) -> BluetoothError? {
+        switch explain(error, isLocal: isLocal) {
+        case .adapter(let reason): return other.caused(by: reason)
+        case .other: return other
+        case .pending:
+            wait { reason in completion(reason.map { other.caused(by: $0) } ?? other) }
+            return nil
+        }
+    }
+
+    private func explain(_ error: KernelError, isLocal: Bool) -> LinkEndExplanation {
+        switch error.number {
+        case .connectionAborted, .connectionReset, .networkDown, .hostUnreachable, .noSuchDevice, .brokenPipe: break
+        default: return .other
+        }
+        if isClosed { return .other }
+        let information = facts.information
+        // What has happened to the adapter is taken in before it is told.
+        monitor.value.look(at: information.index)
+        let operation = BluetoothError.Operation("use the link", adapter: information.name)
+        if let reason = BluetoothError.unavailable(standing.value, operation) { return .adapter(reason) }
+        // Which error a socket gets when its adapter is powered off depends on the controller; the peer's doing it is not
+        // where either says that it was this machine's.
+        let isOurs = isLocal || error.number == .connectionAborted || controller.value.isPoweringOff
+        return isOurs ? .pending : .other
+    }
+
+    private func wait(_ completion: @escaping (BluetoothError?) -> Void) {
+        let id = nextID
+        nextID &+= 1
+        let timer = loop.makeLocalTimer { [weak self] in self?.complete(id, nil) }
+        timer.set(after: Self.powerOffLimit)
+        waiting[id] = Waiting(timer: timer, completion: completion)
+    }
+
+    private func complete(_ id: UInt64, _ reason: BluetoothError?) {
+        waiting.removeValue(forKey: id)?.completion(reason)
+    }
+
+    /// Tells those that wait for it that the adapter is why, or, with nil, that it is not.
+    func completeAll(_ reason: BluetoothError?) {
+        for id in waiting.keys.sorted() { complete(id, reason) }
+    }
+
+    /// The adapter is closed: no link's end is its doing any more.
+    func close() {
+        isClosed = true
+        completeAll(nil)
+    }
+}
+
+extension BluetoothError {
+    /// This end of a link, or of an attempt at one, with the adapter's reason.
+    fileprivate func caused(by reason: BluetoothError) -> BluetoothError {
+        var error = reason
+        error.operation = operation
+        error.operation.adapter = reason.operation.adapter
+        error.cause = cause
+        error.disconnectReason =
+            switch reason.code {
+            case .noAdapter: .adapterRemoved
+            case .adapterBlocked: .adapterBlocked
+            default: .adapterOff
+            }
+        return error
+    }
+}
