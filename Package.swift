@@ -95,8 +95,11 @@ let package = Package(
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("BluetoothSystem", on: ["BluetoothPrimitives", "CBluetoothSockets"]),
 
-        // The seam, and the two kernels below it.
+        // The loop, and what is told in the words of the specification: errors, reasons, parameters.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
+        floor("BluetoothHost", on: ["BluetoothLoop", "BluetoothPrimitives", "ATT", "HCI"]),
+
+        // The seam, and the two kernels below it.
         floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
         floor(
@@ -110,9 +113,9 @@ let package = Package(
         floor(
             "BluetoothLE",
             on: [
-                "BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "BluetoothCryptography", "LinuxKernel",
-                "ATT",
-                "GATT", "HCI", "Advertising", "Management", "Capture", log,
+                "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem",
+                "BluetoothCryptography", "LinuxKernel", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
+                log,
             ]),
         // A name for programs that import it; what was in it is in BluetoothLE.
         floor("BluetoothSecurity", on: ["BluetoothLE"]),
@@ -147,6 +150,7 @@ let package = Package(
         tests(of: "Management"),
         tests(of: "Capture", with: ["HCI", "Management", "BluetoothPrimitives"]),
         tests(of: "BluetoothSystem"),
+        tests(of: "BluetoothHost", with: ["BluetoothPrimitives", "HCI"]),
         tests(of: "BluetoothLoop"),
         tests(of: "BluetoothKernel"),
         tests(of: "LinuxKernel"),

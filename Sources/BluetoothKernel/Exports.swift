@@ -1,3 +1,5 @@
 @_exported import BluetoothLoop
 @_exported import struct BluetoothPrimitives.ErrorNumber
 @_exported import struct BluetoothPrimitives.KernelError
+@_exported import struct BluetoothPrimitives.LinkSecurity
+@_exported import enum BluetoothPrimitives.SecurityLevel

@@ -21,35 +21,6 @@ public enum L2CAPFlowControl: UInt8, Sendable {
     case enhancedCreditBased = 4
 }
 
-/// How a link is protected (`BT_SECURITY`; Core Vol 3 Part C §10.2.1).
-public enum SecurityLevel: UInt8, Comparable, Sendable {
-    /// Not encrypted.
-    case low = 1
-    /// Encrypted, the peer not authenticated.
-    case medium = 2
-    /// Encrypted with a key made under protection against a man in the middle.
-    case high = 3
-    /// As ``high``, made with LE Secure Connections.
-    case fips = 4
-
-    /// Whether `left` asks for less than `right`.
-    public static func < (left: SecurityLevel, right: SecurityLevel) -> Bool { left.rawValue < right.rawValue }
-}
-
-/// A link's protection as the kernel reports it.
-public struct LinkSecurity: Hashable, Sendable {
-    /// The level reached.
-    public var level: SecurityLevel
-    /// The encryption key's size in bytes, 7 to 16; 0 without encryption.
-    public var keySize: UInt8
-
-    /// A level with its key size.
-    public init(level: SecurityLevel, keySize: UInt8) {
-        self.level = level
-        self.keySize = keySize
-    }
-}
-
 /// What a socket is set up with before it connects or listens. A nil leaves the kernel's own choice.
 public struct L2CAPOptions: Hashable, Sendable {
     /// The level to raise the link to once it is up; nil asks for none.

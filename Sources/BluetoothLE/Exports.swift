@@ -2,6 +2,7 @@
 // properties, and the seam for those who choose the kernel themselves.
 @_exported import ATT
 @_exported import Advertising
+@_exported import BluetoothHost
 @_exported import BluetoothKernel
 @_exported import BluetoothPrimitives
 @_exported import GATT

@@ -29,7 +29,7 @@ public enum ManagementEvent: ~Escapable {
     /// There is a new connection.
     case deviceConnected(ManagementDeviceConnected)
     /// A connection ended.
-    case deviceDisconnected(ManagementAddress, DisconnectReason)
+    case deviceDisconnected(ManagementAddress, ManagementDisconnectReason)
     /// A connection could not be made.
     case connectFailed(ManagementAddress, ManagementStatus)
     /// Pairing needs a yes or no. With `isSimple` there is no number to compare, and the question is whether to pair at
@@ -86,7 +86,7 @@ public enum ManagementEvent: ~Escapable {
         case .deviceConnected: self = .deviceConnected(try ManagementDeviceConnected(reading: &reader))
         case .deviceDisconnected:
             let address = try ManagementAddress(reading: &reader)
-            self = .deviceDisconnected(address, DisconnectReason(rawValue: try reader.readUInt8()))
+            self = .deviceDisconnected(address, ManagementDisconnectReason(rawValue: try reader.readUInt8()))
         case .connectFailed:
             let address = try ManagementAddress(reading: &reader)
             self = .connectFailed(address, ManagementStatus(rawValue: try reader.readUInt8()))

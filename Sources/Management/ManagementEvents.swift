@@ -147,7 +147,7 @@ extension ByteWriter {
 }
 
 /// Why a connection ended, as far as the management interface tells; the socket's error tells more.
-public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct ManagementDisconnectReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
 
@@ -157,17 +157,17 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     }
 
     /// Nobody knows.
-    public static let unspecified = DisconnectReason(rawValue: 0)
+    public static let unspecified = ManagementDisconnectReason(rawValue: 0)
     /// The other side was not heard any more.
-    public static let timeout = DisconnectReason(rawValue: 1)
+    public static let timeout = ManagementDisconnectReason(rawValue: 1)
     /// This side ended it.
-    public static let localHost = DisconnectReason(rawValue: 2)
+    public static let localHost = ManagementDisconnectReason(rawValue: 2)
     /// The other side ended it.
-    public static let remoteHost = DisconnectReason(rawValue: 3)
+    public static let remoteHost = ManagementDisconnectReason(rawValue: 3)
     /// Pairing or encryption failed.
-    public static let authenticationFailure = DisconnectReason(rawValue: 4)
+    public static let authenticationFailure = ManagementDisconnectReason(rawValue: 4)
     /// This side ended it because it goes to sleep.
-    public static let localHostSuspend = DisconnectReason(rawValue: 5)
+    public static let localHostSuspend = ManagementDisconnectReason(rawValue: 5)
 
     /// The reason in words.
     public var description: String {

@@ -198,7 +198,7 @@ extension Adapter {
     }
 
     func deviceDisconnected(_ connection: HostConnection, reason: HCIStatus) {
-        let told: DisconnectReason
+        let told: ManagementDisconnectReason
         switch reason {
         case _ where connection.hasFailedAuthentication: told = .authenticationFailure
         case .connectionTimeout: told = .timeout

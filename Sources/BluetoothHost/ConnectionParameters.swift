@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothLoop
 import HCI
 
 /// The parameters a link runs with (Core Vol 6 Part B §4.5).
@@ -15,12 +15,6 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
         self.interval = interval
         self.latency = latency
         self.supervisionTimeout = supervisionTimeout
-    }
-
-    init(_ parameters: LEActiveConnectionParameters) {
-        interval = .microseconds(1250) * Int(parameters.interval)
-        latency = Int(parameters.latency)
-        supervisionTimeout = .milliseconds(10) * Int(parameters.supervisionTimeout)
     }
 
     /// The values with their units.
@@ -53,31 +47,6 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
     /// For links on which little happens: 100 to 125 ms, of which the peripheral may sleep through two.
     public static let lowPower = ConnectionParameterRequest(
         interval: .milliseconds(100)...(.milliseconds(125)), latency: 2)
-
-    /// In the units of the packets; throws `.invalidArgument` for what the specification does not allow.
-    func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
-        let shortest = (interval.lowerBound.clampedNanoseconds &+ 1_249_999) / 1_250_000
-        let longest = interval.upperBound.clampedNanoseconds / 1_250_000
-        let timeout = supervisionTimeout.clampedNanoseconds / 10_000_000
-        guard (6...3200).contains(shortest), (shortest...3200).contains(max(shortest, longest)), longest >= shortest
-        else {
-            throw .invalidArgument(
-                operation, "A connection interval is 7.5 ms to 4 s long, in steps of 1.25 ms.")
-        }
-        guard (0...499).contains(latency) else {
-            throw .invalidArgument(operation, "A peripheral may sleep through 0 to 499 connection events.")
-        }
-        // In units of 1.25 ms.
-        guard (10...3200).contains(timeout), timeout * 8 > 2 * Int64(latency + 1) * longest else {
-            throw .invalidArgument(
-                operation,
-                "A supervision time-out is 100 ms to 32 s long, and more than twice the longest interval times (latency + 1)."
-            )
-        }
-        return LEConnectionParameters(
-            intervalMinimum: UInt16(clamping: shortest), intervalMaximum: UInt16(clamping: longest),
-            latency: UInt16(clamping: latency), supervisionTimeout: UInt16(clamping: timeout))
-    }
 }
 
 /// What to do when a link gets parameters that this side did not ask for.
@@ -105,10 +74,6 @@ public struct LinkPHYs: Hashable, Sendable, CustomStringConvertible {
         self.receive = receive
     }
 
-    init(_ update: LEPHYUpdate) {
-        self.init(transmit: update.transmit, receive: update.receive)
-    }
-
     /// Both by name.
     public var description: String { "transmit \(transmit), receive \(receive)" }
 }
@@ -124,11 +89,11 @@ public struct LinkDataLength: Hashable, Sendable, CustomStringConvertible {
     /// The most time a packet received takes.
     public var receiveTime: Duration
 
-    init(_ change: LEDataLengthChange) {
-        transmitOctets = Int(change.transmitOctets)
-        transmitTime = .microseconds(Int(change.transmitTime))
-        receiveOctets = Int(change.receiveOctets)
-        receiveTime = .microseconds(Int(change.receiveTime))
+    package init(transmitOctets: Int, transmitTime: Duration, receiveOctets: Int, receiveTime: Duration) {
+        self.transmitOctets = transmitOctets
+        self.transmitTime = transmitTime
+        self.receiveOctets = receiveOctets
+        self.receiveTime = receiveTime
     }
 
     /// The limits both ways.

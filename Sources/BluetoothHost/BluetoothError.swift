@@ -1,8 +1,7 @@
 import ATT
-import BluetoothKernel
+import BluetoothLoop
 import BluetoothPrimitives
 import HCI
-import Management
 
 /// Why something could not be done: what, to whom, the status beneath, and for set-up problems the exact fix.
 public struct BluetoothError: Error, Hashable, Sendable {
@@ -165,40 +164,40 @@ extension BluetoothError.Cause: CustomStringConvertible {
 
 // The errors that several places make.
 extension BluetoothError {
-    static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
+    package static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
         BluetoothError(.timedOut, operation, "No answer within \(duration.inSeconds).", isRetryable: true)
     }
 
-    @usableFromInline static func cancelled(_ operation: Operation) -> BluetoothError {
+    @usableFromInline package static func cancelled(_ operation: Operation) -> BluetoothError {
         BluetoothError(.cancelled, operation, "The task was cancelled.")
     }
 
-    @usableFromInline static func secondConsumer(_ operation: Operation) -> BluetoothError {
+    @usableFromInline package static func secondConsumer(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation, "Another task waits for the next element of this stream.",
             remedy: "A stream has one consumer; make a stream for each.")
     }
 
-    static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
+    package static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
             .overflow, operation, "More than \(capacity) elements were waiting and nobody took them.",
             remedy: "Take elements faster, or ask for a larger buffer.")
     }
 
-    static func attributesChanged(_ operation: Operation) -> BluetoothError {
+    package static func attributesChanged(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .attributesChanged, operation, "The peer's attributes have changed since they were discovered.",
             remedy: "Call discover() again and use what it returns.")
     }
 
-    static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {
+    package static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {
         BluetoothError(.invalidArgument, operation, message)
     }
 }
 
 extension Duration {
     /// `1.5 s`, with as many decimals as are needed down to milliseconds.
-    var inSeconds: String {
+    package var inSeconds: String {
         let milliseconds = clampedNanoseconds / 1_000_000
         let fraction = milliseconds % 1000
         guard fraction != 0 else { return "\(milliseconds / 1000) s" }

@@ -1,4 +1,3 @@
-import BluetoothKernel
 import HCI
 
 /// Who or what ended a link. An open set: switch with a default.
@@ -50,7 +49,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     public static let other = DisconnectReason(rawValue: "other")
 
     /// What a controller's reason means.
-    init(_ status: HCIStatus) {
+    package init(_ status: HCIStatus) {
         switch status {
         case .remoteUserTerminatedConnection: self = .remote
         case .remoteDeviceLowResources: self = .remoteLowResources
@@ -67,20 +66,8 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
         }
     }
 
-    /// What the error number of a socket means (net/bluetooth/lib.c), where the controller has told nothing.
-    init(_ number: ErrorNumber) {
-        switch number {
-        case .timedOut: self = .supervisionTimeout
-        case .connectionReset: self = .remote
-        case .connectionAborted, .networkDown: self = .adapterOff
-        case .brokenPipe, .noSuchDevice: self = .adapterRemoved
-        case .accessDenied: self = .authentication
-        default: self = .other
-        }
-    }
-
     /// The reason in one sentence.
-    var sentence: String {
+    package var sentence: String {
         switch self {
         case .local: "The link was closed by this program."
         case .localHost: "The link was ended on this machine, but not by this program."
@@ -99,49 +86,10 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     }
 
     /// Whether connecting again can help without anybody doing anything.
-    var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .authentication, .adapterOff, .adapterBlocked, .adapterRemoved: false
         default: true
         }
-    }
-}
-
-/// What is known of an adapter when a link of it ends.
-enum AdapterPresence {
-    case up, down, absent
-
-    init(of index: UInt16, on kernel: any BluetoothKernel) {
-        guard let adapter = (try? kernel.adapters())?.first(where: { $0.index == index }) else {
-            self = .absent
-            return
-        }
-        self = adapter.isUp ? .up : .down
-    }
-}
-
-extension BluetoothError {
-    /// Why a link that was up has ended: by the controller's word where there is one, otherwise by the socket's.
-    ///
-    /// That the adapter goes down or away looks like an end by the local host, so `presence` is asked then.
-    /// - Parameter isFollowed: whether the controller's word would be here if the link had ended by its doing.
-    static func disconnected(
-        _ peer: BluetoothAddress, _ error: KernelError, status: HCIStatus?, isFollowed: Bool,
-        presence: () -> AdapterPresence?
-    ) -> BluetoothError {
-        var reason = status.map { DisconnectReason($0) } ?? DisconnectReason(error.number)
-        // No peer ends a link without the controller's telling it.
-        if status == nil, isFollowed, reason == .remote { reason = .localHost }
-        if [.localHost, .adapterOff, .adapterRemoved].contains(reason) {
-            switch presence() {
-            case .absent: reason = .adapterRemoved
-            case .down: reason = .adapterOff
-            case .up, nil: break
-            }
-        }
-        return BluetoothError(
-            .disconnected, Operation("use the link", peer: peer), reason.sentence,
-            cause: status.map { .controller($0) } ?? .kernel(error), isRetryable: reason.isRetryable,
-            disconnectReason: reason)
     }
 }

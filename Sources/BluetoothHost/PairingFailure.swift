@@ -37,7 +37,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")
 
     /// The failure in one sentence.
-    var sentence: String {
+    package var sentence: String {
         switch self {
         case .rejected: "The peer refused to pair."
         case .authenticationFailed: "The pairing failed: the number was wrong, or the other side said no."
@@ -53,7 +53,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     }
 
     /// What to do about it, where that can be said.
-    var remedy: String? {
+    package var remedy: String? {
         switch self {
         case .rejected: "Put the device into its pairing mode, if it has one, and try again."
         case .notConfirmed: "A program that pairs has to say how: setPairingAgent(_:) takes an agent that answers."
@@ -69,12 +69,13 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     }
 
     /// Whether the same call may succeed when it is made again.
-    var isRetryable: Bool { self == .timedOut || self == .authenticationFailed || self == .linkLost }
+    package var isRetryable: Bool { self == .timedOut || self == .authenticationFailed || self == .linkLost }
 }
 
 extension BluetoothError {
     /// A pairing that came to nothing, of which `end` is how the link ended, if it did.
-    static func pairing(_ operation: Operation, _ failure: PairingFailure, end: BluetoothError? = nil) -> BluetoothError
+    package static func pairing(_ operation: Operation, _ failure: PairingFailure, end: BluetoothError? = nil)
+        -> BluetoothError
     {
         var error = BluetoothError(
             .pairingFailed, operation, failure.sentence, remedy: failure.remedy, cause: end?.cause,

@@ -1,5 +1,3 @@
-import BluetoothPrimitives
-
 /// How a command of the kernel's management interface ended.
 ///
 /// The set is open: a code without a name keeps its value.

@@ -1,0 +1,54 @@
+import BluetoothHost
+import BluetoothLoop
+import HCI
+
+// The values of a link from what the controller tells, and to what it is asked for.
+
+extension ConnectionParameters {
+    init(_ parameters: LEActiveConnectionParameters) {
+        self.init(
+            interval: .microseconds(1250) * Int(parameters.interval), latency: Int(parameters.latency),
+            supervisionTimeout: .milliseconds(10) * Int(parameters.supervisionTimeout))
+    }
+}
+
+extension ConnectionParameterRequest {
+    /// In the units of the packets; throws `.invalidArgument` for what the specification does not allow.
+    func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
+        let shortest = (interval.lowerBound.clampedNanoseconds &+ 1_249_999) / 1_250_000
+        let longest = interval.upperBound.clampedNanoseconds / 1_250_000
+        let timeout = supervisionTimeout.clampedNanoseconds / 10_000_000
+        guard (6...3200).contains(shortest), (shortest...3200).contains(max(shortest, longest)), longest >= shortest
+        else {
+            throw .invalidArgument(
+                operation, "A connection interval is 7.5 ms to 4 s long, in steps of 1.25 ms.")
+        }
+        guard (0...499).contains(latency) else {
+            throw .invalidArgument(operation, "A peripheral may sleep through 0 to 499 connection events.")
+        }
+        // In units of 1.25 ms.
+        guard (10...3200).contains(timeout), timeout * 8 > 2 * Int64(latency + 1) * longest else {
+            throw .invalidArgument(
+                operation,
+                "A supervision time-out is 100 ms to 32 s long, and more than twice the longest interval times (latency + 1)."
+            )
+        }
+        return LEConnectionParameters(
+            intervalMinimum: UInt16(clamping: shortest), intervalMaximum: UInt16(clamping: longest),
+            latency: UInt16(clamping: latency), supervisionTimeout: UInt16(clamping: timeout))
+    }
+}
+
+extension LinkPHYs {
+    init(_ update: LEPHYUpdate) {
+        self.init(transmit: update.transmit, receive: update.receive)
+    }
+}
+
+extension LinkDataLength {
+    init(_ change: LEDataLengthChange) {
+        self.init(
+            transmitOctets: Int(change.transmitOctets), transmitTime: .microseconds(Int(change.transmitTime)),
+            receiveOctets: Int(change.receiveOctets), receiveTime: .microseconds(Int(change.receiveTime)))
+    }
+}

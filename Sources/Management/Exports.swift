@@ -1,0 +1,7 @@
+// What a program finds with the packets that carry it, though other floors have it as well.
+@_exported import struct BluetoothPrimitives.IOCapability
+@_exported import struct BluetoothPrimitives.IdentityResolvingKey
+@_exported import struct BluetoothPrimitives.LongTermKey
+@_exported import struct BluetoothPrimitives.ManagementStatus
+@_exported import struct BluetoothPrimitives.SecurityKey
+@_exported import struct BluetoothPrimitives.SignatureResolvingKey

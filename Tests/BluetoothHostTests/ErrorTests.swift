@@ -1,0 +1,56 @@
+import BluetoothHost
+import BluetoothPrimitives
+import HCI
+import Testing
+
+@Suite struct ErrorTests {
+    private static let operation = BluetoothError.Operation(
+        "read", peer: BluetoothAddress(0xC098_E512_3456, kind: .random), attribute: 0x0012, adapter: "hci0")
+
+    @Test(
+        arguments: [
+            (nil, nil, "It failed."),
+            (.kernel(KernelError("connect", .connectionRefused)), nil, "It failed. [connect: ECONNREFUSED]"),
+            (.attribute(.readNotPermitted), nil, "It failed. [ATT Read Not Permitted (0x02)]"),
+            (.controller(.connectionTimeout), nil, "It failed. [HCI connection timeout (0x08)]"),
+            (.management(.busy), "Wait.", "It failed. [mgmt busy (0x0A)]\nWait."),
+        ] as [(BluetoothError.Cause?, String?, String)])
+    func theStatusBeneathIsNamedWithItsLayer(cause: BluetoothError.Cause?, remedy: String?, text: String) {
+        let error = BluetoothError(.failed, Self.operation, "It failed.", remedy: remedy, cause: cause)
+        #expect(error.description == "read 0x0012 of C0:98:E5:12:34:56 on hci0: \(text)")
+        #expect(error.peer == Self.operation.peer)
+        #expect(error.attribute == Self.operation.attribute)
+    }
+
+    @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1.001 s")])
+    func timesAreToldWithTheDecimalsTheyNeed(milliseconds: Int, text: String) {
+        let error = BluetoothError.timedOut(Self.operation, after: .milliseconds(milliseconds))
+        #expect(error.message == "No answer within \(text).")
+        #expect(error.isRetryable)
+    }
+
+    @Test func everyReasonOfAControllerHasAMeaning() {
+        let meanings: [DisconnectReason: [UInt8]] = [
+            .remote: [0x13], .remoteLowResources: [0x14], .remotePowerOff: [0x15], .localHost: [0x16],
+            .supervisionTimeout: [0x08, 0x22], .failedToBeEstablished: [0x3E], .parameters: [0x28, 0x3B],
+            .authentication: [0x05, 0x06, 0x0E, 0x18, 0x25, 0x29, 0x2F, 0x3D],
+        ]
+        for status in UInt8.min ... .max {
+            let expected = meanings.first { $0.value.contains(status) }?.key ?? .other
+            #expect(DisconnectReason(HCIStatus(rawValue: status)) == expected)
+        }
+    }
+
+    @Test func aPairingThatFailedTellsHowTheLinkEnded() {
+        var end = BluetoothError(
+            .disconnected, Self.operation, "The link ended.", cause: .controller(.connectionTimeout))
+        end.disconnectReason = .supervisionTimeout
+        let error = BluetoothError.pairing(Self.operation, .linkLost, end: end)
+        #expect(error.code == .pairingFailed)
+        #expect(error.pairingFailure == .linkLost)
+        #expect(error.disconnectReason == .supervisionTimeout)
+        #expect(error.cause == end.cause)
+        #expect(error.isRetryable)
+        #expect(!BluetoothError.pairing(Self.operation, .rejected).isRetryable)
+    }
+}
