@@ -111,6 +111,7 @@ extension AdapterSession {
         followBonds()
         controller.value.followDiscoveries()
         controller.value.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
+        advertising.onOffersChanged = { [weak self] in self?.assumeIsolated { $0.offersChanged() } }
         followPairing()
         // What has happened since it was chosen.
         let now = monitor.value.adapter(information.index)
@@ -160,9 +161,9 @@ extension AdapterSession {
         }
         standing.set(state)
         if let reason {
-            advertisingLeaves(reason, isAbsent: state == .absent)
+            advertising.adapterLeaves(reason, isAbsent: state == .absent)
         } else {
-            advertisingComesBack()
+            advertising.adapterComesBack()
         }
         if state.isReady { life.readyWaiters.succeedAll() }
         restoreIfNeeded()

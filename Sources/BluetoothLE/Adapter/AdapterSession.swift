@@ -32,8 +32,8 @@ actor AdapterSession: LoopActor {
     var acceptance: (links: AcceptedLinks, end: UInt64)?
     /// The links that nobody accepts; see AdapterSession+Serving.
     var unclaimed = UnclaimedLinks()
-    /// What is advertised; see AdapterSession+Advertising.
-    var advertising = AdvertisingTable()
+    /// What is advertised.
+    let advertising: AdvertisingSets
     /// Who answers the questions of pairing, and those that are being asked; see AdapterSession+Pairing.
     var pairing = PairingTable()
     /// What the devices connected to find here; see AdapterSession+Publishing.
@@ -64,6 +64,7 @@ actor AdapterSession: LoopActor {
             sending: Controller(
                 information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
                 trace: trace?.synthesis), to: loop)
+        advertising = AdvertisingSets(of: facts, standing, management, localServer, on: loop, log: log)
         linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
     }
 
@@ -74,7 +75,7 @@ actor AdapterSession: LoopActor {
     }
 
     func close() async {
-        await stopAllAdvertising()
+        await advertising.stopAll()
         endServing()
         await bondKeeper.value.flush()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
@@ -86,7 +87,7 @@ actor AdapterSession: LoopActor {
         end = reason
         log.debug("\(reason)")
         endLife(reason)
-        endAllAdvertising(reason)
+        advertising.close(reason)
         endServing()
         endPairing()
         controller.value.close(reason)

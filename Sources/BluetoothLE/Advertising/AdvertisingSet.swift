@@ -21,17 +21,17 @@ public enum AdvertisingState: Hashable, Sendable {
 /// The kernel keeps what it was told to advertise when a program ends without having taken it back.
 public final class AdvertisingSet: Sendable {
     private let id: UInt64
-    private let adapter: AdapterSession
+    private let session: AdapterSession
     private let record: AdvertisingRecord
 
-    init(_ id: UInt64, _ record: AdvertisingRecord, _ adapter: AdapterSession) {
+    init(_ id: UInt64, _ record: AdvertisingRecord, _ session: AdapterSession) {
         self.id = id
         self.record = record
-        self.adapter = adapter
+        self.session = session
     }
 
     deinit {
-        adapter.loop.execute { [adapter, id] in adapter.assumeIsolated { $0.beginToStopAdvertising(id) } }
+        session.soon { [id] in $0.advertising.beginToStop(id) }
     }
 
     /// What is sent, without the flags and the transmit power that the kernel adds, and what was left out.
@@ -69,13 +69,13 @@ public final class AdvertisingSet: Sendable {
     /// - Throws: `.invalidArgument` when there is no room for it, `.cancelled` after the end, and what
     ///   ``Adapter/advertise(_:options:)`` throws.
     public func update(_ content: AdvertisementContent) async throws(BluetoothError) {
-        try await adapter.updateAdvertising(id, content, record)
+        try await session.updateAdvertising(id, content, record)
     }
 
     /// Takes it back; it is no longer sent when the call returns, unless the kernel refuses, which is logged and asked for
     /// again. Once is enough.
     public func stop() async {
-        await adapter.stopAdvertising(id)
+        await session.stopAdvertising(id)
     }
 }
 
@@ -106,4 +106,27 @@ final class AdvertisingRecord: Sendable {
     var hasEnded: Bool {
         if case .ended = standing.value { true } else { false }
     }
+}
+
+extension AdapterSession {
+    func advertise(
+        _ content: AdvertisementContent, options: AdvertisingOptions
+    ) async throws(BluetoothError) -> AdvertisingSet {
+        try checkUsable()
+        let (id, record) = try await advertising.begin(content, options, operation("advertise"))
+        return AdvertisingSet(id, record, self)
+    }
+
+    func removeForeignAdvertising() async throws(BluetoothError) -> Int {
+        try checkUsable()
+        return try await advertising.removeForeign()
+    }
+
+    fileprivate func updateAdvertising(
+        _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
+    ) async throws(BluetoothError) {
+        try await advertising.update(id, content, record)
+    }
+
+    fileprivate func stopAdvertising(_ id: UInt64) async { await advertising.stop(id) }
 }

@@ -28,10 +28,6 @@ struct AdvertisingTable {
     var leftovers: Set<UInt8> = []
     /// Runs while the kernel is not asked again to remove them.
     var leftoverTimer: LoopTimer?
-    /// Tells the kernel what it has to be told; there is none while that is nothing.
-    var worker: Task<Void, Never>?
-    /// Whether what happens to instances is followed.
-    var isFollowing = false
 
     subscript(id: UInt64) -> Entry? {
         get { entries[id] }

@@ -1,36 +1,75 @@
 import Advertising
 import BluetoothKernel
+import Logging
 import Management
 
-extension AdapterSession {
-    func advertise(
-        _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions()
-    ) async throws(BluetoothError) -> AdvertisingSet {
-        try checkUsable()
-        let operation = operation("advertise")
-        if Task.isCancelled { throw .cancelled(operation) }
-        try followAdvertising()
-        let record = AdvertisingRecord(operation, on: loop)
-        let id = advertising.add(content, options, record)
-        // Before anybody can connect.
-        offersChanged()
-        do {
-            try await advertisingSettles(id, operation)
-        } catch {
-            beginToStopAdvertising(id)
-            throw error
-        }
-        return AdvertisingSet(id, record, self)
+/// What a program advertises on an adapter: has the kernel told of it, and follows what becomes of it.
+///
+/// A component of the adapter's session.
+final class AdvertisingSets {
+    private let management: LoopBound<ManagementClient>
+    private let facts: AdapterFacts
+    private let standing: LatestValue<AdapterState>
+    private let localServer: LocalServer
+    private let loop: EventLoop
+    private let log: Logger
+    private var table = AdvertisingTable()
+    /// Tells the kernel what it has to be told; there is none while that is nothing.
+    private var worker: Task<Void, Never>?
+    /// Whether what happens to instances is followed.
+    private var isFollowing = false
+    private var isClosed = false
+    /// Called when devices may be able to connect that were not, or the other way round.
+    var onOffersChanged: () -> Void = {}
+
+    init(
+        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ management: LoopBound<ManagementClient>,
+        _ localServer: LocalServer, on loop: EventLoop, log: Logger
+    ) {
+        self.facts = facts
+        self.standing = standing
+        self.management = management
+        self.localServer = localServer
+        self.loop = loop
+        self.log = log
     }
 
-    func removeForeignAdvertising() async throws(BluetoothError) -> Int {
-        try checkUsable()
-        let features = try await advertisingFeatures()
+    /// Whether devices can connect to anything of it.
+    var takesConnections: Bool { table.takesConnections }
+
+    private var index: UInt16 { facts.information.index }
+
+    private func operation(_ name: String) -> BluetoothError.Operation {
+        BluetoothError.Operation(name, adapter: facts.information.name)
+    }
+
+    /// Begins to advertise; returns once the kernel has been told.
+    nonisolated(nonsending) func begin(
+        _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
+        if Task.isCancelled { throw .cancelled(operation) }
+        try follow()
+        let record = AdvertisingRecord(operation, on: loop)
+        let id = table.add(content, options, record)
+        // Before anybody can connect.
+        onOffersChanged()
+        do {
+            try await settles(id, operation)
+        } catch {
+            beginToStop(id)
+            throw error
+        }
+        return (id, record)
+    }
+
+    /// Removes every instance that is not of these, and says how many there were.
+    nonisolated(nonsending) func removeForeign() async throws(BluetoothError) -> Int {
+        let features = try await features()
         var count = 0
         // The kernel does not list all there are, so each number is tried; it says so when there is none.
-        for instance in (1...max(1, features.maximumInstances)) where !advertising.instances.contains(instance) {
+        for instance in (1...max(1, features.maximumInstances)) where !table.instances.contains(instance) {
             do throws(BluetoothError) {
-                try await management.value.sendWhenIdle(.removeAdvertising(instance), to: information.index)
+                try await management.value.sendWhenIdle(.removeAdvertising(instance), to: index)
                 count += 1
             } catch {
                 guard error.cause == .management(.invalidParameters) else { throw error }
@@ -39,8 +78,8 @@ extension AdapterSession {
         return count
     }
 
-    private func advertisingFeatures() async throws(BluetoothError) -> AdvertisingFeatures {
-        let index = information.index
+    private nonisolated(nonsending) func features() async throws(BluetoothError) -> AdvertisingFeatures {
+        let index = index
         let reply = try await management.value.sendWhenIdle(.readAdvertisingFeatures, to: index)
         guard case .advertisingFeatures(let features) = reply else {
             throw .unreadable(operation("read the advertising features"))
@@ -50,50 +89,50 @@ extension AdapterSession {
 
     // MARK: One set
 
-    func updateAdvertising(
+    nonisolated(nonsending) func update(
         _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
     ) async throws(BluetoothError) {
         if case .ended(let reason) = record.standing.value { throw reason }
-        guard let before = advertising[id]?.content else { throw .cancelled(record.operation) }
-        advertising[id]?.content = content
+        guard let before = table[id]?.content else { throw .cancelled(record.operation) }
+        table[id]?.content = content
         advertise(id, .resend)
         do {
-            try await advertisingSettles(id, record.operation)
+            try await settles(id, record.operation)
         } catch {
             // What was said before goes on, unless somebody has said something else meanwhile.
-            if advertising[id]?.content == content {
-                advertising[id]?.content = before
+            if table[id]?.content == content {
+                table[id]?.content = before
                 // The kernel may have been told; what cannot be said at all it was not.
                 if error.code != .invalidArgument { advertise(id, .resend) }
-                workOffAdvertising()
+                workOff()
             }
             throw error
         }
     }
 
-    func stopAdvertising(_ id: UInt64) async {
-        guard let record = advertising[id]?.record else { return }
-        beginToStopAdvertising(id)
+    nonisolated(nonsending) func stop(_ id: UInt64) async {
+        guard let record = table[id]?.record else { return }
+        beginToStop(id)
         // That it was stopped is no error; a cancelled task does not wait.
-        try? await advertisingSettles(id, record.operation)
+        try? await settles(id, record.operation)
     }
 
     /// Has the kernel get rid of a set as soon as it can be told.
-    func beginToStopAdvertising(_ id: UInt64) {
-        guard let entry = advertising[id] else { return }
+    func beginToStop(_ id: UInt64) {
+        guard let entry = table[id] else { return }
         let reason = BluetoothError(
             .cancelled, entry.record.operation, "The advertisement was stopped by this program.")
         advertise(id, .end(reason))
-        workOffAdvertising()
+        workOff()
     }
 
     /// Has something happen to a set, and does what follows of it.
     private func advertise(_ id: UInt64, _ input: AdvertisingProgress.Input) {
-        guard var entry = advertising[id] else { return }
+        guard var entry = table[id] else { return }
         let (before, instance) = (entry.progress.state, entry.progress.instance)
         let actions = entry.progress.receive(input)
         if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
-        advertising[id] = entry
+        table[id] = entry
         if entry.progress.instance != instance {
             entry.record.facts.withLock { $0.instance = entry.progress.instance }
         }
@@ -101,24 +140,24 @@ extension AdapterSession {
             switch action {
             case .report(let state): entry.record.standing.set(state)
             case .settle(let error):
-                advertising[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+                table[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
             case .end(let reason):
                 entry.record.end(reason)
-                advertising[id]?.waiters.failAll(reason)
-                offersChanged()
+                table[id]?.waiters.failAll(reason)
+                onOffersChanged()
             }
         }
     }
 
     private func timer(of id: UInt64, for progress: AdvertisingProgress) -> LoopTimer? {
         guard let limit = progress.limit else { return nil }
-        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.advertisingStateIsOver(id) } }
+        let timer = loop.makeLocalTimer { [weak self] in self?.stateIsOver(id) }
         timer.set(after: limit)
         return timer
     }
 
-    private func advertisingStateIsOver(_ id: UInt64) {
-        guard let entry = advertising[id] else { return }
+    private func stateIsOver(_ id: UInt64) {
+        guard let entry = table[id] else { return }
         if entry.progress.state == .lost {
             let reason = BluetoothError(
                 .busy, entry.record.operation, "Another program has removed the advertisement.",
@@ -128,74 +167,73 @@ extension AdapterSession {
             // While there are links, the end of one is waited for.
             advertise(id, .retry(hasLinks: !localServer.connections.isEmpty))
         }
-        workOffAdvertising()
+        workOff()
     }
 
     /// Waits until the kernel has been told of a set.
-    private func advertisingSettles(
+    private nonisolated(nonsending) func settles(
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        guard let call = advertising[id]?.waiters.makePromise() else { return }
-        workOffAdvertising()
+        guard let call = table[id]?.waiters.makePromise() else { return }
+        workOff()
         try await call.value(operation, timeout: nil, on: loop)
     }
 
     // MARK: Telling the kernel
 
     /// Tells the kernel what it has to be told, one thing after the other: it is at work on one change at a time.
-    private func workOffAdvertising() {
-        guard advertising.worker == nil, nextAdvertisingWork != nil else { return }
-        advertising.worker = Task(executorPreference: loop) { [self] in await workOff() }
+    private func workOff() {
+        guard worker == nil, nextWork != nil else { return }
+        let sets = LoopBound(self, on: loop)
+        worker = Task(executorPreference: loop) { await sets.value.tellKernel() }
     }
 
-    private func workOff() async {
-        while let work = nextAdvertisingWork { await carryOut(work) }
-        advertising.worker = nil
+    private nonisolated(nonsending) func tellKernel() async {
+        while let work = nextWork { await carryOut(work) }
+        worker = nil
     }
 
-    private var nextAdvertisingWork: AdvertisingTable.Work? {
-        advertising.next(isReady: end == nil && standing.value.isReady)
+    private var nextWork: AdvertisingTable.Work? {
+        table.next(isReady: !isClosed && standing.value.isReady)
     }
 
-    private func carryOut(_ work: AdvertisingTable.Work) async {
+    private nonisolated(nonsending) func carryOut(_ work: AdvertisingTable.Work) async {
         switch work {
         case .add(let id): await add(id)
         case .remove(let id):
-            if let instance = advertising[id]?.progress.instance {
+            if let instance = table[id]?.progress.instance {
                 advertise(id, .use(nil))
-                if standing.value.isReady { await remove(instance) } else { advertising.leftovers.insert(instance) }
+                if standing.value.isReady { await remove(instance) } else { table.leftovers.insert(instance) }
             }
-            var waiters = advertising[id]?.waiters
-            advertising[id] = nil
+            var waiters = table[id]?.waiters
+            table[id] = nil
             waiters?.succeedAll()
         case .removeInstance(let instance): await remove(instance)
         }
     }
 
     /// Removes an instance; one that is not there any more is no problem.
-    private func remove(_ instance: UInt8) async {
-        advertising.leftovers.remove(instance)
+    private nonisolated(nonsending) func remove(_ instance: UInt8) async {
+        table.leftovers.remove(instance)
         do throws(BluetoothError) {
-            try await management.value.sendWhenIdle(.removeAdvertising(instance), to: information.index)
+            try await management.value.sendWhenIdle(.removeAdvertising(instance), to: index)
         } catch {
             log.debug("\(error)")
             guard error.cause != .management(.invalidParameters), standing.value != .absent else { return }
             // It may still be on the air, or will be when the adapter is back.
-            advertising.leftovers.insert(instance)
+            table.leftovers.insert(instance)
             guard standing.value.isReady else { return }
             log.warning("the kernel did not take back advertising instance \(instance): \(error)")
-            let timer = loop.makeTimer { [weak self] in
-                self?.assumeIsolated { adapter in
-                    adapter.advertising.leftoverTimer = nil
-                    adapter.workOffAdvertising()
-                }
+            let timer = loop.makeLocalTimer { [weak self] in
+                self?.table.leftoverTimer = nil
+                self?.workOff()
             }
             timer.set(after: AdvertisingProgress.retryInterval)
-            advertising.leftoverTimer = timer
+            table.leftoverTimer = timer
         }
     }
 
-    private func add(_ id: UInt64) async {
+    private nonisolated(nonsending) func add(_ id: UInt64) async {
         advertise(id, .beginSending)
         do throws(BluetoothError) {
             try await put(id)
@@ -207,11 +245,11 @@ extension AdapterSession {
     }
 
     /// Has the kernel advertise a set, for the first time or again.
-    private func put(_ id: UInt64) async throws(BluetoothError) {
+    private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
         let operation = operation("advertise")
-        let index = information.index
-        let features = try await advertisingFeatures()
-        guard let entry = advertising[id], !entry.progress.hasEnded else { return }
+        let index = index
+        let features = try await features()
+        guard let entry = table[id], !entry.progress.hasEnded else { return }
         let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
         let instance: UInt8
         if let own = entry.progress.instance {
@@ -237,7 +275,7 @@ extension AdapterSession {
             entry.record.facts.withLock { ($0.payloads, $0.transmitPower) = (plan.payloads, power) }
         } catch {
             // An instance whose change failed is not there any more, or half made.
-            if advertising[id]?.progress.instance == instance {
+            if table[id]?.progress.instance == instance {
                 advertise(id, .use(nil))
                 await remove(instance)
             }
@@ -249,7 +287,7 @@ extension AdapterSession {
         _ features: AdvertisingFeatures, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> UInt8 {
         // Of numbers above the number of instances the kernel lists none; the lowest that is free is below those.
-        let taken = advertising.instances.union(features.instances)
+        let taken = table.instances.union(features.instances)
         if features.maximumInstances > 0,
             let free = (1...features.maximumInstances).first(where: { !taken.contains($0) })
         {
@@ -258,7 +296,7 @@ extension AdapterSession {
         guard features.maximumInstances > 0 else {
             throw BluetoothError(.unsupported, operation, "The adapter has no advertising instances.")
         }
-        let own = advertising.instances.count
+        let own = table.instances.count
         throw BluetoothError(
             .busy, operation,
             "All \(features.maximumInstances) advertising instances of the adapter are taken, \(own) of them by this program.",
@@ -270,62 +308,63 @@ extension AdapterSession {
 
     // MARK: What happens
 
-    private func followAdvertising() throws(BluetoothError) {
-        guard !advertising.isFollowing else { return }
-        try management.value.follow { [weak self] notice in self?.assumeIsolated { $0.takeAdvertising(notice) } }
-        advertising.isFollowing = true
+    private func follow() throws(BluetoothError) {
+        guard !isFollowing else { return }
+        try management.value.follow { [weak self] notice in self?.take(notice) }
+        isFollowing = true
     }
 
-    private func takeAdvertising(_ notice: AdapterNotice) {
+    private func take(_ notice: AdapterNotice) {
         switch notice {
-        case .advertisingRemoved(information.index, let instance): advertisingRemoved(instance)
-        case .connectedByPeer(information.index):
+        case .advertisingRemoved(index, let instance): instanceRemoved(instance)
+        case .connectedByPeer(index):
             // Which of them the device has answered is not told.
-            for id in advertising.ids {
-                guard let entry = advertising[id], entry.progress.hasBegun, entry.options.kind == .connectable,
+            for id in table.ids {
+                guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,
                     entry.options.continuesWhileConnected
                 else { continue }
                 advertise(id, .resend)
             }
-            workOffAdvertising()
-        case .disconnected(information.index):
-            for id in advertising.ids { advertise(id, .linkEnded) }
-            workOffAdvertising()
+            workOff()
+        case .disconnected(index):
+            for id in table.ids { advertise(id, .linkEnded) }
+            workOff()
         default: break
         }
     }
 
     /// The kernel has an instance no more. Powering off does that, before the adapter is off, and so do other programs.
-    private func advertisingRemoved(_ instance: UInt8) {
-        advertising.leftovers.remove(instance)
-        if let id = advertising.id(of: instance) { advertise(id, .instanceRemoved) }
+    private func instanceRemoved(_ instance: UInt8) {
+        table.leftovers.remove(instance)
+        if let id = table.id(of: instance) { advertise(id, .instanceRemoved) }
     }
 
     /// The adapter is off, blocked or away, where its instances go as well.
-    func advertisingLeaves(_ reason: BluetoothError, isAbsent: Bool) {
-        if isAbsent { advertising.leftovers = [] }
-        advertising.leftoverTimer = nil
-        for id in advertising.ids {
-            let resumes = advertising[id]?.options.whenAdapterLeaves == .resume
+    func adapterLeaves(_ reason: BluetoothError, isAbsent: Bool) {
+        if isAbsent { table.leftovers = [] }
+        table.leftoverTimer = nil
+        for id in table.ids {
+            let resumes = table[id]?.options.whenAdapterLeaves == .resume
             advertise(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
-        workOffAdvertising()
+        workOff()
     }
 
     /// The adapter can be used again.
-    func advertisingComesBack() {
-        workOffAdvertising()
+    func adapterComesBack() {
+        workOff()
     }
 
     /// Ends everything because the adapter is being closed, and waits until the kernel knows.
-    func stopAllAdvertising() async {
-        for id in advertising.ids { beginToStopAdvertising(id) }
-        await advertising.worker?.value
+    nonisolated(nonsending) func stopAll() async {
+        for id in table.ids { beginToStop(id) }
+        await worker?.value
     }
 
     /// Ends everything without the kernel being told.
-    func endAllAdvertising(_ reason: BluetoothError) {
-        for id in advertising.ids { advertise(id, .end(reason)) }
-        workOffAdvertising()
+    func close(_ reason: BluetoothError) {
+        isClosed = true
+        for id in table.ids { advertise(id, .end(reason)) }
+        workOff()
     }
 }
