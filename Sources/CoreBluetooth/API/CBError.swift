@@ -190,7 +190,8 @@ extension NSError {
     }
 }
 
-/// An error that prints its sentence; Foundation's own prints "(null)" on Linux.
+/// An error that prints its sentence; Foundation's own prints "(null)" on Linux. Unchecked, since a class that inherits
+/// from another has to be: it adds nothing that is stored, and an `NSError` never changes.
 private final class DescribedError: NSError, @unchecked Sendable {
     override var description: String {
         let details = userInfo.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: ", ")

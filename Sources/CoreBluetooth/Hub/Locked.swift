@@ -27,8 +27,8 @@ final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// One of Apple's objects on its way from the caller's thread to the callback queue. They are not Sendable, as they are
-/// not on Apple's systems, but what changes in them is locked.
+/// One of Apple's objects on its way from the caller's thread to the callback queue. Unchecked: they are not Sendable, as
+/// they are not on Apple's systems, but what changes in them is locked.
 struct Handed<Object>: @unchecked Sendable {
     let object: Object
 
