@@ -366,6 +366,6 @@ import Testing
 extension Connection {
     /// How many responses came that answer nothing that was asked on this link.
     fileprivate func strayResponseCount() throws -> Int {
-        try bearer(for: .init("look")).engine.strayResponseCount
+        try bearer(for: .init("look")).core.strayResponseCount
     }
 }

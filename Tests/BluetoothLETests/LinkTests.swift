@@ -444,5 +444,5 @@ import Testing
 
 extension Connection {
     /// Whether something is to be sent that the socket does not take.
-    fileprivate var isWaitingForRoom: Bool { (try? bearer(for: .init("look")))?.isWaitingForRoom ?? false }
+    fileprivate var isWaitingForRoom: Bool { (try? bearer(for: .init("look")))?.core.isCongested ?? false }
 }

@@ -289,6 +289,6 @@ private final class Counter: Sendable {
 
 extension Connection {
     fileprivate func expectServiceChanged(at handle: AttributeHandle) throws {
-        try bearer(for: .init("set up the test")).serviceChanged = handle
+        try bearer(for: .init("set up the test")).remoteServiceChanged.handle = handle
     }
 }

@@ -176,11 +176,11 @@ extension Peers {
 extension Connection {
     /// How many responses came that answer nothing that was asked on this link.
     fileprivate func strayResponseCount() throws -> Int {
-        try bearer(for: .init("look")).engine.strayResponseCount
+        try bearer(for: .init("look")).core.strayResponseCount
     }
 
     /// Whether the device waits for an answer of ours.
     fileprivate func isAskedForAnAnswer() -> Bool {
-        (try? bearer(for: .init("look")))?.server.isWaitingForProgram == true
+        (try? bearer(for: .init("look")))?.core.server.isWaitingForProgram == true
     }
 }

@@ -84,8 +84,7 @@ extension Connection {
             }
             let before = Set(bearer.client.configurations.keys)
             localServer.withDatabase { bearer.client.restore(record, database: $0) }
-            bearer.owesServiceChanged = !bearer.client.isChangeAware
-            bearer.payServiceChanged(isEncrypted: true)
+            if !bearer.client.isChangeAware { bearer.indicateMissedChanges() }
             untoldSubscriptions = Set(bearer.client.configurations.keys).subtracting(before)
         }
         tellRestoredSubscriptions()
@@ -97,7 +96,8 @@ extension Connection {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)) else { return }
         bearer.updateSecurity()
         for handle in untoldSubscriptions.sorted() {
-            guard localServer.withDatabase({ bearer.server.isProtected(for: handle, database: $0) }) else { continue }
+            let isProtected = localServer.withDatabase { bearer.core.server.isProtected(for: handle, database: $0) }
+            guard isProtected else { continue }
             untoldSubscriptions.remove(handle)
             guard let configuration = bearer.client.configurations[handle] else { continue }
             tell(PeerSubscription(characteristic: handle, configuration: configuration))
@@ -114,7 +114,6 @@ extension Connection {
         adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         bearer.isToldEncrypted = true
-        bearer.payServiceChanged(isEncrypted: true)
         restoreClient()
     }
 

@@ -53,11 +53,13 @@ extension Connection {
             let change = securityChangeCount
             let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
             bearer.submit(transaction)
-            do {
+            do throws(BluetoothError) {
                 let isFirst = !isSynchronized && repetitions == 0
                 let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }
-                let output = try await transaction.call.value(operation, timeout: remaining, on: loop)
+                try await transaction.call.value(operation, timeout: remaining, on: loop)
                 warn(of: transaction.problems)
+                // It succeeds with an output alone.
+                guard let output = transaction.output else { throw .cancelled(operation) }
                 return output
             } catch {
                 if error.cause == .attribute(.databaseOutOfSync), !isSynchronized {

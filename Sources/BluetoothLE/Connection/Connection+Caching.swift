@@ -45,7 +45,7 @@ extension Connection {
         var hash: DatabaseHash?
         if cached, let cache, let remembered = await cache.store.database(for: cacheKey(of: cache)) {
             if remembered.isFollowed, isPeerBonded, knownDatabase?.changeCount ?? 0 == 0,
-                try !bearer(for: operation).mayHaveMissed(
+                try !bearer(for: operation).remoteServiceChanged.mayHaveMissed(
                     KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
             {
                 return adopt(remembered.database, hash: remembered.hash)
@@ -101,7 +101,7 @@ extension Connection {
         known.discovered(database.services, problems: database.problems, hash: hash)
         knownDatabase = known
         guard let bearer = try? bearer(for: .init("take values", peer: peer)) else { return database }
-        bearer.serviceChanged = known.serviceChanged
+        bearer.remoteServiceChanged.handle = known.serviceChanged
         for handle in known.gone(among: bearer.subscribers.handles, from: former) { endSubscriptions(to: handle) }
         return database
     }

@@ -148,9 +148,9 @@ extension Connection {
         else { return }
         let socket = enhancedBearers[index].socket
         let bearer = makeBearer(
-            socket, onTimeOut: { [weak self] in self?.assumeIsolated { $0.enhancedBearer(id)?.timeOut() } },
+            socket, enhancing: main,
+            onTimeOut: { [weak self] timer in self?.assumeIsolated { $0.enhancedBearer(id)?.timedOut(timer) } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.endEnhancedBearer(id, reason) } })
-        bearer.joinBearer(main)
         bearer.reasonOfEnd = { [weak self, peer] error in
             let other = BluetoothError.bearerEnded(peer, error)
             guard let self else { return other }

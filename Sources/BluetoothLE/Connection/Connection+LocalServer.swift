@@ -40,8 +40,8 @@ extension Connection {
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         let bearer = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        let message = ValueCall(value, of: characteristic, as: kind, operation, on: bearer)
-        message.submit()
+        let message = ValueCall(value, of: characteristic, operation, on: bearer)
+        bearer.submit(message, as: kind)
         try await message.call.value(operation, timeout: timeout, on: loop)
     }
 
@@ -213,12 +213,13 @@ extension Connection {
         }
         switch job {
         case .read(let request, let bearer):
-            answering(bearer)?.answer(request, result.map { if case .value(let value) = $0 { value } else { [] } })
-        case .write(let request, let bearer): answering(bearer)?.answer(request, result.map { _ in })
+            answering(bearer)?.answer(
+                .read(request, result.map { if case .value(let value) = $0 { value } else { [] } }))
+        case .write(let request, let bearer): answering(bearer)?.answer(.write(request, result.map { _ in }))
         case .authorization(let request, let bearer):
-            answering(bearer)?.answer(request, isAuthorized: isAuthorized)
+            answering(bearer)?.answer(.authorization(request, isAuthorized: isAuthorized))
         case .commandAuthorization(let write, let bearer):
-            if isAuthorized { answering(bearer)?.carryOut(write) }
+            if isAuthorized { answering(bearer)?.answer(.command(write)) }
         case .command: break
         }
     }
@@ -230,8 +231,8 @@ extension Connection {
     /// Refuses a whole request that the program does not answer in time.
     private func giveUp(_ job: PeerRequests.Job) {
         switch job {
-        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.giveUp(.unlikelyError)
-        case .authorization(_, let bearer): answering(bearer)?.giveUp(.insufficientAuthorization)
+        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.giveUp(.unlikelyError))
+        case .authorization(_, let bearer): answering(bearer)?.answer(.giveUp(.insufficientAuthorization))
         case .command, .commandAuthorization: break
         }
     }

@@ -62,7 +62,7 @@ extension Connection {
 /// A Signed Write Command with the caller that waits until the kernel has it.
 ///
 /// It is signed when its turn comes, so that the counters go out in their order.
-final class SignedCommandCall: UnansweredMessage {
+final class SignedCommandCall: CommandMessage {
     let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
     private let handle: AttributeHandle
@@ -107,9 +107,7 @@ final class SignedCommandCall: UnansweredMessage {
         }
     }
 
-    func wasSent() { call.succeed() }
-
-    func fail(_ failure: TransactionFailure) {
-        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    func end(_ failure: TransactionFailure?) {
+        call.resolve(failure, operation, bearerEnd: bearer.closeReason)
     }
 }

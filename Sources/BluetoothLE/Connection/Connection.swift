@@ -233,8 +233,7 @@ public actor Connection: LoopActor {
         log.debug("link up", metadata: ["peer": "\(peer)"])
         establishedBearer = makeBearer(
             socket, trace: linkTrace?.attributeChannel, drain: drain,
-            onTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.timeOut() } },
-            onEncryptionTimeOut: { [weak self] in self?.assumeIsolated { $0.establishedBearer?.encryptionTimedOut() } },
+            onTimeOut: { [weak self] timer in self?.assumeIsolated { $0.establishedBearer?.timedOut(timer) } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         establishedBearer?.onServicesChanged = { [weak self] range in
             self?.assumeIsolated { $0.servicesChanged(in: range) }
@@ -249,12 +248,12 @@ public actor Connection: LoopActor {
 
     func makeBearer(
         _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
-        onTimeOut: @escaping @Sendable () -> Void,
-        onEncryptionTimeOut: @escaping @Sendable () -> Void = {}, onEnd: @escaping @Sendable (BluetoothError) -> Void
+        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping @Sendable (BearerTimer) -> Void,
+        onEnd: @escaping @Sendable (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: receiveMTU, loop: loop, log: log, trace: trace,
-            drain: drain, onTimeOut: onTimeOut, onEncryptionTimeOut: onEncryptionTimeOut, onEnd: onEnd)
+            drain: drain, enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
     }
 
     private func handle(_ event: SocketEvent) {

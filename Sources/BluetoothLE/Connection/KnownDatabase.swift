@@ -102,6 +102,7 @@ struct KnownDatabase {
 /// A client procedure nobody waits for.
 final class BackgroundProcedure<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
+    private var output: Procedure.Output?
     private let completion: (Result<Procedure.Output, TransactionFailure>) -> Void
 
     init(_ procedure: Procedure, _ completion: @escaping (Result<Procedure.Output, TransactionFailure>) -> Void) {
@@ -115,19 +116,15 @@ final class BackgroundProcedure<Procedure: ClientProcedure>: ClientTransaction {
         try procedure.writeRequest(into: &writer)
     }
 
-    func receive(_ answer: ATTServerPDU) -> TransactionStep {
-        do {
-            switch try procedure.receive(answer) {
-            case .next: return .next
-            case .done(let output): completion(.success(output))
-            }
-        } catch {
-            completion(.failure(error))
-        }
+    func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
+        guard case .done(let output) = try procedure.receive(answer) else { return .next }
+        self.output = output
         return .done
     }
 
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
-    func fail(_ failure: TransactionFailure) { completion(.failure(failure)) }
+    func end(_ failure: TransactionFailure?) {
+        if let failure { completion(.failure(failure)) } else if let output { completion(.success(output)) }
+    }
 }

@@ -189,13 +189,6 @@ extension AttributeDatabase {
     }
 }
 
-extension AttributeHandleRange {
-    /// The range that has both, and what is between them.
-    func joined(with other: AttributeHandleRange) -> AttributeHandleRange {
-        AttributeHandleRange(start: min(start, other.start), end: max(end, other.end))
-    }
-}
-
 extension BearerSecurity {
     /// What the kernel tells of a link. Its level says nothing of keys that are kept but not in use.
     init(_ security: LinkSecurity) {
@@ -205,100 +198,29 @@ extension BearerSecurity {
     }
 }
 
-/// Tells the peer's client which of our attributes have changed; when it confirms, it knows them.
-final class ServiceChangedIndication: ServerTransaction {
-    private var range: AttributeHandleRange
-    private let handle: AttributeHandle
-    private unowned let bearer: ATTBearer
-    private var changeCount: UInt64 = 0
-    /// Whether it is what the bearer sends next, if the socket has not taken it already.
-    private(set) var isWritten = false
-
-    init(_ range: AttributeHandleRange, at handle: AttributeHandle, on bearer: ATTBearer) {
-        self.range = range
-        self.handle = handle
-        self.bearer = bearer
-    }
-
-    /// Tells of further attributes as well, while it has not been sent.
-    func include(_ other: AttributeHandleRange) {
-        range = range.joined(with: other)
-    }
-
-    var isAbandoned: Bool { false }
-
-    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) {
-        isWritten = true
-        changeCount = bearer.client.changeCount
-        let numbers = [range.start.rawValue, range.end.rawValue]
-        let value = numbers.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
-        do throws(GATTServerError) {
-            try bearer.encode(.indication, of: handle, value, into: &writer)
-        } catch {
-            throw .invalid("\(error)")
-        }
-    }
-
-    func confirm() {
-        bearer.client.confirmedServiceChanged(changeCount)
-        bearer.onClientChanged?()
-    }
-
-    func fail(_ failure: TransactionFailure) {
-        bearer.serviceChangedWasNotSent(self, range, failure)
-    }
-}
-
 /// One of our own values on its way to the peer's client, with the caller that waits: until the kernel has the notification,
 /// or until the indication is confirmed.
-final class ValueCall: UnansweredMessage, ServerTransaction {
+final class ValueCall: ValueUpdate {
     let call = Promise<Void, BluetoothError>()
-    private let value: [UInt8]
-    private let handle: AttributeHandle
-    private let kind: ClientCharacteristicConfiguration
+    let value: [UInt8]
+    let characteristic: AttributeHandle
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
 
-    /// - Parameter kind: `.notification` or `.indication`.
     init(
-        _ value: [UInt8], of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration,
-        _ operation: BluetoothError.Operation, on bearer: ATTBearer
+        _ value: [UInt8], of characteristic: AttributeHandle, _ operation: BluetoothError.Operation,
+        on bearer: ATTBearer
     ) {
         self.value = value
-        self.handle = handle
-        self.kind = kind
+        self.characteristic = characteristic
         self.operation = operation
         self.bearer = bearer
     }
 
-    /// Queues it, and sends it if it is its turn.
-    func submit() {
-        if kind == .notification {
-            bearer.submit(self as any UnansweredMessage)
-        } else {
-            bearer.submit(self as any ServerTransaction)
-        }
-    }
-
     var isAbandoned: Bool { call.isResolved }
 
-    func write(into writer: inout ByteWriter) throws(TransactionFailure) {
-        do throws(GATTServerError) {
-            try bearer.encode(kind, of: handle, value, into: &writer)
-        } catch {
-            call.fail(BluetoothError(error, operation))
-            throw .closed
-        }
-    }
-
-    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) { try write(into: &writer) }
-
-    func wasSent() { call.succeed() }
-
-    func confirm() { call.succeed() }
-
-    func fail(_ failure: TransactionFailure) {
-        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    func end(_ failure: TransactionFailure?) {
+        call.resolve(failure, operation, bearerEnd: bearer.closeReason)
     }
 }
 

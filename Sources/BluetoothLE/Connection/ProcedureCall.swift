@@ -4,8 +4,11 @@ import GATT
 
 /// A client procedure with the caller that waits for it.
 final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
-    let call = Promise<Procedure.Output, BluetoothError>()
+    // Not of the output: what is generic in a generic class is not specialised.
+    let call = Promise<Void, BluetoothError>()
     private var procedure: Procedure
+    /// What the procedure has brought, once ``call`` has succeeded.
+    private(set) var output: Procedure.Output?
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
     /// Told when a request is on its way.
@@ -34,29 +37,26 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
         departure?()
     }
 
-    func receive(_ answer: ATTServerPDU) -> TransactionStep {
-        do {
-            switch try procedure.receive(answer) {
-            case .next: return .next
-            case .done(let output):
-                if !call.isResolved { arrival?(output) }
-                call.succeed(output)
-            }
-        } catch {
-            fail(error)
-        }
+    func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
+        guard case .done(let output) = try procedure.receive(answer) else { return .next }
+        self.output = output
         return .done
     }
 
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
-    func fail(_ failure: TransactionFailure) {
-        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+    func end(_ failure: TransactionFailure?) {
+        if let failure {
+            call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+        } else if !call.isResolved {
+            if let arrival, let output { arrival(output) }
+            call.succeed()
+        }
     }
 }
 
 /// A Write Command with the caller that waits until the kernel has it.
-final class CommandCall: UnansweredMessage {
+final class CommandCall: CommandMessage {
     let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
     private let handle: AttributeHandle
@@ -83,10 +83,21 @@ final class CommandCall: UnansweredMessage {
         }
     }
 
-    func wasSent() { call.succeed() }
+    func end(_ failure: TransactionFailure?) {
+        call.resolve(failure, operation, bearerEnd: bearer.closeReason)
+    }
+}
 
-    func fail(_ failure: TransactionFailure) {
-        call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+extension Promise where Value == Void, Failure == BluetoothError {
+    /// Resumes the caller of an operation that has ended.
+    func resolve(
+        _ failure: TransactionFailure?, _ operation: BluetoothError.Operation, bearerEnd: BluetoothError?
+    ) {
+        if let failure {
+            fail(BluetoothError(failure, operation, bearerEnd: bearerEnd))
+        } else {
+            succeed()
+        }
     }
 }
 
@@ -118,6 +129,7 @@ extension BluetoothError {
             self.init(
                 .overflow, operation, "\(count) calls are waiting on this link already.",
                 remedy: "Wait for some of them before making more.", isRetryable: true)
+        case .notSendable(let error): self.init(error, operation)
         }
     }
 

@@ -221,22 +221,18 @@ final class ConfigurationWrite: ClientTransaction {
         try procedure.writeRequest(into: &writer)
     }
 
-    func receive(_ answer: ATTServerPDU) -> TransactionStep {
-        do {
-            _ = try procedure.receive(answer)
-            bearer.configurationWriteEnded(self, nil)
-        } catch {
-            fail(error)
-        }
+    func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
+        _ = try procedure.receive(answer)
         return .done
     }
 
     func stop() -> TransactionStep { .done }
 
-    func fail(_ failure: TransactionFailure) {
+    func end(_ failure: TransactionFailure?) {
         let operation = BluetoothError.Operation("subscribe", peer: bearer.peer, attribute: characteristic)
-        bearer.configurationWriteEnded(
-            self, BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
+        bearer.subscribers.didEnd(
+            self, failure.map { BluetoothError($0, operation, bearerEnd: bearer.closeReason) })
+        bearer.submitConfigurations()
     }
 }
 
@@ -244,11 +240,7 @@ extension ATTBearer {
     /// Has the peer send what subscribers want of `characteristic`, if it does not.
     func configure(_ characteristic: AttributeHandle) {
         subscribers.isDue(characteristic)
+        submitConfigurations()
         flush()
-    }
-
-    /// Takes the outcome of a write. What follows from it is sent by ``flush()``, since the engine is telling this.
-    fileprivate func configurationWriteEnded(_ write: ConfigurationWrite, _ error: BluetoothError?) {
-        subscribers.didEnd(write, error)
     }
 }

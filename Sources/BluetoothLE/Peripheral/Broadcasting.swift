@@ -106,9 +106,9 @@ extension Connection {
         guard let bearer = try? bearer(for: operation),
             bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
         else { return nil }
-        let message = ValueCall(value, of: characteristic, as: kind, operation, on: bearer)
+        let message = ValueCall(value, of: characteristic, operation, on: bearer)
         if kind == .notification {
-            if isBehind, bearer.isWaitingForRoom {
+            if isBehind, bearer.core.isCongested {
                 message.call.fail(
                     BluetoothError(
                         .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
@@ -117,13 +117,13 @@ extension Connection {
             }
             isBehind = false
         }
-        message.submit()
+        bearer.submit(message, as: kind)
         return message.call
     }
 
     /// The link did not take a value in time.
     fileprivate func fallsBehind() {
-        isBehind = (try? bearer(for: .init("notify", peer: peer)))?.isWaitingForRoom ?? false
+        isBehind = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
     }
 }
 

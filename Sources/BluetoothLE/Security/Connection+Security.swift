@@ -188,7 +188,7 @@ extension Connection {
         }
         let bearer = try bearer(for: operation)
         guard securityRaise?.number == number else { return }
-        bearer.hold { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
+        bearer.quiesce { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
     }
 
     /// Asks the kernel, as soon as the peer owes no answer.
@@ -240,7 +240,7 @@ extension Connection {
         securityRaise = nil
         if case .success = result { securityChangeCount &+= 1 }
         raise.waiters.resolveAll(result)
-        (try? bearer(for: .init("raise the security level", peer: peer)))?.release()
+        (try? bearer(for: .init("raise the security level", peer: peer)))?.resume()
     }
 
     // MARK: Failing

@@ -1,7 +1,7 @@
 import ATT
 import BluetoothPrimitives
 
-/// The rules of one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a socket or a clock.
+/// The order of PDUs on one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a socket or a clock.
 ///
 /// - One request is outstanding at a time, and one indication; the others wait in the order they came.
 /// - A response answers the request in flight and no other; an abandoned request keeps its place until then.
@@ -9,92 +9,128 @@ import BluetoothPrimitives
 /// - Commands and notifications go out in order whenever the socket takes them.
 /// - After ``timeOut()`` or ``close()`` nothing is sent any more and everything that waits has failed.
 ///
-/// The owner sends what ``nextToSend(into:)`` writes, reports with ``didSend(_:)``, feeds what arrives, and keeps one
-/// timer of ``AttributeProtocol/transactionTimeout`` for each of ``requestInFlight`` and ``indicationInFlight``.
+/// The owner sends what ``nextToSend(into:)`` writes, reports with ``didSend(_:)``, feeds what arrives, ends the
+/// operations of ``nextEnded()``, and keeps one timer of ``AttributeProtocol/transactionTimeout`` for each of
+/// ``requestInFlight`` and ``indicationInFlight``.
 public struct TransactionEngine {
-    /// What ``nextToSend(into:)`` has written.
-    public enum Outgoing: Sendable, Hashable {
-        /// Says that the peer's indication has arrived.
+    /// What ``nextToSend(into:)`` has written, or what the owner has to encode.
+    public enum Outgoing {
+        /// Confirms the peer's indication.
         case confirmation
         /// Answers the peer's request.
         case response
         /// A client's request of our own.
         case request
-        /// A server's indication of our own.
-        case indication
-        /// A command or a notification.
-        case message
+        /// The indication of Service Changed, which the owner encodes.
+        case serviceChanged
+        /// An indication of a value, which the owner encodes.
+        case indication(any ValueUpdate)
+        /// A notification of a value, which the owner encodes.
+        case notification(any ValueUpdate)
+        /// A command.
+        case command
+    }
+
+    /// What a confirmation is for.
+    public enum Confirmation: Sendable {
+        /// No indication, or a value's.
+        case value
+        /// The indication of Service Changed.
+        case serviceChanged
+    }
+
+    private enum Indication {
+        case value(any ValueUpdate)
+        case serviceChanged
+    }
+
+    private enum Message {
+        case command(any CommandMessage)
+        case notification(any ValueUpdate)
+
+        var operation: any BearerOperation {
+            switch self {
+            case .command(let message): message
+            case .notification(let update): update
+            }
+        }
     }
 
     /// The ATT_MTU in force: the longest PDU either side may send; less than 23 counts as 23.
     public var mtu: Int = AttributeProtocol.defaultMTU {
         didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
     }
-    /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
-    public private(set) var requestInFlight: UInt64?
     /// Counts the indications sent; nil while none is unconfirmed.
     public private(set) var indicationInFlight: UInt64?
-    /// How many responses came that answer nothing we asked.
-    public private(set) var strayResponseCount = 0
-    /// Whether the bearer is of no use any more.
+    /// Whether the bearer has ended.
     public private(set) var isClosed = false
     /// Whether nothing is begun for now: only what the peer waits for, confirmations and responses, is sent.
     public var isHeld = false
+    /// Whether Service Changed has to be indicated, before any value.
+    public var isServiceChangedPending = false
 
     private let waitingLimit: Int
     private var sequence: UInt64 = 0
-
-    private var request: (any ClientTransaction)?
-    private var requestOpcode = ATTOpcode(0)
-    /// Whether a request of the transaction has been sent.
-    private var hasBegun = false
-    /// Whether the transaction is at its last request, since its caller gave up.
-    private var isStopping = false
-    private var requests = RingBuffer<any ClientTransaction>()
-
-    private var indication: (any ServerTransaction)?
-    private var indications = RingBuffer<any ServerTransaction>()
-
-    private var messages = RingBuffer<any UnansweredMessage>()
-
+    private var requests: RequestQueue
+    private var indication: Indication?
+    private var indications = RingBuffer<any ValueUpdate>()
+    private var messages = RingBuffer<Message>()
     private var confirmationsOwed = 0
     private var response: ByteWriter
+    private var ended = RingBuffer<EndedOperation>()
 
     /// An engine on which at most `waitingLimit` calls of each kind may wait; those whose callers gave up do
     /// not count.
     public init(waitingLimit: Int = 1024) {
         self.waitingLimit = waitingLimit
+        requests = RequestQueue(limit: waitingLimit)
         response = ByteWriter(capacity: 0)
+    }
+
+    /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
+    public var requestInFlight: UInt64? { requests.inFlight }
+
+    /// How many responses came that answer no request of ours.
+    public var strayResponseCount: Int { requests.strayResponseCount }
+
+    /// The next operation that has ended, in the order in which they did; nil when there is none.
+    public mutating func nextEnded() -> EndedOperation? { ended.popFirst() }
+
+    private mutating func end(_ operation: any BearerOperation, _ failure: TransactionFailure?) {
+        ended.append(EndedOperation(operation: operation, failure: failure))
     }
 
     // MARK: What is to be sent
 
     /// Queues the requests of a client procedure.
     public mutating func submit(_ transaction: any ClientTransaction) {
-        guard !isClosed else { return transaction.fail(.closed) }
-        if requests.count >= waitingLimit { requests.removeAll { $0.isAbandoned } }
-        guard requests.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
-        requests.append(transaction)
+        guard !isClosed else { return end(transaction, .closed) }
+        requests.append(transaction, &ended)
     }
 
-    /// Queues an indication.
-    public mutating func submit(_ transaction: any ServerTransaction) {
-        guard !isClosed else { return transaction.fail(.closed) }
+    /// Queues an indication of a value.
+    public mutating func indicate(_ update: any ValueUpdate) {
+        guard !isClosed else { return end(update, .closed) }
         if indications.count >= waitingLimit { indications.removeAll { $0.isAbandoned } }
-        guard indications.count < waitingLimit else { return transaction.fail(.tooManyWaiting(waitingLimit)) }
-        indications.append(transaction)
+        guard indications.count < waitingLimit else { return end(update, .tooManyWaiting(waitingLimit)) }
+        indications.append(update)
     }
 
-    /// Queues a command or a notification.
-    public mutating func submit(_ message: any UnansweredMessage) {
-        guard !isClosed else { return message.fail(.closed) }
-        if messages.count >= waitingLimit { messages.removeAll { $0.isAbandoned } }
-        guard messages.count < waitingLimit else { return message.fail(.tooManyWaiting(waitingLimit)) }
+    /// Queues a notification of a value.
+    public mutating func notify(_ update: any ValueUpdate) { append(.notification(update)) }
+
+    /// Queues a command.
+    public mutating func submit(_ command: any CommandMessage) { append(.command(command)) }
+
+    private mutating func append(_ message: Message) {
+        guard !isClosed else { return end(message.operation, .closed) }
+        if messages.count >= waitingLimit { messages.removeAll { $0.operation.isAbandoned } }
+        guard messages.count < waitingLimit else { return end(message.operation, .tooManyWaiting(waitingLimit)) }
         messages.append(message)
     }
 
     /// How many requests' procedures are under way or wait.
-    public var requestCount: Int { requests.count + (request == nil ? 0 : 1) }
+    public var requestCount: Int { requests.count }
 
     /// Whether a command would go out at once, before anything that waits.
     public var isIdleForMessages: Bool {
@@ -110,7 +146,7 @@ public struct TransactionEngine {
     /// Whether a response waits to be sent; the peer may not make another request before it has it.
     public var hasResponse: Bool { response.count > 0 }
 
-    /// Takes the response to the peer's request, at most one at a time and no longer than ``mtu``; says whether it was
+    /// Queues the response to the peer's request, at most one at a time and no longer than ``mtu``; says whether it was
     /// taken.
     public mutating func respond(_ bytes: [UInt8]) -> Bool {
         guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.count <= mtu else { return false }
@@ -120,11 +156,12 @@ public struct TransactionEngine {
         return true
     }
 
-    /// Writes the PDU that is to be sent next into `writer`, or returns nil when there is none.
+    /// Writes the PDU to be sent next into `writer`, or returns nil when there is none; a value is encoded by the owner.
     ///
-    /// Nothing changes until ``didSend(_:)``; a full socket is asked again later with the same PDU.
+    /// Nothing changes until ``didSend(_:)``; after a full socket the same PDU comes again.
     public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
-        guard !isClosed else { return nil }
+        // Asked after every packet, mostly for nothing.
+        guard confirmationsOwed > 0 || hasResponse || (!isHeld && hasSomethingToBegin), !isClosed else { return nil }
         writer.removeAll()
         writer.capacity = mtu
         if confirmationsOwed > 0 {
@@ -140,9 +177,15 @@ public struct TransactionEngine {
             }
         }
         guard !isHeld else { return nil }
-        if let outgoing = nextRequest(into: &writer) { return outgoing }
-        if let outgoing = nextIndication(into: &writer) { return outgoing }
-        return nextMessage(into: &writer)
+        if requests.isReady, requests.writeNext(into: &writer, &ended) { return .request }
+        if isIndicationReady, let outgoing = nextIndication() { return outgoing }
+        return messages.isEmpty ? nil : nextMessage(into: &writer)
+    }
+
+    private var hasSomethingToBegin: Bool { requests.isReady || isIndicationReady || !messages.isEmpty }
+
+    private var isIndicationReady: Bool {
+        indicationInFlight == nil && (isServiceChangedPending || !indications.isEmpty)
     }
 
     private func write(
@@ -156,162 +199,105 @@ public struct TransactionEngine {
         }
     }
 
-    private mutating func nextRequest(into writer: inout ByteWriter) -> Outgoing? {
-        guard requestInFlight == nil else { return nil }
-        while true {
-            if request == nil {
-                request = requests.popFirst()
-                hasBegun = false
-                isStopping = false
-            }
-            guard let transaction = request else { return nil }
-            if transaction.isAbandoned, !isStopping {
-                // What has not begun has left nothing behind.
-                guard hasBegun, transaction.stop() == .next else {
-                    request = nil
-                    continue
-                }
-                isStopping = true
-            }
-            do {
-                try transaction.writeRequest(into: &writer)
-                return .request
-            } catch {
-                request = nil
-                writer.removeAll()
-                transaction.fail(error)
-            }
+    private mutating func nextIndication() -> Outgoing? {
+        if isServiceChangedPending { return .serviceChanged }
+        while let update = indications.first {
+            if !update.isAbandoned { return .indication(update) }
+            _ = indications.popFirst()
         }
-    }
-
-    private mutating func nextIndication(into writer: inout ByteWriter) -> Outgoing? {
-        guard indicationInFlight == nil else { return nil }
-        while true {
-            if indication == nil { indication = indications.popFirst() }
-            guard let transaction = indication else { return nil }
-            do {
-                if !transaction.isAbandoned {
-                    try transaction.writeIndication(into: &writer)
-                    return .indication
-                }
-            } catch {
-                writer.removeAll()
-                transaction.fail(error)
-            }
-            indication = nil
-        }
+        return nil
     }
 
     private mutating func nextMessage(into writer: inout ByteWriter) -> Outgoing? {
         while let message = messages.first {
-            do {
-                if !message.isAbandoned {
-                    try message.write(into: &writer)
-                    return .message
+            if !message.operation.isAbandoned {
+                switch message {
+                case .notification(let update): return .notification(update)
+                case .command(let command):
+                    do {
+                        try command.write(into: &writer)
+                        return .command
+                    } catch {
+                        writer.removeAll()
+                        end(command, error)
+                    }
                 }
-            } catch {
-                writer.removeAll()
-                message.fail(error)
             }
             _ = messages.popFirst()
         }
         return nil
     }
 
-    /// Takes note that the kernel took what ``nextToSend(into:)`` wrote last into `writer`.
-    public mutating func didSend(_ outgoing: Outgoing, _ writer: ByteWriter) {
+    /// Drops a value that the owner could not encode.
+    public mutating func drop(_ outgoing: Outgoing, _ failure: TransactionFailure) {
+        switch outgoing {
+        case .serviceChanged: isServiceChangedPending = false
+        case .indication: if let update = indications.popFirst() { end(update, failure) }
+        case .notification: if let message = messages.popFirst() { end(message.operation, failure) }
+        case .confirmation, .response, .request, .command: break
+        }
+    }
+
+    /// The kernel took what ``nextToSend(into:)`` gave last.
+    public mutating func didSend(_ outgoing: Outgoing) {
         guard !isClosed else { return }
         switch outgoing {
         case .confirmation: confirmationsOwed -= 1
         case .response: response.removeAll()
         case .request:
             sequence &+= 1
-            requestInFlight = sequence
-            requestOpcode = ATTOpcode(writer.bytes.first ?? 0)
-            hasBegun = true
-        case .indication:
-            sequence &+= 1
-            indicationInFlight = sequence
-        case .message: messages.popFirst()?.wasSent()
+            requests.didSend(number: sequence)
+        case .serviceChanged:
+            isServiceChangedPending = false
+            begin(.serviceChanged)
+        case .indication: if let update = indications.popFirst() { begin(.value(update)) }
+        case .notification, .command: if let message = messages.popFirst() { end(message.operation, nil) }
         }
+    }
+
+    private mutating func begin(_ indication: Indication) {
+        sequence &+= 1
+        indicationInFlight = sequence
+        self.indication = indication
     }
 
     // MARK: What arrives
 
-    /// Takes a response or an Error Response. Notifications and indications are the owner's.
+    /// Receives a response or an Error Response. Notifications and indications are the owner's.
     ///
     /// Returns false when the answer does not belong to the request in flight: which answer belongs to which request
     /// cannot be told any more, so the owner has to close the bearer.
-    public mutating func receive(_ answer: ATTServerPDU) -> Bool {
-        guard requestInFlight != nil, let transaction = request else {
-            strayResponseCount += 1
-            return true
-        }
-        guard answers(answer) else {
-            finishRequest(transaction, .violation("\(answer.opcode) came as the answer to a \(requestOpcode)"))
-            return false
-        }
-        requestInFlight = nil
-        // An abandoned transaction that would go on is stopped when its turn to send comes.
-        if transaction.receive(answer) == .done || isStopping { request = nil }
-        return true
-    }
+    public mutating func receive(_ answer: ATTServerPDU) -> Bool { requests.receive(answer, &ended) }
 
-    private func answers(_ answer: ATTServerPDU) -> Bool {
-        if case .errorResponse(let error) = answer { return error.requestOpcode == requestOpcode }
-        return answer.opcode == requestOpcode.answer
-    }
-
-    /// Takes note that the bytes of a response or an Error Response could not be decoded.
+    /// Receives the bytes of a response or an Error Response that could not be decoded.
     ///
     /// Returns false when it does not belong to the request in flight, as ``receive(_:)`` does.
     @discardableResult
     public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) -> Bool {
-        guard requestInFlight != nil, let transaction = request else {
-            strayResponseCount += 1
-            return true
-        }
-        guard error.opcode == .errorResponse || error.opcode == requestOpcode.answer else {
-            finishRequest(transaction, .violation("\(error)"))
-            return false
-        }
-        requestInFlight = nil
-        transaction.fail(.violation("\(error)"))
-        // The peer may have done what it was asked, so it may have to be told to forget it.
-        if isStopping || transaction.stop() == .done { request = nil }
-        isStopping = true
-        return true
+        requests.receiveMalformedAnswer(error, &ended)
     }
 
-    private mutating func finishRequest(_ transaction: any ClientTransaction, _ failure: TransactionFailure) {
-        requestInFlight = nil
-        request = nil
-        transaction.fail(failure)
-    }
-
-    /// Takes the peer's confirmation of the indication in flight; one nobody waits for is passed over.
-    public mutating func receiveConfirmation() {
-        guard indicationInFlight != nil, let transaction = indication else { return }
+    /// Receives the peer's confirmation of the indication in flight; one of nothing is ignored.
+    @discardableResult
+    public mutating func receiveConfirmation() -> Confirmation {
+        guard indicationInFlight != nil, let confirmed = indication.take() else { return .value }
         indicationInFlight = nil
-        indication = nil
-        transaction.confirm()
+        guard case .value(let update) = confirmed else { return .serviceChanged }
+        end(update, nil)
+        return .value
     }
 
     // MARK: The end
 
-    /// Takes note that the request or indication in flight was not answered in time: it fails with
+    /// The request or indication in flight was not answered in time: it fails with
     /// ``TransactionFailure/timedOut``, all others with ``TransactionFailure/closed``, and nothing is sent any more.
     ///
     /// Of a request and an indication the one that was sent first is late.
     public mutating func timeOut() {
         if let sent = requestInFlight, sent < indicationInFlight ?? .max {
-            let late = request
-            request = nil
-            late?.fail(.timedOut)
-        } else if indicationInFlight != nil {
-            let late = indication
-            indication = nil
-            late?.fail(.timedOut)
+            requests.timeOut(&ended)
+        } else if indicationInFlight != nil, case .value(let late)? = indication.take() {
+            end(late, .timedOut)
         }
         close()
     }
@@ -320,29 +306,24 @@ public struct TransactionEngine {
     /// ``timeOut()``.
     public func outstandingAtEnd() -> OutstandingTransactions {
         guard !isClosed else { return OutstandingTransactions() }
-        // Nothing is left behind by an Execute Write Request that is on its way, whatever it says.
-        let isExecuting = requestInFlight != nil && requestOpcode == .executeWriteRequest
         return OutstandingTransactions(
             isResponseDue: requestInFlight != nil, isConfirmationDue: indicationInFlight != nil,
-            isCancellationDue: hasBegun && !isExecuting && request?.stop() == .next,
-            isPeerWaiting: hasResponse || confirmationsOwed > 0)
+            isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || confirmationsOwed > 0)
     }
 
     /// Ends everything that waits with ``TransactionFailure/closed``.
     public mutating func close() {
         guard !isClosed else { return }
         isClosed = true
-        requestInFlight = nil
         indicationInFlight = nil
+        isServiceChangedPending = false
         confirmationsOwed = 0
         response.removeAll()
-        let ended = (request, indication)
-        (request, indication) = (nil, nil)
-        ended.0?.fail(.closed)
-        ended.1?.fail(.closed)
-        while let transaction = requests.popFirst() { transaction.fail(.closed) }
-        while let transaction = indications.popFirst() { transaction.fail(.closed) }
-        while let message = messages.popFirst() { message.fail(.closed) }
+        requests.closeCurrent(&ended)
+        if case .value(let update)? = indication.take() { end(update, .closed) }
+        requests.closeWaiting(&ended)
+        while let update = indications.popFirst() { end(update, .closed) }
+        while let message = messages.popFirst() { end(message.operation, .closed) }
     }
 }
 

@@ -14,6 +14,8 @@ public enum TransactionFailure: Error, Hashable, Sendable {
     case closed
     /// So many transactions were waiting already.
     case tooManyWaiting(Int)
+    /// The peer's client may not be sent the value.
+    case notSendable(GATTServerError)
 }
 
 extension TransactionFailure: CustomStringConvertible {
@@ -26,6 +28,7 @@ extension TransactionFailure: CustomStringConvertible {
         case .timedOut: "no answer within \(AttributeProtocol.transactionTimeout)"
         case .closed: "the bearer is closed"
         case .tooManyWaiting(let count): "\(count) calls are waiting already"
+        case .notSendable(let error): "\(error)"
         }
     }
 }

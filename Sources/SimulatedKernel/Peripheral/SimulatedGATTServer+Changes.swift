@@ -33,38 +33,13 @@ extension SimulatedGATTServer {
         for link in links { flush(link) }
         return added
     }
-
-    /// Takes note of a confirmation if it is that of Service Changed.
-    func confirmedServiceChanged(_ handle: AttributeHandle, on link: SimulatedLink) -> Bool {
-        state.withLock { state in
-            guard state.database.attribute(at: handle)?.type == .serviceChanged,
-                let told = state.sessions[link.identifier]?.toldOfChanges
-            else { return false }
-            state.sessions[link.identifier]?.toldOfChanges = nil
-            state.sessions[link.identifier]?.server.client.confirmedServiceChanged(told)
-            return true
-        }
-    }
 }
 
 extension SimulatedGATTServer.State {
     fileprivate mutating func tellOfChange(_ range: AttributeHandleRange, isTold: Bool) {
-        let serviceChanged = database.valueHandle(of: .serviceChanged, in: .genericAttribute)
-        let value = [range.start.rawValue, range.end.rawValue].flatMap {
-            [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
-        }
-        for (identifier, var session) in sessions {
-            session.server.databaseChanged(database)
-            if isTold, let serviceChanged {
-                do throws(GATTServerError) {
-                    try session.server.encodeIndication(
-                        of: serviceChanged, value: value.span.bytes, database: database, into: &writer)
-                    session.server.didSendIndication(of: serviceChanged)
-                    session.toldOfChanges = session.server.client.changeCount
-                    session.waiting.append(writer.bytes)
-                } catch {}
-            }
-            sessions[identifier] = session
+        let serviceChanged = isTold ? database.valueHandle(of: .serviceChanged, in: .genericAttribute) : nil
+        for identifier in sessions.keys {
+            sessions[identifier]?.core.databaseChanged(in: range, database, serviceChanged: serviceChanged)
         }
     }
 }

@@ -10,40 +10,35 @@ extension SimulatedGATTServer {
     func open(_ link: SimulatedLink) {
         let peer = link.peer
         state.withLock { state in
-            state.sessions[link.identifier] = Session(
-                link: link,
-                server: GATTServer(limits: limits, configurations: state.configurations[peer] ?? [:]))
+            let server = GATTServer(limits: limits, configurations: state.configurations[peer] ?? [:])
+            state.sessions[link.identifier] = Session(link: link, core: ATTBearerCore(server: server))
         }
     }
 
     func setSecurity(_ security: LinkSecurity, on link: SimulatedLink) {
         state.withLock { state in
-            state.sessions[link.identifier]?.server.security = BearerSecurity(
+            state.sessions[link.identifier]?.core.server.security = BearerSecurity(
                 isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
                 isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
         }
     }
 
     func close(_ link: SimulatedLink, peer: BluetoothAddress) {
-        let session = state.withLock { state in
-            let session = state.sessions.removeValue(forKey: link.identifier)
-            if let session, session.server.security.isEncrypted {
-                state.configurations[peer] = session.server.configurations
-            }
-            return session
-        }
-        for waiter in session?.roomWaiters ?? [] { waiter.resume() }
-        for waiter in session?.confirmationWaiters ?? [] { waiter.resume(returning: false) }
+        let (ended, waiters) = state.withLock { $0.close(link.identifier, peer: peer) }
+        for ended in ended { ended.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 
     func receive(_ packet: [UInt8], on link: SimulatedLink) {
-        let events = state.withLock { state -> [GATTServerEvent] in
-            guard var session = state.sessions[link.identifier] else { return [] }
-            let events = session.server.receive(
-                packet.span.bytes, database: &state.database, into: &state.writer)
-            state.keep(&session)
-            return events
-        }
+        serve(link) { $0.receive(packet.span.bytes, database: &$1) }
+    }
+
+    /// Has the core of a link do something, sends what comes of it, and asks the program.
+    private func serve(
+        _ link: SimulatedLink,
+        _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
+    ) {
+        let events = state.withLock { $0.serve(link.identifier, body) }
         flush(link)
         for event in events { handle(event, on: link) }
     }
@@ -52,87 +47,32 @@ extension SimulatedGATTServer {
         let program = state.withLock { $0.program }
         switch event {
         case .readRequested(let request):
-            answer(request, program.read?(request.handle, link) ?? .refuse(.readNotPermitted), on: link)
+            switch program.read?(request.handle, link) ?? .refuse(.readNotPermitted) {
+            case .value(let value): serve(link) { $0.answer(.read(request, .success(value)), database: &$1) }
+            case .refuse(let code): serve(link) { $0.answer(.read(request, .failure(code)), database: &$1) }
+            case .silence: break
+            }
         case .writeRequested(let request):
-            answer(request, program.write?(request.writes, link) ?? .accept, on: link)
+            switch program.write?(request.writes, link) ?? .accept {
+            case .accept: serve(link) { $0.answer(.write(request, .success(())), database: &$1) }
+            case .refuse(let code): serve(link) { $0.answer(.write(request, .failure(code)), database: &$1) }
+            case .silence: break
+            }
         case .writeCommandReceived(let write): _ = program.write?([write], link)
         case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
-        case .indicationConfirmed(let handle):
-            if !confirmedServiceChanged(handle, on: link) { confirmed(link) }
         case .authorizationRequested, .commandAuthorizationRequested, .supportedFeaturesChanged, .storedValueChanged,
-            .mtuExchanged, .requestOutOfTurn:
+            .mtuExchanged, .indicationConfirmed, .requestOutOfTurn:
             break
         }
     }
 
-    private func answer(_ request: GATTReadRequest, _ answer: ReadAnswer, on link: SimulatedLink) {
-        let events = state.withLock { state -> [GATTServerEvent] in
-            guard var session = state.sessions[link.identifier] else { return [] }
-            var events: [GATTServerEvent] = []
-            switch answer {
-            case .value(let value):
-                events = session.server.answer(
-                    request, value: value, database: &state.database, into: &state.writer)
-            case .refuse(let code):
-                events = session.server.refuse(
-                    request, with: code, database: &state.database, into: &state.writer)
-            case .silence: state.writer.removeAll()
-            }
-            state.keep(&session)
-            return events
-        }
-        flush(link)
-        for event in events { handle(event, on: link) }
-    }
-
-    private func answer(_ request: GATTWriteRequest, _ answer: WriteAnswer, on link: SimulatedLink) {
-        let events = state.withLock { state -> [GATTServerEvent] in
-            guard var session = state.sessions[link.identifier] else { return [] }
-            var events: [GATTServerEvent] = []
-            switch answer {
-            case .accept: events = session.server.accept(request, database: &state.database, into: &state.writer)
-            case .refuse(let code): session.server.refuse(request, with: code, into: &state.writer)
-            case .silence: state.writer.removeAll()
-            }
-            state.keep(&session)
-            return events
-        }
-        flush(link)
-        for event in events { handle(event, on: link) }
-    }
-
-    private func confirmed(_ link: SimulatedLink) {
-        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            guard let waiters = state.sessions[link.identifier]?.confirmationWaiters, !waiters.isEmpty else {
-                return nil
-            }
-            return state.sessions[link.identifier]?.confirmationWaiters.removeFirst()
-        }
-        waiter?.resume(returning: true)
-    }
-
-    /// Sends what waits, as far as there is room.
+    /// Carries out the steps of a link's core, as far as there is room.
     func flush(_ link: SimulatedLink) {
-        // One thread at a time, or what waits would be sent twice.
-        let isOurs = state.withLock { state in
-            guard state.sessions[link.identifier]?.isFlushing == false else { return false }
-            state.sessions[link.identifier]?.isFlushing = true
-            return true
-        }
-        guard isOurs else { return }
-        while let pdu = state.withLock({ $0.nextWaiting(link) }) {
-            guard link.send(pdu) == .sent else {
-                state.withLock { $0.sessions[link.identifier]?.isFlushing = false }
-                return link.notifyWhenWritable()
-            }
-            state.withLock { state in
-                guard state.sessions[link.identifier]?.waiting.isEmpty == false else { return }
-                state.sessions[link.identifier]?.waiting.removeFirst()
-            }
-        }
+        for ended in state.withLock({ $0.flush(link.identifier) }) { ended.resume() }
     }
 
     func writable(_ link: SimulatedLink) {
+        state.withLock { $0.sessions[link.identifier]?.core.socketIsWritable() }
         flush(link)
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             defer { state.sessions[link.identifier]?.roomWaiters = [] }
@@ -143,21 +83,61 @@ extension SimulatedGATTServer {
 }
 
 extension SimulatedGATTServer.State {
-    /// What is to be sent next; with nothing left, whoever comes next may send.
-    fileprivate mutating func nextWaiting(_ link: SimulatedLink) -> [UInt8]? {
-        let pdu = sessions[link.identifier]?.waiting.first
-        if pdu == nil { sessions[link.identifier]?.isFlushing = false }
-        return pdu
+    fileprivate mutating func serve(
+        _ identifier: Int, _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
+    ) -> [GATTServerEvent] {
+        guard let index = sessions.index(forKey: identifier) else { return [] }
+        return body(&sessions.values[index].core, &database)
     }
 
-    /// Puts a session back, with what the server has just written to be sent.
-    fileprivate mutating func keep(_ session: inout SimulatedGATTServer.Session) {
-        if writer.count > 0 { session.waiting.append(writer.bytes) }
-        sessions[session.link.identifier] = session
+    /// Returns the indications that have ended.
+    ///
+    /// All is sent inside the lock: the core has to know that a response is on its way before the client's next request
+    /// arrives, and packets of two threads may not overtake each other.
+    fileprivate mutating func flush(_ identifier: Int) -> [EndedIndication] {
+        guard let index = sessions.index(forKey: identifier) else { return [] }
+        var indications: [EndedIndication] = []
+        while let step = sessions.values[index].core.next(into: &writer) {
+            switch step {
+            case .send: sessions.values[index].send(writer.bytes)
+            case .encodeValue:
+                if sessions.values[index].core.encodeValue(database: database, into: &writer) {
+                    sessions.values[index].send(writer.bytes)
+                }
+            case .end(let ended): if let ended = EndedIndication(ended) { indications.append(ended) }
+            // A simulated device is patient, and its links do not wait for it.
+            case .clientChanged, .setTimer, .setReading, .quiet, .close: break
+            }
+        }
+        return indications
+    }
+
+    fileprivate mutating func close(
+        _ identifier: Int, peer: BluetoothAddress
+    ) -> (ended: [EndedIndication], roomWaiters: [CheckedContinuation<Void, Never>]) {
+        guard let server = sessions[identifier]?.core.server else { return ([], []) }
+        if server.security.isEncrypted { configurations[peer] = server.configurations }
+        _ = sessions[identifier]?.core.close()
+        let ended = flush(identifier)
+        return (ended, sessions.removeValue(forKey: identifier)?.roomWaiters ?? [])
     }
 }
 
-/// What connects a link to the server.
+/// An indication that has ended, for its caller to be resumed outside the lock.
+private struct EndedIndication: Sendable {
+    private let continuation: CheckedContinuation<Bool, Never>
+    private let isConfirmed: Bool
+
+    init?(_ ended: EndedOperation) {
+        guard let indication = ended.operation as? SimulatedIndication else { return nil }
+        continuation = indication.continuation
+        isConfirmed = ended.failure == nil
+    }
+
+    func resume() { continuation.resume(returning: isConfirmed) }
+}
+
+// What connects a link to the server.
 private final class GATTLinkHandler: SimulatedLinkHandler {
     private let server: SimulatedGATTServer
     private let peer: BluetoothAddress

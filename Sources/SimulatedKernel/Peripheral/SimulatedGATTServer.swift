@@ -7,8 +7,8 @@ import Synchronization
 
 /// The attributes of a simulated peripheral, and what its program does when clients read and write them.
 ///
-/// The protocol is ``GATT/GATTServer``'s, the one that real servers of this package use; here is only the program that
-/// it asks. Values the database keeps need no program at all.
+/// The protocol is that of the bearer's core in `GATT`, which real bearers of this package use as well; here is only the
+/// program that it asks. Values the database keeps need no program at all.
 ///
 /// ```swift
 /// let server = try SimulatedGATTServer([GATTService("180F", characteristics: […])])
@@ -45,22 +45,39 @@ public final class SimulatedGATTServer: Sendable {
         var subscribe: (@Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void)?
     }
 
-    struct Session: Sendable {
+    struct Session {
         let link: SimulatedLink
-        var server: GATTServer
-        /// PDUs that wait for room on the link; bounded by what clients can ask for and ``notify(_:of:)`` waits for.
-        var waiting: [[UInt8]] = []
-        /// How many changes the client has been told of in the indication of Service Changed it has not confirmed.
-        var toldOfChanges: UInt64?
-        /// Whether somebody is sending what waits.
-        var isFlushing = false
-        /// Who waits for room.
+        var core: ATTBearerCore
+        /// Those that wait for room.
         var roomWaiters: [CheckedContinuation<Void, Never>] = []
-        /// Who waits for a confirmation.
-        var confirmationWaiters: [CheckedContinuation<Bool, Never>] = []
+
+        /// Sends what the core has written.
+        mutating func send(_ pdu: [UInt8]) {
+            if link.send(pdu) == .sent {
+                core.didSend()
+            } else {
+                core.socketIsFull()
+                link.notifyWhenWritable()
+            }
+        }
+
+        /// Sends one notification of the first of `values`; says how many of them are in it.
+        mutating func notify(
+            _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>,
+            _ database: borrowing AttributeDatabase, _ writer: inout ByteWriter
+        ) -> (outcome: SendOutcome, taken: Int) {
+            // What waits goes first.
+            guard core.isIdle else { return (.wouldBlock, 0) }
+            do throws(GATTServerError) {
+                let taken = try core.server.encodeNotification(of: values, database: database, into: &writer)
+                return (link.send(writer.bytes), taken)
+            } catch {
+                return (.failed(KernelError("send", .notPermitted)), 0)
+            }
+        }
     }
 
-    struct State: Sendable {
+    struct State {
         var database: AttributeDatabase
         var writer = ByteWriter(capacity: 517)
         var sessions: [Int: Session] = [:]
@@ -141,7 +158,7 @@ public final class SimulatedGATTServer: Sendable {
     ) -> [SimulatedLink] {
         state.withLock { state in
             state.sessions.sorted { $0.key < $1.key }.map(\.value)
-                .filter { $0.server.configurations[handle]?.contains(kind) == true }.map(\.link)
+                .filter { $0.core.server.configurations[handle]?.contains(kind) == true }.map(\.link)
         }
     }
 
@@ -212,30 +229,11 @@ public final class SimulatedGATTServer: Sendable {
         send([(characteristic: handle, value: value)][...], to: link).outcome
     }
 
-    /// Sends one notification of the first of `values`; says how many of them are in it.
     private func send(
         _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
     ) -> (outcome: SendOutcome, taken: Int) {
-        let (pdu, taken) = state.withLock { state -> ([UInt8]?, Int) in
-            // What waits goes first.
-            guard let session = state.sessions[link.identifier], session.waiting.isEmpty else { return (nil, 0) }
-            do throws(GATTServerError) {
-                let taken = try session.server.encodeNotification(
-                    of: values, database: state.database, into: &state.writer)
-                return (state.writer.bytes, taken)
-            } catch {
-                return ([], 0)
-            }
-        }
-        guard let pdu else {
-            return (hasSession(link) ? .wouldBlock : .failed(KernelError("send", .notConnected)), 0)
-        }
-        guard !pdu.isEmpty else { return (.failed(KernelError("send", .notPermitted)), 0) }
-        return (link.send(pdu), taken)
-    }
-
-    private func hasSession(_ link: SimulatedLink) -> Bool {
-        state.withLock { $0.sessions[link.identifier] != nil }
+        state.withLock { $0.sessions[link.identifier]?.notify(values, $0.database, &$0.writer) }
+            ?? (.failed(KernelError("send", .notConnected)), 0)
     }
 
     /// Waits until the link has room, or is gone.
@@ -251,21 +249,29 @@ public final class SimulatedGATTServer: Sendable {
 
     private func indicate(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
         await withCheckedContinuation { continuation in
-            let pdu = state.withLock { state -> [UInt8]? in
-                guard var session = state.sessions[link.identifier] else { return nil }
-                do throws(GATTServerError) {
-                    try session.server.encodeIndication(
-                        of: handle, value: value.span.bytes, database: state.database, into: &state.writer)
-                } catch {
-                    return nil
-                }
-                session.server.didSendIndication(of: handle)
-                session.confirmationWaiters.append(continuation)
-                session.waiting.append(state.writer.bytes)
-                state.sessions[link.identifier] = session
-                return state.writer.bytes
+            let hasSession = state.withLock { state in
+                state.sessions[link.identifier]?.core.indicate(
+                    SimulatedIndication(value, of: handle, continuation))
+                return state.sessions[link.identifier] != nil
             }
-            if pdu == nil { continuation.resume(returning: false) } else { flush(link) }
+            if hasSession { flush(link) } else { continuation.resume(returning: false) }
         }
     }
+}
+
+/// An indication with its caller, who waits for the confirmation.
+final class SimulatedIndication: ValueUpdate {
+    let characteristic: AttributeHandle
+    let value: [UInt8]
+    let continuation: CheckedContinuation<Bool, Never>
+
+    init(_ value: [UInt8], of characteristic: AttributeHandle, _ continuation: CheckedContinuation<Bool, Never>) {
+        self.value = value
+        self.characteristic = characteristic
+        self.continuation = continuation
+    }
+
+    var isAbandoned: Bool { false }
+
+    func end(_ failure: TransactionFailure?) { continuation.resume(returning: failure == nil) }
 }

@@ -171,6 +171,7 @@ func ending(_ failure: TransactionFailure) -> String {
     case .timedOut: "timed out"
     case .closed: "closed"
     case .tooManyWaiting(let count): "\(count) are waiting"
+    case .notSendable: "not sendable"
     }
 }
 

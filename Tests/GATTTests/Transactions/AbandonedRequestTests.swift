@@ -249,5 +249,5 @@ private final class EndlessTransaction: ClientTransaction {
         return .next
     }
 
-    func fail(_ failure: TransactionFailure) {}
+    func end(_ failure: TransactionFailure?) {}
 }

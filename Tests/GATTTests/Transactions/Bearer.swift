@@ -7,7 +7,9 @@ import Testing
 
 /// What the owner of an engine does, without a socket: packets come out and go in as hexadecimal text.
 final class Bearer {
-    var engine: TransactionEngine
+    var engine: TransactionEngine {
+        didSet { while let ended = engine.nextEnded() { ended.operation.end(ended.failure) } }
+    }
     private var writer = ByteWriter(capacity: 23)
     /// In which order the transactions ended: `name: ending`.
     let endings = Endings()
@@ -36,16 +38,16 @@ final class Bearer {
     /// Submits a Write Command of one byte to handle 3.
     @discardableResult
     func command(_ value: String, _ name: String = "") -> TestMessage {
-        let message = TestMessage("52 0300" + value, name, endings)
-        engine.submit(message as any UnansweredMessage)
+        let message = TestMessage(value, "sent", name, endings)
+        engine.submit(message as any CommandMessage)
         return message
     }
 
     /// Submits an indication of handle 3.
     @discardableResult
     func indicate(_ value: String, _ name: String = "") -> TestMessage {
-        let message = TestMessage("1D 0300" + value, name, endings)
-        engine.submit(message as any ServerTransaction)
+        let message = TestMessage(value, "confirmed", name, endings)
+        engine.indicate(message)
         return message
     }
 
@@ -58,18 +60,35 @@ final class Bearer {
     func respond(_ bytes: [UInt8]) -> Bool { engine.respond(bytes) }
 
     /// What a full socket is offered: nothing changes.
-    func offer() -> String? {
-        engine.nextToSend(into: &writer).map { _ in writer.bytes.hexadecimal }
-    }
-
-    /// What kind of PDU a full socket is offered.
-    func offeredKind() -> TransactionEngine.Outgoing? { engine.nextToSend(into: &writer) }
+    func offer() -> String? { next().map { _ in writer.bytes.hexadecimal } }
 
     /// Sends one PDU.
     func sendOne() -> String? {
-        guard let outgoing = engine.nextToSend(into: &writer) else { return nil }
-        engine.didSend(outgoing, writer)
+        guard let outgoing = next() else { return nil }
+        engine.didSend(outgoing)
         return writer.bytes.hexadecimal
+    }
+
+    /// What is to be sent next, with values encoded.
+    private func next() -> TransactionEngine.Outgoing? {
+        while let outgoing = engine.nextToSend(into: &writer) {
+            do {
+                switch outgoing {
+                case .indication(let update):
+                    try ATTServerPDU.handleValueIndication(update.characteristic, value: update.value.span.bytes)
+                        .encode(into: &writer)
+                case .notification(let update):
+                    try ATTServerPDU.handleValueNotification(update.characteristic, value: update.value.span.bytes)
+                        .encode(into: &writer)
+                case .serviceChanged: try writer.write([0x1D, 0x09, 0, 1, 0, 0xFF, 0xFF])
+                case .confirmation, .response, .request, .command: break
+                }
+                return outgoing
+            } catch {
+                engine.drop(outgoing, .invalid("\(error)"))
+            }
+        }
+        return nil
     }
 
     /// Sends whatever is to be sent.
@@ -114,6 +133,7 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
     /// What the caller was told.
     private(set) var ending: String?
     private(set) var failure: TransactionFailure?
+    private var output: Procedure.Output?
 
     init(_ procedure: Procedure, _ name: String, _ endings: Endings) {
         self.procedure = procedure
@@ -125,22 +145,24 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
         try procedure.writeRequest(into: &writer)
     }
 
-    func receive(_ answer: ATTServerPDU) -> TransactionStep {
+    func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
         if givesUpWhileReceiving { isAbandoned = true }
-        do throws(TransactionFailure) {
-            guard case .done(let output) = try procedure.receive(answer) else { return .next }
-            end(GATTTests.ending(output))
-        } catch {
-            fail(error)
-        }
+        guard case .done(let output) = try procedure.receive(answer) else { return .next }
+        self.output = output
         return .done
     }
 
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
-    func fail(_ failure: TransactionFailure) {
-        if !isAbandoned { self.failure = failure }
-        end(GATTTests.ending(failure))
+    func end(_ failure: TransactionFailure?) {
+        if let failure {
+            if !isAbandoned { self.failure = failure }
+            end(GATTTests.ending(failure))
+        } else if let output {
+            end(GATTTests.ending(output))
+        } else {
+            Issue.record("a request without an answer")
+        }
     }
 
     private func end(_ text: String) {
@@ -153,36 +175,36 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
 }
 
 /// A command or an indication with its caller.
-final class TestMessage: UnansweredMessage, ServerTransaction {
-    private let bytes: [UInt8]
+final class TestMessage: CommandMessage, ValueUpdate {
+    let characteristic: AttributeHandle
+    let value: [UInt8]
+    /// How it ends when nothing fails.
+    private let success: String
     private let name: String
     private let endings: Endings
     var isAbandoned = false
+    /// What the caller was told.
     private(set) var ending: String?
 
-    init(_ text: String, _ name: String, _ endings: Endings) {
-        bytes = hex(text)
+    init(
+        _ text: String, _ success: String, _ name: String, _ endings: Endings, of characteristic: AttributeHandle = 3
+    ) {
+        self.characteristic = characteristic
+        value = hex(text)
+        self.success = success
         self.name = name
         self.endings = endings
     }
 
     func write(into writer: inout ByteWriter) throws(TransactionFailure) {
-        do { try writer.write(bytes) } catch { throw .invalid("\(error)") }
+        do { try writer.write([0x52, 3, 0] + value) } catch { throw .invalid("\(error)") }
     }
 
-    func writeIndication(into writer: inout ByteWriter) throws(TransactionFailure) { try write(into: &writer) }
-
-    func wasSent() { end("sent") }
-
-    func confirm() { end("confirmed") }
-
-    func fail(_ failure: TransactionFailure) { end(GATTTests.ending(failure)) }
-
-    private func end(_ text: String) {
+    func end(_ failure: TransactionFailure?) {
         guard !isAbandoned else { return }
         #expect(ending == nil, "a caller is told once")
-        ending = text
+        ending = failure.map(GATTTests.ending) ?? success
         isAbandoned = true
-        endings.add(name, text)
+        endings.add(name, ending ?? "")
     }
 }

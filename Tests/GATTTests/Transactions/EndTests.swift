@@ -120,10 +120,14 @@ import Testing
 
     @Test("what the kernel took in the moment of the end changes nothing")
     func closedWhileSending() {
-        for kind: TransactionEngine.Outgoing in [.confirmation, .response, .request, .indication, .message] {
+        let update = TestMessage("01", "sent", "", Endings())
+        let kinds: [TransactionEngine.Outgoing] = [
+            .confirmation, .response, .request, .serviceChanged, .indication(update), .notification(update), .command,
+        ]
+        for kind in kinds {
             let bearer = busyBearer()
             bearer.engine.close()
-            bearer.engine.didSend(kind, .init(capacity: 23))
+            bearer.engine.didSend(kind)
             checkEnded(bearer)
         }
     }
