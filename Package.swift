@@ -139,7 +139,7 @@ let package = Package(
         // Tests.
         .target(
             name: "TestSupport",
-            dependencies: ["BluetoothKernel", "BluetoothPrimitives", "Management", "SimulatedKernel"],
+            dependencies: ["BluetoothHost", "BluetoothKernel", "BluetoothPrimitives", "Management", "SimulatedKernel"],
             path: "Tests/TestSupport", swiftSettings: testSettings),
         tests(of: "BluetoothPrimitives"),
         tests(of: "ATT"),

@@ -239,9 +239,9 @@ final class Scanner {
         #expect(scanner.joiner.forgottenCount == 2)
     }
 
-    @Test func manyDevicesStayWithinTheBound() {
+    @Test(.seeded) func manyDevicesStayWithinTheBound() {
         let scanner = Scanner(deviceLimit: 16)
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededGenerator()
         var last: [UInt64] = []
         for _ in 0..<5000 {
             let number = UInt64.random(in: 0..<40, using: &generator)

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import SimulatedKernel
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

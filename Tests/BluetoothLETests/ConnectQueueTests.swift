@@ -1,6 +1,7 @@
 import HCI
 import SimulatedKernel
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

@@ -9,16 +9,6 @@ private let characteristic = RemoteCharacteristic(
     uuid: 0x2A37, properties: [.notify, .indicate, .read, .write], declarationHandle: 2, valueHandle: 3, endHandle: 4,
     descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
 
-/// The code of the error that `body` throws, or nil when it throws none.
-private func code(_ body: () async throws -> Void) async -> BluetoothError.Code? {
-    do {
-        try await body()
-        return nil
-    } catch {
-        return (error as? BluetoothError)?.code
-    }
-}
-
 @Suite struct ConnectionTests {
     @Test func aShortValueIsReadWithOneRequest() async throws {
         try await withConnection(Exchange("0A0300", "0B0102")) { connection, _ in
@@ -48,15 +38,15 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
 
     @Test func anAnswerOfAnotherKindClosesTheLink() async throws {
         try await withConnection(Exchange("0A0300", "13")) { connection, socket in
-            #expect(await code { _ = try await connection.read(characteristic) } == .protocolViolation)
-            #expect(await code { _ = try await connection.read(characteristic) } == .protocolViolation)
+            #expect(await failureCode { _ = try await connection.read(characteristic) } == .protocolViolation)
+            #expect(await failureCode { _ = try await connection.read(characteristic) } == .protocolViolation)
             #expect(socket.isClosed)
         }
     }
 
     @Test func aMalformedAnswerFailsTheCallAndLeavesTheLink() async throws {
         try await withConnection(Exchange("100100FFFF0028", "1103"), Exchange("0A0300", "0B01")) { connection, _ in
-            #expect(await code { _ = try await connection.discoverServices() } == .protocolViolation)
+            #expect(await failureCode { _ = try await connection.discoverServices() } == .protocolViolation)
             let value3 = try await connection.read(characteristic)
             #expect(value3 == [1])
         }
@@ -75,8 +65,8 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
     @Test func silenceEndsTheLinkAfter30Seconds() async throws {
         try await withConnection(Exchange("0A0300")) { connection, socket in
             let start = connection.loop.now
-            async let second = code { _ = try await connection.read(characteristic) }
-            #expect(await code { _ = try await connection.read(characteristic) } == .timedOut)
+            async let second = failureCode { _ = try await connection.read(characteristic) }
+            #expect(await failureCode { _ = try await connection.read(characteristic) } == .timedOut)
             #expect(start.duration(to: connection.loop.now) == .seconds(30))
             #expect(await second == .disconnected)
             #expect(socket.isClosed)
@@ -86,7 +76,8 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
 
     @Test func aLateAnswerDoesNotReachTheNextCaller() async throws {
         try await withConnection(Exchange("0A0300"), Exchange("0A0300", "0B02")) { connection, socket in
-            #expect(await code { _ = try await connection.read(characteristic, timeout: .seconds(1)) } == .timedOut)
+            #expect(
+                await failureCode { _ = try await connection.read(characteristic, timeout: .seconds(1)) } == .timedOut)
             async let next = connection.read(characteristic)
             socket.deliver("0B01")
             let value5 = try await next
@@ -97,7 +88,7 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
     @Test func aCancelledCallEndsAtOnceAndItsAnswerIsPassedOver() async throws {
         try await withConnection(Exchange("0A0300"), Exchange("0A0300", "0B02")) { connection, socket in
             await withTaskGroup(of: BluetoothError.Code?.self) { group in
-                group.addTask { await code { _ = try await connection.read(characteristic) } }
+                group.addTask { await failureCode { _ = try await connection.read(characteristic) } }
                 await Task.yield()
                 group.cancelAll()
                 #expect(await group.next() == .some(.cancelled))
@@ -116,7 +107,8 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
             Exchange("16" + first), Exchange("1800", "19"), Exchange("0A0300", "0B02")
         ) { connection, socket in
             #expect(
-                await code { try await connection.write(value, to: characteristic, timeout: .seconds(1)) } == .timedOut)
+                await failureCode { try await connection.write(value, to: characteristic, timeout: .seconds(1)) }
+                    == .timedOut)
             async let next = connection.read(characteristic)
             socket.deliver("17" + first)
             let value7 = try await next
@@ -129,16 +121,18 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
         let sent = "0300" + "0000" + String(repeating: "07", count: 18)
         let echo = "0300" + "0000" + String(repeating: "08", count: 18)
         try await withConnection(Exchange("16" + sent, "17" + echo), Exchange("1800", "19")) { connection, _ in
-            #expect(await code { try await connection.write(value, to: characteristic) } == .protocolViolation)
+            #expect(await failureCode { try await connection.write(value, to: characteristic) } == .protocolViolation)
         }
     }
 
     @Test func moreThanAValueHoldsIsRefusedBeforeAnythingIsSent() async throws {
         try await withConnection { connection, socket in
             let long = [UInt8](repeating: 0, count: 513)
-            #expect(await code { try await connection.write(long, to: characteristic) } == .invalidArgument)
+            #expect(await failureCode { try await connection.write(long, to: characteristic) } == .invalidArgument)
             let command = [UInt8](repeating: 0, count: 21)
-            #expect(await code { try await connection.writeCommand(command, to: characteristic) } == .invalidArgument)
+            #expect(
+                await failureCode { try await connection.writeCommand(command, to: characteristic) } == .invalidArgument
+            )
             #expect(socket.sent.isEmpty)
         }
     }
@@ -167,15 +161,15 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
             Exchange("12040001 00", "13"), Exchange("0A0300", end: KernelError("recv", .timedOut))
         ) { connection, socket in
             let values = try await connection.subscribe(to: characteristic)
-            async let queued = code { _ = try await connection.read(characteristic) }
-            let read = await code { _ = try await connection.read(characteristic) }
+            async let queued = failureCode { _ = try await connection.read(characteristic) }
+            let read = await failureCode { _ = try await connection.read(characteristic) }
             #expect(read == .disconnected)
             #expect(await queued == .disconnected)
-            let ended = await code { for try await _ in values {} }
+            let ended = await failureCode { for try await _ in values {} }
             #expect(ended == .disconnected)
             #expect(await connection.closed().message.contains("vanished"))
             #expect(socket.isClosed)
-            #expect(await code { try await connection.writeCommand([1], to: characteristic) } == .disconnected)
+            #expect(await failureCode { try await connection.writeCommand([1], to: characteristic) } == .disconnected)
         }
     }
 
@@ -253,7 +247,7 @@ private func code(_ body: () async throws -> Void) async -> BluetoothError.Code?
 
     @Test func aRefusedSubscriptionLeavesNothingBehind() async throws {
         try await withConnection(Exchange("12 0400 0100", "01 12 0400 05")) { connection, socket in
-            #expect(await code { _ = try await connection.subscribe(to: characteristic) } == .attributeProtocol)
+            #expect(await failureCode { _ = try await connection.subscribe(to: characteristic) } == .attributeProtocol)
             socket.deliver("1B 0300 01")
             await connection.settle { await connection.unwantedValueCount == 1 }
         }

@@ -1,4 +1,5 @@
 import SimulatedKernel
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

@@ -183,7 +183,9 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("many who come and go at random are each live when their call returns", arguments: 0..<20)
+    @Test(
+        "many who come and go at random are each live when their call returns", .seeded,
+        arguments: SeededGenerator.seeds(20))
     func random(seed: UInt64) async throws {
         try await Story.run(seed: seed) { story in
             let server = try SimulatedGATTServer([
@@ -201,22 +203,19 @@ private let characteristic = RemoteCharacteristic(
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<8 as Range<UInt64> {
                     group.addTask {
-                        var state = seed &* 8 &+ number
-                        func random(_ count: UInt64) -> UInt64 {
-                            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                            return (state >> 33) % count
-                        }
+                        var generator = SeededGenerator(seed: seed &* 8 &+ number)
+                        func random(_ count: Int) -> Int { .random(in: 0..<count, using: &generator) }
                         for _ in 0..<5 {
-                            let kind: SubscriptionKind = [.automatic, .notification, .indication][Int(random(3))]
-                            try await story.radio.sleep(for: .milliseconds(Int(random(200))))
-                            let timeout: Duration? = random(4) == 0 ? .milliseconds(Int(random(60))) : nil
+                            let kind: SubscriptionKind = [.automatic, .notification, .indication][random(3)]
+                            try await story.radio.sleep(for: .milliseconds(random(200)))
+                            let timeout: Duration? = random(4) == 0 ? .milliseconds(random(60)) : nil
                             do {
                                 let values = try await connection.subscribe(to: target, kind: kind, timeout: timeout)
                                 let asked =
                                     server.subscribers(of: target.valueHandle, as: .notification).count
                                     + server.subscribers(of: target.valueHandle, as: .indication).count
                                 #expect(asked >= 1)
-                                try await story.radio.sleep(for: .milliseconds(Int(random(200))))
+                                try await story.radio.sleep(for: .milliseconds(random(200)))
                                 withExtendedLifetime(values) {}
                             } catch let error as BluetoothError {
                                 #expect(error.code == .timedOut)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BluetoothLoop
@@ -51,9 +52,9 @@ import Testing
         #expect(log.numbers == [1, 2])
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(.seeded, arguments: SeededGenerator.seeds(20))
     func manyChangesAgreeWithASortedList(seed: UInt64) {
-        var generator = Generator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let count = 40
@@ -85,18 +86,5 @@ import Testing
             }
             #expect(queue.firstDeadline?.nanoseconds == model.values.map(\.deadline).min())
         }
-    }
-}
-
-/// The same numbers at every run (SplitMix64).
-private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

@@ -22,13 +22,13 @@ extension Conformance {
         }
 
         @Test func poweringOffEndsTheLinksFirst() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 var filter = HCISocketFilter.allEvents
                 filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
-                let user = try await rig.openHCI(rig.central, filter: filter)
-                let (central, peripheral) = try await rig.link()
-                let handle = try await rig.kernel.onLoop { try central.socket.connectionHandle() }
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                let user = try await fixture.openHCI(fixture.central, filter: filter)
+                let (central, peripheral) = try await fixture.link()
+                let handle = try await fixture.kernel.onLoop { try central.socket.connectionHandle() }
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
                 let end = await central.end()
                 // The second where the controller's own word, that it was the host, comes first.
                 #expect([.connectionReset, .connectionAborted].contains(end?.number))
@@ -42,14 +42,16 @@ extension Conformance {
             }
         }
 
-        @Test(.enabled(if: Rig.canUnplug)) func anAdapterThatIsUnpluggedIsToldOffFirstAndNotListedThen() async throws {
-            try await Rig.run { rig in
-                let gone = rig.peripheral
-                let user = try await ManagementUser(rig.kernel)
-                try await rig.withoutPeripheral {
+        @Test(.enabled(if: Fixture.canUnplug)) func anAdapterThatIsUnpluggedIsToldOffFirstAndNotListedThen()
+            async throws
+        {
+            try await Fixture.run { fixture in
+                let gone = fixture.peripheral
+                let user = try await ManagementUser(fixture.kernel)
+                try await fixture.withoutPeripheral {
                     let off = await user.event(ManagementEvent.newSettings, of: gone)
                     #expect(off != nil)
-                    let listed = try rig.kernel.adapters().contains { $0.index == gone.index }
+                    let listed = try fixture.kernel.adapters().contains { $0.index == gone.index }
                     #expect(!listed)
                     _ = await user.event(ManagementEvent.indexRemoved, of: gone)
                     let story = Self.story(user).filter { $0.hasSuffix(" \(gone.index)") }
@@ -59,34 +61,34 @@ extension Conformance {
             }
         }
 
-        @Test(.enabled(if: Rig.canBlock)) func aRadioSwitchTurnsItOffAndUnblockingTellsOnlyWhoFollowsTheSwitches()
+        @Test(.enabled(if: Fixture.canBlock)) func aRadioSwitchTurnsItOffAndUnblockingTellsOnlyWhoFollowsTheSwitches()
             async throws
         {
-            try await Rig.run { rig in
-                let user = try await ManagementUser(rig.kernel)
+            try await Fixture.run { fixture in
+                let user = try await ManagementUser(fixture.kernel)
                 let changes = Journal<Void>()
-                let watch = await rig.kernel.onLoop { rig.kernel.watchRadioSwitches { changes.add(()) } }
+                let watch = await fixture.kernel.onLoop { fixture.kernel.watchRadioSwitches { changes.add(()) } }
                 #expect(watch != nil)
-                let name = "hci\(rig.central.index)"
+                let name = "hci\(fixture.central.index)"
                 @Sendable func isBlocked() -> Bool? {
-                    rig.kernel.radioSwitches().first { $0.name == name }?.isSoftBlocked
+                    fixture.kernel.radioSwitches().first { $0.name == name }?.isSoftBlocked
                 }
                 #expect(isBlocked() == false)
-                try rig.setBlocked(true)
-                let off = await user.event(ManagementEvent.newSettings, of: rig.central)
+                try fixture.setBlocked(true)
+                let off = await user.event(ManagementEvent.newSettings, of: fixture.central)
                 #expect(try off.map { try !ManagementSettings($0.payload).contains(.powered) } == true)
                 #expect(isBlocked() == true)
-                let told: [Void]? = await changes.wait(on: rig.kernel.loop) { !$0.isEmpty }
+                let told: [Void]? = await changes.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 #expect(told != nil)
-                let refused = try await user.command(0x0005, rig.central.index, [1])
+                let refused = try await user.command(0x0005, fixture.central.index, [1])
                 #expect(refused.status == 0x03)
                 let (before, count) = (Self.story(user), changes.entries.count)
-                try rig.setBlocked(false)
-                _ = await changes.wait(on: rig.kernel.loop) { $0.count > count }
+                try fixture.setBlocked(false)
+                _ = await changes.wait(on: fixture.kernel.loop) { $0.count > count }
                 #expect(isBlocked() == false)
                 _ = try await user.succeed(.readIndexList)
                 #expect(Self.story(user) == before)
-                #expect(try rig.kernel.adapters().first { $0.index == rig.central.index }?.isUp == false)
+                #expect(try fixture.kernel.adapters().first { $0.index == fixture.central.index }?.isUp == false)
                 await user.close()
                 withExtendedLifetime(watch) {}
             }

@@ -6,8 +6,8 @@ import Testing
 extension Conformance {
     @Suite struct AdapterStories {
         @Test func adaptersAreListedLowestIndexFirst() async throws {
-            try await Rig.run { rig in
-                let adapters = try rig.kernel.adapters()
+            try await Fixture.run { fixture in
+                let adapters = try fixture.kernel.adapters()
                 #expect(adapters.map(\.index) == adapters.map(\.index).sorted())
                 #expect(adapters.prefix(2).allSatisfy { $0.isUp })
                 #expect(Set(adapters.map(\.address)).count == adapters.count)
@@ -16,17 +16,17 @@ extension Conformance {
         }
 
         @Test func anAdapterThatIsPoweredOffIsListedAsDown() async throws {
-            try await Rig.run { rig in
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
-                let adapters = try rig.kernel.adapters()
-                #expect(adapters.first { $0.index == rig.central.index }?.isUp == false)
-                #expect(adapters.first { $0.index == rig.peripheral.index }?.isUp == true)
+            try await Fixture.run { fixture in
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
+                let adapters = try fixture.kernel.adapters()
+                #expect(adapters.first { $0.index == fixture.central.index }?.isUp == false)
+                #expect(adapters.first { $0.index == fixture.peripheral.index }?.isUp == true)
             }
         }
 
         @Test func theEnvironmentHasSocketsAndPrivileges() async throws {
-            try await Rig.run { rig in
-                let environment = rig.kernel.environment()
+            try await Fixture.run { fixture in
+                let environment = fixture.kernel.environment()
                 #expect(environment.socketError == nil)
                 #expect(environment.hasNetRaw)
                 #expect(environment.hasNetAdmin)
@@ -37,21 +37,21 @@ extension Conformance {
 
     @Suite struct ManagementStories {
         @Test func theIndexListNamesTheAdapters() async throws {
-            try await Rig.run { rig in
-                let list = try await rig.management.succeed(.readIndexList)
+            try await Fixture.run { fixture in
+                let list = try await fixture.management.succeed(.readIndexList)
                 var reader = ByteReader(list.span.bytes)
                 var indexes: Set<UInt16> = []
                 for _ in 0..<(try reader.readUInt16()) { indexes.insert(try reader.readUInt16()) }
                 let isAtEnd = reader.isAtEnd
                 #expect(isAtEnd)
-                #expect(indexes == Set(try rig.kernel.adapters().map(\.index)))
+                #expect(indexes == Set(try fixture.kernel.adapters().map(\.index)))
             }
         }
 
         @Test func theInformationHasAddressAndSettings() async throws {
-            try await Rig.run { rig in
-                for adapter in rig.adapters {
-                    let information = try await rig.management.succeed(.readInformation, on: adapter)
+            try await Fixture.run { fixture in
+                for adapter in fixture.adapters {
+                    let information = try await fixture.management.succeed(.readInformation, on: adapter)
                     // Address, version, manufacturer, settings twice, class, two names: 280 bytes.
                     #expect(information.count == 280)
                     var reader = ByteReader(information.span.bytes)
@@ -65,23 +65,25 @@ extension Conformance {
         }
 
         @Test func settingWhatIsSetSucceeds() async throws {
-            try await Rig.run { rig in
-                let le = try ManagementSettings(await rig.management.succeed(.setLE, on: rig.central, [1]))
+            try await Fixture.run { fixture in
+                let le = try ManagementSettings(await fixture.management.succeed(.setLE, on: fixture.central, [1]))
                 #expect(le.contains(.le))
-                let powered = try ManagementSettings(await rig.management.succeed(.setPowered, on: rig.central, [1]))
+                let powered = try ManagementSettings(
+                    await fixture.management.succeed(.setPowered, on: fixture.central, [1]))
                 #expect(powered.contains(.powered))
             }
         }
 
         @Test func newSettingsAreToldToOthers() async throws {
-            try await Rig.run { rig in
-                let other = try await ManagementUser(rig.kernel)
-                let off = try ManagementSettings(await rig.management.succeed(.setPowered, on: rig.central, [0]))
+            try await Fixture.run { fixture in
+                let other = try await ManagementUser(fixture.kernel)
+                let off = try ManagementSettings(
+                    await fixture.management.succeed(.setPowered, on: fixture.central, [0]))
                 #expect(!off.contains(.powered))
-                let event = try #require(await other.event(ManagementEvent.newSettings, of: rig.central))
+                let event = try #require(await other.event(ManagementEvent.newSettings, of: fixture.central))
                 #expect(try !ManagementSettings(event.payload).contains(.powered))
                 // Who asked has the answer instead.
-                let own = rig.management.events.packets.compactMap(ManagementEvent.init).filter {
+                let own = fixture.management.events.packets.compactMap(ManagementEvent.init).filter {
                     $0.code == ManagementEvent.newSettings && $0.payload == event.payload
                 }
                 #expect(own.isEmpty)
@@ -99,9 +101,9 @@ extension Conformance {
         func whatMakesNoSenseIsAnsweredWithAStatus(
             opcode: UInt16, index: UInt16, parameters: [UInt8], status: UInt8
         ) async throws {
-            try await Rig.run { rig in
-                let index = index == 0 ? rig.central.index : index
-                let answer = try await rig.management.command(opcode, index, parameters)
+            try await Fixture.run { fixture in
+                let index = index == 0 ? fixture.central.index : index
+                let answer = try await fixture.management.command(opcode, index, parameters)
                 #expect(answer.status == status)
             }
         }
@@ -109,11 +111,11 @@ extension Conformance {
         @Test(
             arguments: [[], [3, 0, 0xFF, 0xFF, 0], [3, 0, 0xFF, 0xFF, 1, 0], [3, 0, 0xFF, 0xFF, 0, 0, 0]] as [[UInt8]])
         func aPacketWithTheWrongLengthIsRefused(packet: [UInt8]) async throws {
-            try await Rig.run { rig in
-                let outcome = await rig.kernel.onLoop { rig.management.socket.send(packet) }
+            try await Fixture.run { fixture in
+                let outcome = await fixture.kernel.onLoop { fixture.management.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .invalidArgument)))
                 // The socket lives on.
-                _ = try await rig.management.succeed(.readIndexList)
+                _ = try await fixture.management.succeed(.readIndexList)
             }
         }
     }

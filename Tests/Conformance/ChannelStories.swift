@@ -8,10 +8,10 @@ extension Conformance {
         private static let channel = L2CAPChannel.dynamic(psm: 0x0085)
 
         @Test func aServiceIsConnected() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(
                     channel: Self.channel, options: L2CAPOptions(receiveMTU: 1000))
-                try await rig.kernel.onLoop {
+                try await fixture.kernel.onLoop {
                     for end in [central, peripheral] {
                         let units = try end.socket.maximumTransmissionUnits()
                         #expect(units == (receive: 1000, send: 1000))
@@ -28,8 +28,8 @@ extension Conformance {
         }
 
         @Test func theKernelPicksAServiceNumber() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0))
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address, channel: .dynamic(psm: 0))
                 guard case .dynamic(let psm) = listening.listener.channel else {
                     return #expect(Bool(false), "no dynamic channel")
                 }
@@ -38,28 +38,28 @@ extension Conformance {
         }
 
         @Test func aServiceThatIsNotThereRefuses() async throws {
-            try await Rig.run { rig in
-                try await rig.advertise()
-                let central = try await rig.connect(
-                    from: rig.central.address, to: rig.peripheral.address, channel: Self.channel)
+            try await Fixture.run { fixture in
+                try await fixture.advertise()
+                let central = try await fixture.connect(
+                    from: fixture.central.address, to: fixture.peripheral.address, channel: Self.channel)
                 expectEnd(await central.end(), KernelError("connect", .connectionRefused))
             }
         }
 
         @Test func aServiceNumberBeyondTheRangeIsInvalid() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 await #expect(throws: KernelError("bind", .invalidArgument)) {
-                    _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0100))
+                    _ = try await fixture.listen(on: fixture.peripheral.address, channel: .dynamic(psm: 0x0100))
                 }
             }
         }
 
         @Test func theEnhancedModeIsConnected() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(
                     channel: Self.channel,
                     options: L2CAPOptions(receiveMTU: 1000, flowControl: .enhancedCreditBased))
-                try await rig.kernel.onLoop {
+                try await fixture.kernel.onLoop {
                     for end in [central, peripheral] {
                         let units = try end.socket.maximumTransmissionUnits()
                         #expect(units == (receive: 1000, send: 1000))
@@ -73,8 +73,8 @@ extension Conformance {
         }
 
         @Test func anSDULongerThanThePeersMTUIsRefused() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(
                     channel: Self.channel, options: L2CAPOptions(receiveMTU: 100))
                 #expect(
                     await central.send([UInt8](repeating: 1, count: 101))
@@ -85,8 +85,8 @@ extension Conformance {
         }
 
         @Test func anSDUOfNoBytesIsTakenAndNotSent() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(channel: Self.channel)
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(channel: Self.channel)
                 #expect(await central.send([1]) == .sent)
                 #expect(await central.send([]) == .sent)
                 #expect(await central.send([2]) == .sent)
@@ -95,9 +95,9 @@ extension Conformance {
         }
 
         @Test func aReaderThatPausesHoldsBackTheSenderAndLosesNothing() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(channel: Self.channel)
-                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(channel: Self.channel)
+                await fixture.kernel.onLoop { peripheral.socket.setReading(false) }
                 let limit = 5000
                 @Sendable func numbered(_ number: Int) -> [UInt8] {
                     [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
@@ -108,17 +108,17 @@ extension Conformance {
                 var rounds = 0
                 while rounds < 3 {
                     let before = sent
-                    sent = await rig.kernel.onLoop { [sent] in
+                    sent = await fixture.kernel.onLoop { [sent] in
                         var sent = sent
                         while sent < limit, central.socket.send(numbered(sent)) == .sent { sent += 1 }
                         return sent
                     }
                     if sent == before { rounds += 1 }
-                    await Journal<Int>().wait(on: rig.kernel.loop, limit: .milliseconds(500)) { _ in false }
+                    await Journal<Int>().wait(on: fixture.kernel.loop, limit: .milliseconds(500)) { _ in false }
                 }
                 #expect(sent > 0 && sent < limit)
                 let told = central.events.journal.entries.count
-                await rig.kernel.onLoop {
+                await fixture.kernel.onLoop {
                     central.socket.notifyWhenWritable()
                     peripheral.socket.setReading(true)
                 }
@@ -129,18 +129,18 @@ extension Conformance {
         }
 
         @Test func severalChannelsOfOneServiceAreIndependent() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address, channel: Self.channel)
-                try await rig.advertise()
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address, channel: Self.channel)
+                try await fixture.advertise()
                 var centrals: [ChannelEnd] = []
                 for _ in 0..<3 {
-                    let end = try await rig.connect(
-                        from: rig.central.address, to: rig.peripheral.address, channel: Self.channel)
+                    let end = try await fixture.connect(
+                        from: fixture.central.address, to: fixture.peripheral.address, channel: Self.channel)
                     try #require(await end.told { $0 == [.writable] } != nil)
                     centrals.append(end)
                 }
                 let accepted = try #require(
-                    await listening.accepted.wait(on: rig.kernel.loop) { $0.count == 3 })
+                    await listening.accepted.wait(on: fixture.kernel.loop) { $0.count == 3 })
                 for (number, end) in centrals.enumerated() {
                     #expect(await end.send([UInt8(number)]) == .sent)
                     #expect(await accepted[number].packets(1) == [[UInt8(number)]])
@@ -153,9 +153,9 @@ extension Conformance {
         }
 
         @Test func whatHasCreditsArrivesBeforeTheEnd() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(channel: Self.channel)
-                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(channel: Self.channel)
+                await fixture.kernel.onLoop { peripheral.socket.setReading(false) }
                 // The credits at first are at least those for one SDU of the default MTU, which takes three frames.
                 for number in 0..<2 as Range<UInt8> { #expect(await central.send([number]) == .sent) }
                 await central.close()

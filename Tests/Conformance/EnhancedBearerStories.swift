@@ -10,20 +10,20 @@ extension Conformance {
             security: .medium, receiveMTU: 517, flowControl: .enhancedCreditBased)
 
         @Test func severalOpenOnALinkThatIsProtected() async throws {
-            try await PairingRig.run { rig in
-                let listening = try await rig.rig.listen(
-                    on: rig.adapters.peripheral.address, channel: Self.channel, options: Self.options)
-                try await rig.pair()
+            try await PairingFixture.run { fixture in
+                let listening = try await fixture.fixture.listen(
+                    on: fixture.adapters.peripheral.address, channel: Self.channel, options: Self.options)
+                try await fixture.pair()
                 for count in 1...3 {
-                    let central = try await rig.rig.connect(
-                        from: rig.adapters.central.address, to: rig.adapters.peripheral.address,
+                    let central = try await fixture.fixture.connect(
+                        from: fixture.adapters.central.address, to: fixture.adapters.peripheral.address,
                         channel: Self.channel, options: Self.options)
                     try #require(await central.told { $0 == [.writable] } != nil)
-                    let accepted = await listening.accepted.wait(on: rig.rig.kernel.loop) { $0.count == count }
+                    let accepted = await listening.accepted.wait(on: fixture.fixture.kernel.loop) { $0.count == count }
                     let peripheral = try #require(accepted?.last)
-                    #expect(peripheral.socket.peer == rig.adapters.central.address)
-                    #expect(try await rig.security(peripheral).level >= .medium)
-                    try await rig.rig.kernel.onLoop {
+                    #expect(peripheral.socket.peer == fixture.adapters.central.address)
+                    #expect(try await fixture.security(peripheral).level >= .medium)
+                    try await fixture.fixture.kernel.onLoop {
                         let units = try peripheral.socket.maximumTransmissionUnits()
                         #expect(units == (receive: 517, send: 517))
                     }
@@ -33,25 +33,28 @@ extension Conformance {
                     #expect(await central.packets(1) == [[2]])
                 }
                 // The attribute channel goes on beside them.
-                #expect(await rig.central.send([3]) == .sent)
-                #expect(await rig.peripheral.packets(1) == [[3]])
+                #expect(await fixture.central.send([3]) == .sent)
+                #expect(await fixture.peripheral.packets(1) == [[3]])
             }
         }
 
         @Test func openingOneHasALinkWithoutKeysPaired() async throws {
-            try await PairingRig.run { rig in
-                let listening = try await rig.rig.listen(
-                    on: rig.adapters.peripheral.address, channel: Self.channel, options: Self.options)
-                let central = try await rig.rig.connect(
-                    from: rig.adapters.central.address, to: rig.adapters.peripheral.address,
+            try await PairingFixture.run { fixture in
+                let listening = try await fixture.fixture.listen(
+                    on: fixture.adapters.peripheral.address, channel: Self.channel, options: Self.options)
+                let central = try await fixture.fixture.connect(
+                    from: fixture.adapters.central.address, to: fixture.adapters.peripheral.address,
                     channel: Self.channel, options: Self.options)
-                #expect(await rig.question(ManagementEvent.userConfirmationRequest, of: rig.adapters.central) != nil)
                 #expect(
-                    await listening.accepted.wait(on: rig.rig.kernel.loop, limit: .seconds(1)) { !$0.isEmpty } == nil)
-                try await rig.confirmBoth()
+                    await fixture.question(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central) != nil
+                )
+                #expect(
+                    await listening.accepted.wait(on: fixture.fixture.kernel.loop, limit: .seconds(1)) { !$0.isEmpty }
+                        == nil)
+                try await fixture.confirmBoth()
                 try #require(await central.told { $0 == [.writable] } != nil)
                 let peripheral = try #require(await listening.first())
-                #expect(try await rig.security(peripheral).level >= .medium)
+                #expect(try await fixture.security(peripheral).level >= .medium)
             }
         }
     }

@@ -7,9 +7,9 @@ import Testing
 extension Conformance {
     @Suite struct HCIStories {
         @Test func theAddressIsRead() async throws {
-            try await Rig.run { rig in
-                for adapter in rig.adapters {
-                    let user = try await rig.openHCI(adapter)
+            try await Fixture.run { fixture in
+                for adapter in fixture.adapters {
+                    let user = try await fixture.openHCI(adapter)
                     let answer = try await user.succeed(.readBDADDR)
                     var reader = ByteReader(answer.span.bytes)
                     let address = try reader.readAddress(.public)
@@ -19,33 +19,33 @@ extension Conformance {
         }
 
         @Test func theSupportedCommandsAreRead() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 let table = try await user.succeed(.readLocalSupportedCommands)
                 #expect(table.count == HCICommandSupport.byteCount)
             }
         }
 
         @Test func withoutAFilterNothingArrives() async throws {
-            try await Rig.run { rig in
-                let silent = try await rig.openHCI(rig.central, filter: nil)
-                let other = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let silent = try await fixture.openHCI(fixture.central, filter: nil)
+                let other = try await fixture.openHCI(fixture.central)
                 _ = try await other.succeed(.readBDADDR)
                 #expect(silent.events.journal.entries == [])
             }
         }
 
         @Test func aFilterLetsThroughWhatItNames() async throws {
-            try await Rig.run { rig in
-                let meta = try await rig.openHCI(rig.central, filter: .events(0x3E))
-                let one = try await rig.openHCI(
-                    rig.central,
+            try await Fixture.run { fixture in
+                let meta = try await fixture.openHCI(fixture.central, filter: .events(0x3E))
+                let one = try await fixture.openHCI(
+                    fixture.central,
                     filter: HCISocketFilter(
                         packetTypes: 1 << 4, events: .max, opcode: HCIOpcode.readBDADDR.rawValue))
-                let all = try await rig.openHCI(rig.central)
+                let all = try await fixture.openHCI(fixture.central)
                 _ = try await all.succeed(.readLocalVersionInformation)
                 _ = try await all.succeed(.readBDADDR)
-                _ = await one.events.journal.wait(on: rig.kernel.loop) { !$0.isEmpty }
+                _ = await one.events.journal.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 #expect(meta.events.journal.entries == [])
                 #expect(one.events.packets.count == 1)
                 #expect(one.events.packets.first.map { Array($0[4...5]) } == [0x09, 0x10])
@@ -53,42 +53,42 @@ extension Conformance {
         }
 
         @Test func everySocketSeesEverybodysAnswers() async throws {
-            try await Rig.run { rig in
-                let one = try await rig.openHCI(rig.central)
-                let other = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let one = try await fixture.openHCI(fixture.central)
+                let other = try await fixture.openHCI(fixture.central)
                 _ = try await one.succeed(.readBDADDR)
-                let seen = await other.events.journal.wait(on: rig.kernel.loop) { !$0.isEmpty }
+                let seen = await other.events.journal.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 guard case .packet(let packet) = seen?.first else { return #expect(Bool(false), "nothing seen") }
                 #expect(Array(packet[4...5]) == [0x09, 0x10])
             }
         }
 
         @Test func anAdapterThatIsNotThereCannotBeOpened() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 await #expect(throws: KernelError("bind", .noSuchDevice)) {
-                    _ = try await HCIUser(rig.kernel, 0x0FFF, filter: nil)
+                    _ = try await HCIUser(fixture.kernel, 0x0FFF, filter: nil)
                 }
             }
         }
 
         @Test func anAdapterThatIsDownTakesNoCommands() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
                 let packet = try HCICommand.readBDADDR.packet()
-                let outcome = await rig.kernel.onLoop { user.socket.send(packet) }
+                let outcome = await fixture.kernel.onLoop { user.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .networkDown)))
                 // The socket outlives it.
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [1])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [1])
                 _ = try await user.succeed(.readBDADDR)
             }
         }
 
         @Test(arguments: [[], [1, 9], [1, 9, 16], [9, 9, 16, 0]] as [[UInt8]])
         func whatIsNoCommandIsRefused(packet: [UInt8]) async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
-                let outcome = await rig.kernel.onLoop { user.socket.send(packet) }
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
+                let outcome = await fixture.kernel.onLoop { user.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .invalidArgument)))
                 _ = try await user.succeed(.readBDADDR)
             }
@@ -97,13 +97,13 @@ extension Conformance {
 
     @Suite struct AdvertisingStories {
         @Test func anAdvertisementIsHeardInTheFamilyOfTheScan() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 let name: [UInt8] = [5, 9] + Array("seam".utf8)
-                let user = try await rig.openHCI(rig.central)
+                let user = try await fixture.openHCI(fixture.central)
                 let family = try await user.scanFamily()
                 try await user.startScan()
-                try await rig.advertise(name)
-                let report = try #require(await user.report(from: rig.peripheral.address, containing: name))
+                try await fixture.advertise(name)
+                let report = try #require(await user.report(from: fixture.peripheral.address, containing: name))
                 #expect(report.isConnectable)
                 #expect(report.layout == (family == .extended ? .extended : .legacy))
                 // Discoverable: the kernel puts the flags in front.
@@ -114,8 +114,8 @@ extension Conformance {
 
         // The specification has it succeed, many controllers refuse it.
         @Test func switchingOffAScanThatIsOffHasNoEffect() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
                 try await user.stopScan()
                 let off: HCICommand =
@@ -130,12 +130,12 @@ extension Conformance {
         }
 
         @Test func anAdvertisingInstanceThatIsNotThereCannotBeRemoved() async throws {
-            try await Rig.run { rig in
-                let answer = try await rig.management.command(
-                    ManagementCommand.removeAdvertising.rawValue, rig.peripheral.index, [1])
+            try await Fixture.run { fixture in
+                let answer = try await fixture.management.command(
+                    ManagementCommand.removeAdvertising.rawValue, fixture.peripheral.index, [1])
                 #expect(answer.status == 0x0D)
-                try await rig.advertise()
-                let removed = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [1])
+                try await fixture.advertise()
+                let removed = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
                 #expect(removed == [1])
             }
         }

@@ -14,11 +14,11 @@ func expectEnd(
 extension Conformance {
     @Suite struct ConnectingStories {
         @Test func bothSidesKnowEachOther() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
-                try await rig.kernel.onLoop {
-                    #expect(central.socket.peer == rig.peripheral.address)
-                    #expect(peripheral.socket.peer == rig.central.address)
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
+                try await fixture.kernel.onLoop {
+                    #expect(central.socket.peer == fixture.peripheral.address)
+                    #expect(peripheral.socket.peer == fixture.central.address)
                     for end in [central, peripheral] {
                         let handle = try end.socket.connectionHandle()
                         let security = try end.socket.security()
@@ -33,37 +33,37 @@ extension Conformance {
         }
 
         @Test func anAdapterThatIsDownConnectsNobody() async throws {
-            try await Rig.run { rig in
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+            try await Fixture.run { fixture in
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
                 await #expect(throws: KernelError("connect", .hostUnreachable)) {
-                    _ = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                    _ = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 }
             }
         }
 
         @Test func anAddressThatIsNotOursConnectsNobody() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 await #expect(throws: KernelError("connect", .hostUnreachable)) {
-                    _ = try await rig.connect(
-                        from: BluetoothAddress(0x0102_0304_0506, kind: .public), to: rig.peripheral.address)
+                    _ = try await fixture.connect(
+                        from: BluetoothAddress(0x0102_0304_0506, kind: .public), to: fixture.peripheral.address)
                 }
             }
         }
 
         @Test func anotherFixedChannelCannotBeConnected() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 await #expect(throws: KernelError.self) {
-                    _ = try await rig.connect(
-                        from: rig.central.address, to: rig.peripheral.address, channel: .fixed(0x0006))
+                    _ = try await fixture.connect(
+                        from: fixture.central.address, to: fixture.peripheral.address, channel: .fixed(0x0006))
                 }
             }
         }
 
         @Test func connectingToNobodyEndsAfterTheTimeout() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 let nobody = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
-                let end = try await rig.connect(
-                    from: rig.central.address, to: nobody,
+                let end = try await fixture.connect(
+                    from: fixture.central.address, to: nobody,
                     options: L2CAPOptions(connectTimeout: .milliseconds(1500)))
                 let error = try #require(await end.end())
                 #expect(error == KernelError("connect", .connectionRefused))
@@ -73,19 +73,19 @@ extension Conformance {
 
         // Linux may drop an attempt that begins while it still gives up another to the same peer.
         @Test func closingCancelsAndThenConnectingAgainWorksAtTheLatestAtTheSecondAttempt() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                let cancelled = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                let cancelled = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 await cancelled.close()
-                try await rig.advertise()
+                try await fixture.advertise()
                 let options = L2CAPOptions(connectTimeout: .seconds(10))
-                var end = try await rig.connect(
-                    from: rig.central.address, to: rig.peripheral.address, options: options)
+                var end = try await fixture.connect(
+                    from: fixture.central.address, to: fixture.peripheral.address, options: options)
                 var first = await end.told { !$0.isEmpty }?.first
                 if case .closed(let error) = first {
                     #expect(error.call == "connect")
-                    end = try await rig.connect(
-                        from: rig.central.address, to: rig.peripheral.address, options: options)
+                    end = try await fixture.connect(
+                        from: fixture.central.address, to: fixture.peripheral.address, options: options)
                     first = await end.told { !$0.isEmpty }?.first
                 }
                 #expect(first == .writable)
@@ -95,24 +95,24 @@ extension Conformance {
         }
 
         @Test func aSecondSocketToTheSamePeerIsBusy() async throws {
-            try await Rig.run { rig in
-                let (central, _) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, _) = try await fixture.link()
                 await #expect(throws: KernelError("connect", .busy)) {
-                    _ = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                    _ = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 }
                 await central.close()
                 // The link itself lasts a little longer and serves the next at once.
-                let again = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+                let again = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 #expect(await again.told { $0 == [.writable] } != nil)
             }
         }
 
         @Test func theNewestListenerTakesTheConnection() async throws {
-            try await Rig.run { rig in
-                let older = try await rig.listen(on: rig.peripheral.address)
-                let newer = try await rig.listen(on: rig.peripheral.address)
-                try await rig.advertise()
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+            try await Fixture.run { fixture in
+                let older = try await fixture.listen(on: fixture.peripheral.address)
+                let newer = try await fixture.listen(on: fixture.peripheral.address)
+                try await fixture.advertise()
+                let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 #expect(await central.told { $0 == [.writable] } != nil)
                 #expect(await newer.first() != nil)
                 #expect(older.accepted.entries.isEmpty)
@@ -120,9 +120,9 @@ extension Conformance {
         }
 
         @Test func withoutAListenerTheFixedChannelStillConnects() async throws {
-            try await Rig.run { rig in
-                try await rig.advertise()
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+            try await Fixture.run { fixture in
+                try await fixture.advertise()
+                let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 #expect(await central.told { $0 == [.writable] } != nil)
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
             }
@@ -131,8 +131,8 @@ extension Conformance {
 
     @Suite struct PacketStories {
         @Test func packetsKeepTheirBoundariesBothWays() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
                 let packets = [1, 0, 23, 27, 28, 251, 252, 517, 672].map {
                     [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: $0)
                 }
@@ -144,8 +144,8 @@ extension Conformance {
         }
 
         @Test func aPacketLongerThanTheMTUIsRefused() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(options: L2CAPOptions(receiveMTU: 100, sendMTU: 100))
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(options: L2CAPOptions(receiveMTU: 100, sendMTU: 100))
                 #expect(
                     await central.send([UInt8](repeating: 1, count: 101))
                         == .failed(KernelError("send", .messageTooLong)))
@@ -155,15 +155,15 @@ extension Conformance {
         }
 
         @Test func aFullSocketWouldBlockAndThenIsWritable() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link(
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(
                     options: L2CAPOptions(sendBuffer: 4608, receiveBuffer: 1 << 22))
                 let limit = 2000
                 @Sendable func numbered(_ number: Int) -> [UInt8] {
                     [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
                         + [UInt8](repeating: 0, count: 18)
                 }
-                let sent = await rig.kernel.onLoop {
+                let sent = await fixture.kernel.onLoop {
                     var sent = 0
                     while sent < limit, central.socket.send(numbered(sent)) == .sent { sent += 1 }
                     #expect(sent < limit)
@@ -177,21 +177,21 @@ extension Conformance {
         }
 
         @Test func readingCanBePaused() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
-                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
+                await fixture.kernel.onLoop { peripheral.socket.setReading(false) }
                 #expect(await central.send([1]) == .sent)
                 #expect(await peripheral.send([2]) == .sent)
                 #expect(await central.packets(1) == [[2]])
-                await rig.kernel.onLoop { peripheral.socket.setReading(true) }
+                await fixture.kernel.onLoop { peripheral.socket.setReading(true) }
                 #expect(await peripheral.packets(1) == [[1]])
             }
         }
 
         @Test func aLevelTheLinkHasCannotBeAskedFor() async throws {
-            try await Rig.run { rig in
-                let (central, _) = try await rig.link()
-                await rig.kernel.onLoop {
+            try await Fixture.run { fixture in
+                let (central, _) = try await fixture.link()
+                await fixture.kernel.onLoop {
                     #expect(throws: KernelError("setsockopt(BT_SECURITY)", .invalidArgument)) {
                         try central.socket.raiseSecurity(to: .low)
                     }
@@ -203,8 +203,8 @@ extension Conformance {
 
     @Suite struct EndStories {
         @Test(arguments: [true, false]) func closingEndsTheOtherSide(isCentral: Bool) async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
                 let (closing, other) = isCentral ? (central, peripheral) : (peripheral, central)
                 #expect(await closing.send([1, 2, 3]) == .sent)
                 await closing.close()
@@ -216,22 +216,22 @@ extension Conformance {
         }
 
         @Test func droppingTheSocketEndsTheOtherSide() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                try await rig.advertise()
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                try await fixture.advertise()
                 let events = SocketRecorder()
-                let holder = try await rig.kernel.onLoop {
-                    let socket = try rig.kernel.connectL2CAP(
-                        to: rig.peripheral.address, channel: .attribute, from: rig.central.address,
+                let holder = try await fixture.kernel.onLoop {
+                    let socket = try fixture.kernel.connectL2CAP(
+                        to: fixture.peripheral.address, channel: .attribute, from: fixture.central.address,
                         options: L2CAPOptions()
                     ) { events.handle($0) }
                     events.attach(socket)
                     return Holder(socket)
                 }
-                #expect(await events.journal.wait(on: rig.kernel.loop) { $0 == [.writable] } != nil)
+                #expect(await events.journal.wait(on: fixture.kernel.loop) { $0 == [.writable] } != nil)
                 let peripheral = try #require(await listening.first())
                 #expect(await peripheral.send([1]) == .sent)
-                await events.journal.wait(on: rig.kernel.loop) { $0.contains(.packet([1])) }
+                await events.journal.wait(on: fixture.kernel.loop) { $0.contains(.packet([1])) }
                 holder.socket = nil
                 events.detach()
                 expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
@@ -239,9 +239,9 @@ extension Conformance {
         }
 
         @Test func whatWasQueuedIsReceivedBeforeTheEnd() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
-                await rig.kernel.onLoop { peripheral.socket.setReading(false) }
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
+                await fixture.kernel.onLoop { peripheral.socket.setReading(false) }
                 for number in 0..<5 as Range<UInt8> { #expect(await central.send([number]) == .sent) }
                 await central.close()
                 expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
@@ -252,14 +252,14 @@ extension Conformance {
         }
 
         @Test func poweringOffEndsBothSides() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
                 // A link on which nothing was ever received takes one kernel release down with it.
                 #expect(await central.send([1]) == .sent)
                 #expect(await peripheral.packets(1) == [[1]])
                 #expect(await peripheral.send([1]) == .sent)
                 #expect(await central.packets(1) == [[1]])
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
                 // The one where the controller repeats the reason it was given, the other where it says its own.
                 expectEnd(
                     await central.end(), KernelError("recv", .connectionReset),
@@ -269,54 +269,54 @@ extension Conformance {
         }
 
         @Test func disconnectingByManagementEndsBothSides() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
                 #expect(await peripheral.send([1]) == .sent)
                 #expect(await central.packets(1) == [[1]])
                 var writer = ByteWriter(capacity: 7)
-                try writer.write(rig.peripheral.address)
+                try writer.write(fixture.peripheral.address)
                 try writer.write(1 as UInt8)
-                _ = try await rig.management.succeed(.disconnect, on: rig.central, writer.bytes)
+                _ = try await fixture.management.succeed(.disconnect, on: fixture.central, writer.bytes)
                 #expect(await central.end() != nil)
                 expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
             }
         }
     }
 
-    @Suite(.enabled(if: Rig.canUnplug)) struct HotplugStories {
+    @Suite(.enabled(if: Fixture.canUnplug)) struct HotplugStories {
         @Test func unpluggingEndsEverythingOfTheAdapterAndNothingElse() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
                 for (from, to) in [(central, peripheral), (peripheral, central)] {
                     #expect(await from.send([1]) == .sent)
                     #expect(await to.packets(1) == [[1]])
                 }
-                let gone = try await rig.openHCI(rig.peripheral)
-                let other = try await rig.openHCI(rig.central)
-                try await rig.withoutPeripheral {
+                let gone = try await fixture.openHCI(fixture.peripheral)
+                let other = try await fixture.openHCI(fixture.central)
+                try await fixture.withoutPeripheral {
                     expectEnd(await peripheral.end(), KernelError("recv", .connectionAborted))
                     #expect(await central.end() != nil)
-                    let told = await gone.events.journal.wait(on: rig.kernel.loop) {
+                    let told = await gone.events.journal.wait(on: fixture.kernel.loop) {
                         $0.contains { if case .closed = $0 { true } else { false } }
                     }
                     #expect(told?.last == .closed(KernelError("recv", .brokenPipe)))
                     let event = try #require(
-                        await rig.management.event(ManagementEvent.indexRemoved, of: rig.peripheral))
+                        await fixture.management.event(ManagementEvent.indexRemoved, of: fixture.peripheral))
                     #expect(event.payload == [])
-                    #expect(try !rig.kernel.adapters().contains { $0.address == rig.peripheral.address })
+                    #expect(try !fixture.kernel.adapters().contains { $0.address == fixture.peripheral.address })
                     _ = try await other.succeed(.readBDADDR)
                     await #expect(throws: KernelError.self) {
-                        _ = try await rig.connect(from: rig.peripheral.address, to: rig.central.address)
+                        _ = try await fixture.connect(from: fixture.peripheral.address, to: fixture.central.address)
                     }
                 }
                 // Another may come with another index.
-                await rig.management.events.journal.wait(on: rig.kernel.loop) { entries in
+                await fixture.management.events.journal.wait(on: fixture.kernel.loop) { entries in
                     entries.contains { entry in
                         guard case .packet(let packet) = entry else { return false }
                         return ManagementEvent(packet)?.code == ManagementEvent.indexAdded
                     }
                 }
-                #expect(try rig.kernel.adapters().count >= 2)
+                #expect(try fixture.kernel.adapters().count >= 2)
             }
         }
     }

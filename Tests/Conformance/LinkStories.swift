@@ -9,17 +9,17 @@ extension Conformance {
     @Suite struct LinkStories {
         /// The central's end of a link, somebody with a raw socket, and the link's handle.
         private func follow(
-            _ rig: Rig
+            _ fixture: Fixture
         ) async throws -> (central: ChannelEnd, user: HCIUser, handle: ConnectionHandle) {
-            let user = try await rig.openHCI(rig.central)
-            let (central, _) = try await rig.link()
-            let handle = try await rig.kernel.onLoop { try central.socket.connectionHandle() }
+            let user = try await fixture.openHCI(fixture.central)
+            let (central, _) = try await fixture.link()
+            let handle = try await fixture.kernel.onLoop { try central.socket.connectionHandle() }
             return (central, user, ConnectionHandle(rawValue: handle))
         }
 
         /// The first event about a link that `body` makes something of.
         private func event<Value: Sendable>(
-            _ rig: Rig, _ user: HCIUser, _ body: @escaping @Sendable (HCIEvent) -> Value?
+            _ fixture: Fixture, _ user: HCIUser, _ body: @escaping @Sendable (HCIEvent) -> Value?
         ) async -> Value? {
             @Sendable func find(_ entries: [SocketRecorder.Entry]) -> Value? {
                 for case .packet(let packet) in entries {
@@ -28,14 +28,14 @@ extension Conformance {
                 }
                 return nil
             }
-            let entries = await user.events.journal.wait(on: rig.kernel.loop) { find($0) != nil }
+            let entries = await user.events.journal.wait(on: fixture.kernel.loop) { find($0) != nil }
             return entries.flatMap(find)
         }
 
         @Test func theSocketKnowsTheHandleThatTheControllerGave() async throws {
-            try await Rig.run { rig in
-                let (_, user, handle) = try await follow(rig)
-                let complete = await event(rig, user) { event -> ConnectionHandle? in
+            try await Fixture.run { fixture in
+                let (_, user, handle) = try await follow(fixture)
+                let complete = await event(fixture, user) { event -> ConnectionHandle? in
                     switch event {
                     case .leMeta(.connectionComplete(let complete)), .leMeta(.enhancedConnectionComplete(let complete)):
                         complete.handle
@@ -47,12 +47,12 @@ extension Conformance {
         }
 
         @Test func theReasonOfAnEndIsToldBeforeTheEnd() async throws {
-            try await Rig.run { rig in
-                let (central, user, handle) = try await follow(rig)
+            try await Fixture.run { fixture in
+                let (central, user, handle) = try await follow(fixture)
                 _ = try await user.command(.disconnect(handle, reason: .remoteUserTerminatedConnection))
                 _ = await central.end()
                 // Without waiting: it is there when the link's socket has ended, though perhaps not received.
-                await rig.kernel.onLoop { user.events.handle(.readable) }
+                await fixture.kernel.onLoop { user.events.handle(.readable) }
                 let reasons = user.events.packets.compactMap { packet -> ConnectionHandle? in
                     guard case .disconnectionComplete(let end) = try? HCIEvent(decoding: packet.span.bytes) else {
                         return nil
@@ -64,8 +64,8 @@ extension Conformance {
         }
 
         @Test func theSignalOfALinkIsRead() async throws {
-            try await Rig.run { rig in
-                let (_, user, handle) = try await follow(rig)
+            try await Fixture.run { fixture in
+                let (_, user, handle) = try await follow(fixture)
                 guard try await user.has(.readRSSI) else {
                     // btvirt's controllers say that they do not have it, and are true to it.
                     let refusal = try await user.command(.readRSSI(handle))
@@ -78,12 +78,12 @@ extension Conformance {
         }
 
         @Test func parametersAreChangedBesideTheKernel() async throws {
-            try await Rig.run { rig in
-                let (central, user, handle) = try await follow(rig)
+            try await Fixture.run { fixture in
+                let (central, user, handle) = try await follow(fixture)
                 let wanted = LEConnectionParameters(
                     intervalMinimum: 40, intervalMaximum: 40, latency: 1, supervisionTimeout: 400)
                 _ = try await user.command(.leConnectionUpdate(handle, wanted, LEConnectionEventLength()))
-                let update = await event(rig, user) { event -> LEConnectionUpdateComplete? in
+                let update = await event(fixture, user) { event -> LEConnectionUpdateComplete? in
                     guard case .leMeta(.connectionUpdateComplete(let update)) = event else { return nil }
                     return update
                 }
@@ -96,8 +96,8 @@ extension Conformance {
         }
 
         @Test func physAreChangedBesideTheKernel() async throws {
-            try await Rig.run { rig in
-                let (_, user, handle) = try await follow(rig)
+            try await Fixture.run { fixture in
+                let (_, user, handle) = try await follow(fixture)
                 let status = try await user.command(
                     .leSetPHY(handle, LEPHYPreference(transmit: [.le1M, .le2M], receive: [.le1M, .le2M])))
                 guard try await user.has(.leSetPHY) else {
@@ -105,7 +105,7 @@ extension Conformance {
                     return #expect(status == [HCIStatus.unknownHCICommand.rawValue])
                 }
                 #expect(status == [HCIStatus.success.rawValue])
-                let update = await event(rig, user) { event -> LEPHYUpdate? in
+                let update = await event(fixture, user) { event -> LEPHYUpdate? in
                     guard case .leMeta(.phyUpdateComplete(let update)) = event else { return nil }
                     return update
                 }

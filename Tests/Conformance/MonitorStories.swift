@@ -48,7 +48,7 @@ struct MonitorUser: Sendable {
     }
 }
 
-extension Rig {
+extension Fixture {
     func openMonitor() async throws -> MonitorUser {
         let user = try await MonitorUser(kernel)
         atEnd {
@@ -62,17 +62,17 @@ extension Rig {
 extension Conformance {
     @Suite struct MonitorStories {
         @Test func itBeginsWithTheSystemTheAdaptersAndTheirUsers() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                let packets = try await monitor.packets(of: rig.central) { $0.kind == .controlOpened }
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                let packets = try await monitor.packets(of: fixture.central) { $0.kind == .controlOpened }
                 let kinds = packets.map(\.kind)
                 #expect(kinds.first == .systemNote)
-                let adapter = packets.filter { $0.adapter == rig.central.index }
+                let adapter = packets.filter { $0.adapter == fixture.central.index }
                 #expect(adapter.prefix(3).map(\.kind) == [.newIndex, .openedIndex, .indexInformation])
                 // Type and bus, address, name in eight bytes.
                 #expect(adapter.first?.payload.count == 16)
                 var writer = ByteWriter(capacity: 6)
-                try writer.write(rig.central.address)
+                try writer.write(fixture.central.address)
                 let information = try #require(adapter.first { $0.kind == .indexInformation })
                 #expect(information.payload.prefix(6) == writer.bytes[...])
                 #expect(information.payload.count == 8)
@@ -80,12 +80,12 @@ extension Conformance {
         }
 
         @Test func commandsAndEventsOfEverybodyAreTold() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                let user = try await fixture.openHCI(fixture.central)
                 _ = try await user.succeed(.readBDADDR)
                 let answer = hex("0E 0A 01 0910 00")
-                let packets = try await monitor.packets(of: rig.central) {
+                let packets = try await monitor.packets(of: fixture.central) {
                     $0.kind == .event && $0.payload.prefix(2).first == 0x0E
                         && $0.payload.dropFirst(3).starts(with: [9, 0x10])
                 }
@@ -97,11 +97,11 @@ extension Conformance {
         }
 
         @Test func managementIsToldWithItsSocket() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                _ = try await rig.management.succeed(.setLE, on: rig.central, [1])
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                _ = try await fixture.management.succeed(.setLE, on: fixture.central, [1])
                 // Cookie, then the command or the event.
-                let packets = try await monitor.packets(of: rig.central) {
+                let packets = try await monitor.packets(of: fixture.central) {
                     $0.kind == .controlEvent && $0.payload.dropFirst(4).starts(with: hex("0100 0D00 00"))
                 }
                 let command = try #require(
@@ -116,17 +116,17 @@ extension Conformance {
         }
 
         @Test func dataOfLinksIsTold() async throws {
-            try await Rig.run { rig in
-                let (central, peripheral) = try await rig.link()
-                let monitor = try await rig.openMonitor()
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
+                let monitor = try await fixture.openMonitor()
                 #expect(await central.send(hex("0A0300")) == .sent)
                 _ = try #require(await peripheral.packets(1))
                 #expect(await peripheral.send(hex("0B0102")) == .sent)
                 _ = try #require(await central.packets(1))
-                let handle = try await rig.kernel.onLoop { try central.socket.connectionHandle() }
+                let handle = try await fixture.kernel.onLoop { try central.socket.connectionHandle() }
                 let low = UInt8(truncatingIfNeeded: handle)
                 let high = UInt8(truncatingIfNeeded: handle >> 8)
-                let packets = try await monitor.packets(of: rig.central) { $0.kind == .aclReceived }
+                let packets = try await monitor.packets(of: fixture.central) { $0.kind == .aclReceived }
                 let sent = try #require(packets.first { $0.kind == .aclSent })
                 #expect(sent.payload == [low, high] + hex("0700 0300 0400 0A0300"))
                 let received = try #require(packets.first { $0.kind == .aclReceived })
@@ -135,15 +135,15 @@ extension Conformance {
         }
 
         @Test func powerIsTold() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
-                _ = try await monitor.packets(of: rig.central) { $0.kind == .closedIndex }
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [1])
-                let again = await monitor.events.journal.wait(on: rig.kernel.loop) { entries in
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
+                _ = try await monitor.packets(of: fixture.central) { $0.kind == .closedIndex }
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [1])
+                let again = await monitor.events.journal.wait(on: fixture.kernel.loop) { entries in
                     var isClosed = false
                     for case .packet(let bytes) in entries
-                    where bytes.count >= 6 && UInt16(bytes[2]) == rig.central.index {
+                    where bytes.count >= 6 && UInt16(bytes[2]) == fixture.central.index {
                         if bytes[0] == 9 { isClosed = true }
                         if bytes[0] == 10, isClosed { return true }
                     }
@@ -154,23 +154,23 @@ extension Conformance {
         }
 
         @Test func nothingCanBeSent() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                let outcome = await rig.kernel.onLoop { monitor.socket.send(hex("0C00 FFFF 0000")) }
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                let outcome = await fixture.kernel.onLoop { monitor.socket.send(hex("0C00 FFFF 0000")) }
                 #expect(outcome == .failed(KernelError("send", .operationNotSupported)))
             }
         }
 
-        @Test(.enabled(if: Rig.canUnplug)) func comingAndGoingIsTold() async throws {
-            try await Rig.run { rig in
-                let monitor = try await rig.openMonitor()
-                try await rig.withoutPeripheral {
-                    _ = try await monitor.packets(of: rig.peripheral) { $0.kind == .deletedIndex }
+        @Test(.enabled(if: Fixture.canUnplug)) func comingAndGoingIsTold() async throws {
+            try await Fixture.run { fixture in
+                let monitor = try await fixture.openMonitor()
+                try await fixture.withoutPeripheral {
+                    _ = try await monitor.packets(of: fixture.peripheral) { $0.kind == .deletedIndex }
                 }
-                let entries = await monitor.events.journal.wait(on: rig.kernel.loop) { entries in
+                let entries = await monitor.events.journal.wait(on: fixture.kernel.loop) { entries in
                     entries.count { entry in
                         if case .packet(let bytes) = entry { bytes.prefix(2) == [0, 0] } else { false }
-                    } > rig.adapters.count
+                    } > fixture.adapters.count
                 }
                 #expect(entries != nil)
             }

@@ -9,27 +9,27 @@ enum IOCapability: UInt8, Sendable {
 }
 
 /// Two adapters that can pair with each other over a link.
-struct PairingRig: Sendable {
-    let rig: Rig
+struct PairingFixture: Sendable {
+    let fixture: Fixture
     let central: ChannelEnd
     let peripheral: ChannelEnd
 
     /// The two ends' adapters.
-    var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (rig.central, rig.peripheral) }
+    var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (fixture.central, fixture.peripheral) }
 
     /// Runs a story on a link of two adapters that have no keys and keep those they make.
     static func run(
         central: IOCapability = .noInputNoOutput, peripheral: IOCapability = .noInputNoOutput,
         secureConnections: Bool = true, bondable: Bool = true,
-        _ story: @escaping @Sendable (PairingRig) async throws -> Void
+        _ story: @escaping @Sendable (PairingFixture) async throws -> Void
     ) async throws {
-        try await Rig.run { rig in
-            for (adapter, capability) in [(rig.central, central), (rig.peripheral, peripheral)] {
-                try await rig.management.preparePairing(
+        try await Fixture.run { fixture in
+            for (adapter, capability) in [(fixture.central, central), (fixture.peripheral, peripheral)] {
+                try await fixture.management.preparePairing(
                     on: adapter, capability, secureConnections: secureConnections, bondable: bondable)
             }
-            let ends = try await rig.link()
-            try await story(PairingRig(rig: rig, central: ends.central, peripheral: ends.peripheral))
+            let ends = try await fixture.link()
+            try await story(PairingFixture(fixture: fixture, central: ends.central, peripheral: ends.peripheral))
         }
     }
 
@@ -38,41 +38,41 @@ struct PairingRig: Sendable {
     func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {
         for attempt in 1... {
             do {
-                return try await rig.kernel.onLoop {
+                return try await fixture.kernel.onLoop {
                     try end.socket.raiseSecurity(to: level)
                     end.socket.notifyWhenWritable()
                 }
             } catch let error as KernelError {
                 guard error.number == .invalidArgument, attempt < 20 else { throw error }
-                _ = await rig.kernel.loop.sleep(for: .milliseconds(50))
+                _ = await fixture.kernel.loop.sleep(for: .milliseconds(50))
             }
         }
     }
 
     /// How well the link is protected, as an end sees it.
     func security(_ end: ChannelEnd) async throws -> LinkSecurity {
-        try await rig.kernel.onLoop { try end.socket.security() }
+        try await fixture.kernel.onLoop { try end.socket.security() }
     }
 
     /// The question that an adapter's user is asked; nil if none is.
     func question(_ code: UInt16, of adapter: KernelAdapter) async -> [UInt8]? {
-        await rig.management.event(code, of: adapter)?.payload
+        await fixture.management.event(code, of: adapter)?.payload
     }
 
     /// Answers for an adapter's user; returns the status.
     @discardableResult func answer(
         _ command: ManagementCommand, on adapter: KernelAdapter, _ more: [UInt8] = []
     ) async throws -> UInt8 {
-        let peer = adapter.index == rig.central.index ? rig.peripheral : rig.central
-        return try await rig.management.command(
+        let peer = adapter.index == fixture.central.index ? fixture.peripheral : fixture.central
+        return try await fixture.management.command(
             command.rawValue, adapter.index, peer.address.managementBytes + more
         ).status
     }
 
     /// Says yes for both sides to what they are asked, the `count`th question of each.
     func confirmBoth(question count: Int = 1) async throws {
-        for adapter in [rig.central, rig.peripheral] {
-            let asked = await rig.management.events(
+        for adapter in [fixture.central, fixture.peripheral] {
+            let asked = await fixture.management.events(
                 ManagementEvent.userConfirmationRequest, of: adapter, count: count)
             try #require(asked != nil)
             #expect(try await answer(.userConfirmationReply, on: adapter) == 0)
@@ -85,7 +85,7 @@ struct PairingRig: Sendable {
         try await confirmBoth()
         try #require(await central.told { $0.last == .writable && $0.count > 1 } != nil)
         // Both have told of their keys.
-        for adapter in [rig.central, rig.peripheral] {
+        for adapter in [fixture.central, fixture.peripheral] {
             try #require(await question(ManagementEvent.newLongTermKey, of: adapter) != nil)
         }
     }
@@ -93,8 +93,8 @@ struct PairingRig: Sendable {
     /// The link's end seen from both adapters, begun by closing the central's channel.
     func disconnect() async throws {
         await central.close()
-        _ = try await rig.management.succeed(
-            .disconnect, on: rig.central, rig.peripheral.address.managementBytes)
+        _ = try await fixture.management.succeed(
+            .disconnect, on: fixture.central, fixture.peripheral.address.managementBytes)
         #expect(await peripheral.end() != nil)
     }
 }

@@ -11,7 +11,7 @@ extension Conformance {
 
         /// Begins an advertising instance with an interval of its own, 100 to 150 ms.
         private static func begin(
-            _ rig: Rig, _ instance: UInt8, flags: UInt32 = 3, data: [UInt8] = name, response: [UInt8] = []
+            _ fixture: Fixture, _ instance: UInt8, flags: UInt32 = 3, data: [UInt8] = name, response: [UInt8] = []
         ) async throws -> (status: UInt8, parameters: [UInt8]) {
             let intervalsAreGiven: UInt32 = 1 << 14
             var writer = ByteWriter(capacity: 18)
@@ -20,38 +20,38 @@ extension Conformance {
             for zero in [0, 0] as [UInt16] { try writer.write(zero) }
             for interval in [0xA0, 0xF0] as [UInt32] { try writer.write(interval) }
             try writer.write(0 as UInt8)
-            let begun = try await rig.management.command(
-                ManagementCommand.addExtendedAdvertisingParameters.rawValue, rig.peripheral.index, writer.bytes)
+            let begun = try await fixture.management.command(
+                ManagementCommand.addExtendedAdvertisingParameters.rawValue, fixture.peripheral.index, writer.bytes)
             guard begun.status == 0 else { return begun }
-            return try await rig.management.command(
-                ManagementCommand.addExtendedAdvertisingData.rawValue, rig.peripheral.index,
+            return try await fixture.management.command(
+                ManagementCommand.addExtendedAdvertisingData.rawValue, fixture.peripheral.index,
                 [instance, UInt8(data.count), UInt8(response.count)] + data + response)
         }
 
-        private static func instances(_ rig: Rig) async throws -> [UInt8] {
-            let features = try await rig.management.succeed(.readAdvertisingFeatures, on: rig.peripheral)
+        private static func instances(_ fixture: Fixture) async throws -> [UInt8] {
+            let features = try await fixture.management.succeed(.readAdvertisingFeatures, on: fixture.peripheral)
             return Array(features.dropFirst(8))
         }
 
         @Test func anInstanceIsMadeInTwoSteps() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                let answer = try await Self.begin(rig, 1)
+                let answer = try await Self.begin(fixture, 1)
                 #expect(answer.status == 0)
                 #expect(answer.parameters == [1])
-                #expect(try await Self.instances(rig) == [1])
-                let report = try #require(await user.report(from: rig.peripheral.address, containing: Self.name))
+                #expect(try await Self.instances(fixture) == [1])
+                let report = try #require(await user.report(from: fixture.peripheral.address, containing: Self.name))
                 #expect(report.isConnectable)
                 try await user.stopScan()
                 // Said again, it is the same one; other sockets are told of it once.
-                let other = try await ManagementUser(rig.kernel)
-                let again = try await Self.begin(rig, 1)
+                let other = try await ManagementUser(fixture.kernel)
+                let again = try await Self.begin(fixture, 1)
                 #expect(again.status == 0)
-                #expect(try await Self.instances(rig) == [1])
-                _ = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [1])
-                #expect(try await Self.instances(rig) == [])
-                let removed = await other.event(ManagementEvent.advertisingRemoved, of: rig.peripheral)
+                #expect(try await Self.instances(fixture) == [1])
+                _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
+                #expect(try await Self.instances(fixture) == [])
+                let removed = await other.event(ManagementEvent.advertisingRemoved, of: fixture.peripheral)
                 #expect(removed?.payload == [1])
                 #expect(!other.events.has(ManagementEvent.advertisingAdded))
                 await other.close()
@@ -59,41 +59,42 @@ extension Conformance {
         }
 
         @Test func aNumberAboveTheNumberOfInstancesIsNotListed() async throws {
-            try await Rig.run { rig in
-                #expect(try await Self.begin(rig, 2).status == 0)
-                #expect(try await Self.instances(rig) == [])
-                #expect(try await Self.begin(rig, 1).status == 0)
-                #expect(try await Self.instances(rig).sorted() == [1, 2])
+            try await Fixture.run { fixture in
+                #expect(try await Self.begin(fixture, 2).status == 0)
+                #expect(try await Self.instances(fixture) == [])
+                #expect(try await Self.begin(fixture, 1).status == 0)
+                #expect(try await Self.instances(fixture).sorted() == [1, 2])
                 for instance in [1, 2] as [UInt8] {
-                    _ = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [instance])
+                    _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [instance])
                 }
-                #expect(try await Self.instances(rig) == [])
+                #expect(try await Self.instances(fixture) == [])
             }
         }
 
         @Test func anInstanceWithFlagsOfItsOwnIsRefused() async throws {
-            try await Rig.run { rig in
-                let answer = try await Self.begin(rig, 1, data: [2, 1, 6])
+            try await Fixture.run { fixture in
+                let answer = try await Self.begin(fixture, 1, data: [2, 1, 6])
                 #expect(answer.status == 0x0D)
-                #expect(try await Self.instances(rig) == [])
+                #expect(try await Self.instances(fixture) == [])
             }
         }
 
         @Test func aLinkEndsItAndTheEndOfTheLinkBringsItBack() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                #expect(try await Self.begin(rig, 1).status == 0)
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                #expect(try await Self.begin(fixture, 1).status == 0)
                 for round in 1...2 {
-                    let central = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
+                    let central = try await fixture.connected(
+                        from: fixture.central.address, to: fixture.peripheral.address)
                     try #require(await central.told { $0.first == .writable } != nil)
-                    let links = await listening.accepted.wait(on: rig.kernel.loop) { $0.count >= round }
+                    let links = await listening.accepted.wait(on: fixture.kernel.loop) { $0.count >= round }
                     let accepted = try #require(links?.last)
                     // A link on which nothing was ever received takes one kernel release down with it.
                     #expect(await central.send([1]) == .sent)
                     #expect(await accepted.packets(1) == [[1]])
                     #expect(await accepted.send([1]) == .sent)
                     #expect(await central.packets(1) == [[1]])
-                    #expect(try await Self.instances(rig) == [1])
+                    #expect(try await Self.instances(fixture) == [1])
                     await central.close()
                     expectEnd(await accepted.end(), KernelError("recv", .connectionReset))
                 }
@@ -101,29 +102,29 @@ extension Conformance {
         }
 
         @Test func saidAgainItIsOnTheAirBesideALink() async throws {
-            try await Rig.run { rig in
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                #expect(try await Self.begin(rig, 1).status == 0)
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+            try await Fixture.run { fixture in
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                #expect(try await Self.begin(fixture, 1).status == 0)
+                let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 try #require(await central.told { $0.first == .writable } != nil)
                 let accepted = try #require(await listening.first())
                 #expect(await accepted.send([1]) == .sent)
                 #expect(await central.packets(1) == [[1]])
                 let again: [UInt8] = [6, 9] + Array("again".utf8)
-                #expect(try await Self.begin(rig, 1, data: again).status == 0)
-                let user = try await rig.openHCI(rig.central)
+                #expect(try await Self.begin(fixture, 1, data: again).status == 0)
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                let report = await user.report(from: rig.peripheral.address, containing: again)
+                let report = await user.report(from: fixture.peripheral.address, containing: again)
                 #expect(report != nil)
                 try await user.stopScan()
             }
         }
 
         @Test func whoMadeTheLinkIsTold() async throws {
-            try await Rig.run { rig in
-                _ = try await rig.link()
-                let here = await rig.management.event(ManagementEvent.deviceConnected, of: rig.central)
-                let there = await rig.management.event(ManagementEvent.deviceConnected, of: rig.peripheral)
+            try await Fixture.run { fixture in
+                _ = try await fixture.link()
+                let here = await fixture.management.event(ManagementEvent.deviceConnected, of: fixture.central)
+                let there = await fixture.management.event(ManagementEvent.deviceConnected, of: fixture.peripheral)
                 // Address and kind, then the flags: bit 3 is set where the link was made.
                 #expect(here.map { $0.payload[7] & 8 } == 8)
                 #expect(there.map { $0.payload[7] & 8 } == 0)
@@ -131,13 +132,13 @@ extension Conformance {
         }
 
         @Test func poweringOffTakesTheInstancesOfAControllerThatHasSets() async throws {
-            try await Rig.run { rig in
-                let isExtended = try await rig.openHCI(rig.peripheral).hasAdvertisingSets()
-                #expect(try await Self.begin(rig, 1).status == 0)
-                let other = try await ManagementUser(rig.kernel)
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [0])
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [1])
-                #expect(try await Self.instances(rig) == (isExtended ? [] : [1]))
+            try await Fixture.run { fixture in
+                let isExtended = try await fixture.openHCI(fixture.peripheral).hasAdvertisingSets()
+                #expect(try await Self.begin(fixture, 1).status == 0)
+                let other = try await ManagementUser(fixture.kernel)
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [0])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [1])
+                #expect(try await Self.instances(fixture) == (isExtended ? [] : [1]))
                 // Before the adapter is off, so that it looks like another program's doing.
                 let codes = other.events.codes.filter {
                     [ManagementEvent.advertisingRemoved, ManagementEvent.newSettings].contains($0)
@@ -149,19 +150,19 @@ extension Conformance {
         }
 
         @Test func theNewestListenerGetsTheLink() async throws {
-            try await Rig.run { rig in
-                let old = try await rig.listen(on: rig.peripheral.address)
-                let new = try await rig.listen(on: rig.peripheral.address)
-                #expect(try await Self.begin(rig, 1).status == 0)
-                let first = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
+            try await Fixture.run { fixture in
+                let old = try await fixture.listen(on: fixture.peripheral.address)
+                let new = try await fixture.listen(on: fixture.peripheral.address)
+                #expect(try await Self.begin(fixture, 1).status == 0)
+                let first = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 let accepted = try #require(await new.first())
                 #expect(await accepted.send([1]) == .sent)
                 #expect(await first.packets(1) == [[1]])
                 #expect(old.accepted.entries.isEmpty)
                 await first.close()
                 expectEnd(await accepted.end(), KernelError("recv", .connectionReset))
-                await rig.kernel.onLoop { new.listener.close() }
-                let second = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
+                await fixture.kernel.onLoop { new.listener.close() }
+                let second = try await fixture.connected(from: fixture.central.address, to: fixture.peripheral.address)
                 let next = try #require(await old.first())
                 #expect(await next.send([2]) == .sent)
                 #expect(await second.packets(1) == [[2]])

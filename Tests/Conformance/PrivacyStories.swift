@@ -13,27 +13,27 @@ extension Conformance {
         private static let name: [UInt8] = [5, 9] + Array("seam".utf8)
 
         /// Sets an adapter's privacy, for which it is off meanwhile.
-        private static func set(_ mode: UInt8, on adapter: KernelAdapter, _ rig: Rig) async throws {
-            _ = try await rig.management.succeed(.setPowered, on: adapter, [0])
-            _ = try await rig.management.succeed(.setPrivacy, on: adapter, [mode] + key)
-            _ = try await rig.management.succeed(.setPowered, on: adapter, [1])
+        private static func set(_ mode: UInt8, on adapter: KernelAdapter, _ fixture: Fixture) async throws {
+            _ = try await fixture.management.succeed(.setPowered, on: adapter, [0])
+            _ = try await fixture.management.succeed(.setPrivacy, on: adapter, [mode] + key)
+            _ = try await fixture.management.succeed(.setPowered, on: adapter, [1])
         }
 
         /// Runs a story with one adapter that hides; afterwards neither does, and no keys are known.
         private static func run(
-            _ hidden: @escaping @Sendable (Rig) -> KernelAdapter,
-            _ story: @escaping @Sendable (Rig) async throws -> Void
+            _ hidden: @escaping @Sendable (Fixture) -> KernelAdapter,
+            _ story: @escaping @Sendable (Fixture) async throws -> Void
         ) async throws {
-            try await Rig.run { rig in
-                for adapter in rig.adapters {
-                    _ = try await rig.management.succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
+            try await Fixture.run { fixture in
+                for adapter in fixture.adapters {
+                    _ = try await fixture.management.succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
                 }
-                try await set(1, on: hidden(rig), rig)
+                try await set(1, on: hidden(fixture), fixture)
                 let result: Result<Void, any Error>
-                do { result = .success(try await story(rig)) } catch { result = .failure(error) }
-                try await set(0, on: hidden(rig), rig)
-                for adapter in rig.adapters {
-                    _ = try await rig.management.succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
+                do { result = .success(try await story(fixture)) } catch { result = .failure(error) }
+                try await set(0, on: hidden(fixture), fixture)
+                for adapter in fixture.adapters {
+                    _ = try await fixture.management.succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
                 }
                 try result.get()
             }
@@ -47,60 +47,60 @@ extension Conformance {
         }
 
         /// The address that the second adapter advertises with.
-        private static func heard(_ rig: Rig) async throws -> BluetoothAddress {
-            try await rig.advertise(name)
-            let user = try await rig.openHCI(rig.central)
+        private static func heard(_ fixture: Fixture) async throws -> BluetoothAddress {
+            try await fixture.advertise(name)
+            let user = try await fixture.openHCI(fixture.central)
             try await user.startScan(.passive)
             let address = await user.advertiser(of: name)
             try await user.stopScan()
-            await rig.kernel.onLoop { user.close() }
+            await fixture.kernel.onLoop { user.close() }
             return try #require(address)
         }
 
         @Test func whatIsAdvertisedShowsAnAddressMadeWithTheKey() async throws {
-            try await Self.run(\.peripheral) { rig in
-                let first = try await Self.heard(rig)
+            try await Self.run(\.peripheral) { fixture in
+                let first = try await Self.heard(fixture)
                 #expect(Self.isOurs(first), "\(first)")
                 // Another one when the adapter was off.
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [0])
-                _ = try await rig.management.succeed(.setPowered, on: rig.peripheral, [1])
-                _ = try? await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [0])
-                let second = try await Self.heard(rig)
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [0])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [1])
+                _ = try? await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [0])
+                let second = try await Self.heard(fixture)
                 #expect(Self.isOurs(second) && second != first, "\(second)")
-                try await Self.set(0, on: rig.peripheral, rig)
-                _ = try? await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [0])
-                #expect(try await Self.heard(rig) == rig.peripheral.address)
+                try await Self.set(0, on: fixture.peripheral, fixture)
+                _ = try? await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [0])
+                #expect(try await Self.heard(fixture) == fixture.peripheral.address)
             }
         }
 
         @Test func anIdentityIsFoundBehindIt() async throws {
-            try await Self.run(\.peripheral) { rig in
-                _ = try await rig.management.succeed(
-                    .loadIdentityResolvingKeys, on: rig.central,
-                    [1, 0] + rig.peripheral.address.managementBytes + Self.key)
-                try await rig.advertise(Self.name)
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                let central = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
+            try await Self.run(\.peripheral) { fixture in
+                _ = try await fixture.management.succeed(
+                    .loadIdentityResolvingKeys, on: fixture.central,
+                    [1, 0] + fixture.peripheral.address.managementBytes + Self.key)
+                try await fixture.advertise(Self.name)
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                let central = try await fixture.connected(from: fixture.central.address, to: fixture.peripheral.address)
                 #expect(await listening.first() != nil)
-                let peer = await rig.kernel.onLoop { central.socket.peer }
-                #expect(peer == rig.peripheral.address)
+                let peer = await fixture.kernel.onLoop { central.socket.peer }
+                #expect(peer == fixture.peripheral.address)
             }
         }
 
         @Test(arguments: [true, false])
         func aCentralConnectsWithOneOfWhichTheKeyTells(_ isKeyKnown: Bool) async throws {
-            try await Self.run(\.central) { rig in
+            try await Self.run(\.central) { fixture in
                 if isKeyKnown {
-                    _ = try await rig.management.succeed(
-                        .loadIdentityResolvingKeys, on: rig.peripheral,
-                        [1, 0] + rig.central.address.managementBytes + Self.key)
+                    _ = try await fixture.management.succeed(
+                        .loadIdentityResolvingKeys, on: fixture.peripheral,
+                        [1, 0] + fixture.central.address.managementBytes + Self.key)
                 }
-                try await rig.advertise(Self.name)
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                _ = try await rig.connected(from: rig.central.address, to: rig.peripheral.address)
+                try await fixture.advertise(Self.name)
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                _ = try await fixture.connected(from: fixture.central.address, to: fixture.peripheral.address)
                 let accepted = try #require(await listening.first())
-                let peer = await rig.kernel.onLoop { accepted.socket.peer }
-                #expect(isKeyKnown ? peer == rig.central.address : Self.isOurs(peer), "\(peer)")
+                let peer = await fixture.kernel.onLoop { accepted.socket.peer }
+                #expect(isKeyKnown ? peer == fixture.central.address : Self.isOurs(peer), "\(peer)")
             }
         }
     }

@@ -15,28 +15,28 @@ extension Conformance {
 
         @Test(arguments: [LEScanType.active, .passive])
         func onlyAnActiveScanBringsTheScanResponse(_ type: LEScanType) async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan(type)
-                try await rig.advertise(Self.name, response: Self.response)
-                #expect(await user.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                try await fixture.advertise(Self.name, response: Self.response)
+                #expect(await user.report(from: fixture.peripheral.address, containing: Self.name) != nil)
                 if type == .active {
-                    #expect(await user.report(from: rig.peripheral.address, containing: Self.response) != nil)
+                    #expect(await user.report(from: fixture.peripheral.address, containing: Self.response) != nil)
                 } else {
                     // A response comes at once or never.
                     _ = try await user.succeed(.readBDADDR)
-                    #expect(user.reportCount(from: rig.peripheral.address, containing: Self.response) == 0)
+                    #expect(user.reportCount(from: fixture.peripheral.address, containing: Self.response) == 0)
                 }
                 try await user.stopScan()
             }
         }
 
-        @Test(.disabled(if: Rig.isBtvirt, "btvirt reports an advertiser only once, which leaves nothing to filter"))
+        @Test(.disabled(if: Fixture.isBtvirt, "btvirt reports an advertiser only once, which leaves nothing to filter"))
         func theDuplicateFilterLetsADeviceThroughOnce() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
-                let address = rig.peripheral.address
-                try await rig.advertise(Self.name)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
+                let address = fixture.peripheral.address
+                try await fixture.advertise(Self.name)
                 try await user.startScan(duplicates: .disabled)
                 #expect(await user.hears(3, from: address, containing: Self.name))
                 try await user.stopScan()
@@ -51,13 +51,13 @@ extension Conformance {
         }
 
         @Test func everySocketSeesTheReportsOfEverybodysScan() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
-                let other = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
+                let other = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                try await rig.advertise(Self.name)
+                try await fixture.advertise(Self.name)
                 for each in [user, other] {
-                    #expect(await each.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                    #expect(await each.report(from: fixture.peripheral.address, containing: Self.name) != nil)
                 }
                 try await user.stopScan()
             }
@@ -66,11 +66,11 @@ extension Conformance {
         // MARK: Whose scan it is
 
         @Test func othersSeeWhoScansAndHow() async throws {
-            try await Rig.run { rig in
+            try await Fixture.run { fixture in
                 var filter = HCISocketFilter.allEvents
                 filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
-                let user = try await rig.openHCI(rig.central, filter: filter)
-                let other = try await rig.openHCI(rig.central, filter: filter)
+                let user = try await fixture.openHCI(fixture.central, filter: filter)
+                let other = try await fixture.openHCI(fixture.central, filter: filter)
                 try await user.startScan()
                 try await user.stopScan()
                 let commands = [
@@ -90,9 +90,9 @@ extension Conformance {
         }
 
         @Test func parametersAreRefusedWhileAnybodyScans() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
-                let other = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
+                let other = try await fixture.openHCI(fixture.central)
                 #expect(try await other.isAnybodyScanning() == false)
                 try await user.startScan()
                 #expect(try await other.isAnybodyScanning())
@@ -103,24 +103,24 @@ extension Conformance {
         }
 
         @Test func aScanOutlivesTheSocketThatBeganIt() async throws {
-            try await Rig.run { rig in
-                let gone = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let gone = try await fixture.openHCI(fixture.central)
                 try await gone.startScan()
-                await rig.kernel.onLoop { gone.close() }
-                let user = try await rig.openHCI(rig.central)
+                await fixture.kernel.onLoop { gone.close() }
+                let user = try await fixture.openHCI(fixture.central)
                 #expect(try await user.isAnybodyScanning())
-                try await rig.advertise(Self.name)
-                #expect(await user.report(from: rig.peripheral.address, containing: Self.name) != nil)
+                try await fixture.advertise(Self.name)
+                #expect(await user.report(from: fixture.peripheral.address, containing: Self.name) != nil)
                 try await user.stopScan()
             }
         }
 
         @Test func poweringOffEndsAScan() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [0])
-                _ = try await rig.management.succeed(.setPowered, on: rig.central, [1])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
+                _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [1])
                 #expect(try await user.isAnybodyScanning() == false)
             }
         }
@@ -128,79 +128,79 @@ extension Conformance {
         // MARK: Discoveries
 
         /// The Discovering events of the adapter, each `on` or `off`, once there are `count`.
-        private static func discoveries(_ rig: Rig, count: Int) async -> [String] {
+        private static func discoveries(_ fixture: Fixture, count: Int) async -> [String] {
             @Sendable func told(_ entries: [SocketRecorder.Entry]) -> [String] {
                 entries.compactMap { entry in
                     guard case .packet(let packet) = entry, let event = ManagementEvent(packet),
-                        event.code == ManagementEvent.discovering, event.index == rig.central.index
+                        event.code == ManagementEvent.discovering, event.index == fixture.central.index
                     else { return nil }
                     return event.payload.last == 1 ? "on" : "off"
                 }
             }
-            let journal = rig.management.events.journal
-            await journal.wait(on: rig.kernel.loop) { told($0).count >= count }
+            let journal = fixture.management.events.journal
+            await journal.wait(on: fixture.kernel.loop) { told($0).count >= count }
             return told(journal.entries)
         }
 
         @Test func anActiveScanIsADiscoveryUntilThatIsEnded() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan(.passive)
                 try await user.stopScan()
-                _ = try await rig.management.succeed(.readIndexList)
-                #expect(await Self.discoveries(rig, count: 0) == [])
+                _ = try await fixture.management.succeed(.readIndexList)
+                #expect(await Self.discoveries(fixture, count: 0) == [])
 
                 try await user.startScan()
-                #expect(await Self.discoveries(rig, count: 1) == ["on"])
+                #expect(await Self.discoveries(fixture, count: 1) == ["on"])
                 // Somebody else's discovery has to wait meanwhile.
                 let lowEnergy: UInt8 = 6
-                let busy = try await rig.management.command(
-                    ManagementCommand.startDiscovery.rawValue, rig.central.index, [lowEnergy])
+                let busy = try await fixture.management.command(
+                    ManagementCommand.startDiscovery.rawValue, fixture.central.index, [lowEnergy])
                 #expect(busy.status == 0x0A)
                 try await user.stopScan()
-                _ = try await rig.management.succeed(.readIndexList)
+                _ = try await fixture.management.succeed(.readIndexList)
                 // Though the scan is off.
-                #expect(await Self.discoveries(rig, count: 1) == ["on"])
-                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
-                #expect(await Self.discoveries(rig, count: 2) == ["on", "off"])
+                #expect(await Self.discoveries(fixture, count: 1) == ["on"])
+                _ = try await fixture.management.succeed(.stopDiscovery, on: fixture.central, [0])
+                #expect(await Self.discoveries(fixture, count: 2) == ["on", "off"])
                 // And none is left to end.
-                let none = try await rig.management.command(
-                    ManagementCommand.stopDiscovery.rawValue, rig.central.index, [0])
+                let none = try await fixture.management.command(
+                    ManagementCommand.stopDiscovery.rawValue, fixture.central.index, [0])
                 #expect(none.status == 0x0B)
             }
         }
 
         @Test func aDiscoveryEndsThoughWhoAskedForItIsGone() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
                 try await user.stopScan()
-                #expect(await Self.discoveries(rig, count: 1) == ["on"])
-                let gone = try await ManagementUser(rig.kernel)
+                #expect(await Self.discoveries(fixture, count: 1) == ["on"])
+                let gone = try await ManagementUser(fixture.kernel)
                 let stop = ManagementUser.packet(
-                    ManagementCommand.stopDiscovery.rawValue, rig.central.index, [0])
-                await rig.kernel.onLoop {
+                    ManagementCommand.stopDiscovery.rawValue, fixture.central.index, [0])
+                await fixture.kernel.onLoop {
                     _ = gone.socket.send(stop)
                     gone.socket.close()
                     gone.events.detach()
                 }
-                #expect(await Self.discoveries(rig, count: 2) == ["on", "off"])
+                #expect(await Self.discoveries(fixture, count: 2) == ["on", "off"])
             }
         }
 
         @Test func noConnectionIsBegunDuringADiscovery() async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
                 try await user.stopScan()
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
-                try await rig.advertise()
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
+                try await fixture.advertise()
                 #expect(await central.told(limit: .seconds(5)) { !$0.isEmpty } == nil)
                 // Off before, so that the connection is not begun by what is taken back.
-                _ = try await rig.management.succeed(.removeAdvertising, on: rig.peripheral, [1])
-                _ = try await rig.management.succeed(.stopDiscovery, on: rig.central, [0])
-                try await rig.advertise()
+                _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
+                _ = try await fixture.management.succeed(.stopDiscovery, on: fixture.central, [0])
+                try await fixture.advertise()
                 #expect(await central.told { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
             }
@@ -210,29 +210,29 @@ extension Conformance {
 
         @Test(arguments: [LEScanType.active, .passive])
         func aConnectionEndsTheScan(_ type: LEScanType) async throws {
-            try await Rig.run { rig in
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan(type)
-                let listening = try await rig.listen(on: rig.peripheral.address)
-                let central = try await rig.connect(from: rig.central.address, to: rig.peripheral.address)
-                try await rig.advertise()
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
+                try await fixture.advertise()
                 // From an active scan's report a connection is made though it counts as a discovery, which then ends.
                 try #require(await central.told { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
                 #expect(try await user.isAnybodyScanning() == false)
                 let told = type == .active ? ["on", "off"] : []
-                #expect(await Self.discoveries(rig, count: told.count) == told)
+                #expect(await Self.discoveries(fixture, count: told.count) == told)
             }
         }
 
         @Test func aScanGoesOnBesideALinkAndAfterIt() async throws {
-            try await Rig.run { rig in
-                let (central, _) = try await rig.link()
-                let user = try await rig.openHCI(rig.central)
+            try await Fixture.run { fixture in
+                let (central, _) = try await fixture.link()
+                let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan(.passive)
                 #expect(try await user.isAnybodyScanning())
                 await central.close()
-                let ended = await user.events.journal.wait(on: rig.kernel.loop) { entries in
+                let ended = await user.events.journal.wait(on: fixture.kernel.loop) { entries in
                     entries.contains { entry in
                         guard case .packet(let packet) = entry,
                             case .disconnectionComplete = try? HCIEvent(decoding: packet.span.bytes)

@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 
 /// What is left to a process without CAP_NET_ADMIN and CAP_NET_RAW.
-@Suite(.serialized, .enabled(if: Rig.canBeUnprivileged), .timeLimit(.minutes(3)))
+@Suite(.serialized, .enabled(if: Fixture.canBeUnprivileged), .timeLimit(.minutes(3)))
 struct ConformanceUnprivileged {
     @Test func theEnvironmentSaysSo() async throws {
-        try await Rig.run(privileged: false) { rig in
-            let environment = rig.kernel.environment()
+        try await Fixture.run(privileged: false) { fixture in
+            let environment = fixture.kernel.environment()
             #expect(environment.socketError == nil)
             #expect(!environment.hasNetRaw)
             #expect(!environment.hasNetAdmin)
@@ -17,42 +17,42 @@ struct ConformanceUnprivileged {
     }
 
     @Test func managementAnswersQuestionsAndDeniesChanges() async throws {
-        try await Rig.run(privileged: false) { rig in
-            _ = try await rig.management.succeed(.readIndexList)
-            _ = try await rig.management.succeed(.readInformation, on: rig.central)
-            let answer = try await rig.management.command(
-                ManagementCommand.setLE.rawValue, rig.central.index, [1])
+        try await Fixture.run(privileged: false) { fixture in
+            _ = try await fixture.management.succeed(.readIndexList)
+            _ = try await fixture.management.succeed(.readInformation, on: fixture.central)
+            let answer = try await fixture.management.command(
+                ManagementCommand.setLE.rawValue, fixture.central.index, [1])
             #expect(answer.status == 0x14)
         }
     }
 
     @Test func rawSocketsTakeQuestionsOnly() async throws {
-        try await Rig.run(privileged: false) { rig in
-            let user = try await rig.openHCI(rig.central)
+        try await Fixture.run(privileged: false) { fixture in
+            let user = try await fixture.openHCI(fixture.central)
             _ = try await user.succeed(.readBDADDR)
             _ = try await user.succeed(.readLocalSupportedCommands)
             let scan = try HCICommand.leSetScanEnable(true, duplicates: .disabled).packet()
-            let outcome = await rig.kernel.onLoop { user.socket.send(scan) }
+            let outcome = await fixture.kernel.onLoop { user.socket.send(scan) }
             #expect(outcome == .failed(KernelError("send", .notPermitted)))
             _ = try await user.succeed(.readBDADDR)
         }
     }
 
     @Test func theMonitorIsClosed() async throws {
-        try await Rig.run(privileged: false) { rig in
+        try await Fixture.run(privileged: false) { fixture in
             await #expect(throws: KernelError("bind", .notPermitted)) {
-                _ = try await MonitorUser(rig.kernel)
+                _ = try await MonitorUser(fixture.kernel)
             }
         }
     }
 
     @Test func connectingAndListeningAreAllowed() async throws {
-        try await Rig.run(privileged: false) { rig in
-            _ = try await rig.listen(on: rig.peripheral.address)
-            _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0080))
+        try await Fixture.run(privileged: false) { fixture in
+            _ = try await fixture.listen(on: fixture.peripheral.address)
+            _ = try await fixture.listen(on: fixture.peripheral.address, channel: .dynamic(psm: 0x0080))
             let nobody = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
-            let end = try await rig.connect(
-                from: rig.central.address, to: nobody,
+            let end = try await fixture.connect(
+                from: fixture.central.address, to: nobody,
                 options: L2CAPOptions(receiveBuffer: 1 << 20, connectTimeout: .seconds(1)))
             let error = await end.end()
             #expect(error?.call == "connect")
@@ -60,9 +60,9 @@ struct ConformanceUnprivileged {
     }
 
     @Test func wellKnownServicesCannotBeOffered() async throws {
-        try await Rig.run(privileged: false) { rig in
+        try await Fixture.run(privileged: false) { fixture in
             await #expect(throws: KernelError("bind", .accessDenied)) {
-                _ = try await rig.listen(on: rig.peripheral.address, channel: .dynamic(psm: 0x0025))
+                _ = try await fixture.listen(on: fixture.peripheral.address, channel: .dynamic(psm: 0x0025))
             }
         }
     }

@@ -251,16 +251,16 @@ private final class Central: NSObject, CBCentralManagerDelegate, CBPeripheralDel
 
 @Suite struct CentralSnippets {
     @Test func aScreen() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let screen = Screen(world.queue)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let screen = Screen(fixture.queue)
             screen.viewDidLoad()
-            await world.wait(for: "written", in: screen.journal)
+            await fixture.wait(for: "written", in: screen.journal)
             await device.server.notify([0, 60], of: device.handle("2A37", in: "180D"))
-            await world.wait(for: "2A37 = [0, 60]", in: screen.journal)
+            await fixture.wait(for: "2A37 = [0, 60]", in: screen.journal)
             #expect(device.written.all == [[1, 2], [1, 2]])
-            await world.onQueue { if let connected = screen.connected { screen.disconnect(connected) } }
-            await world.wait(for: "disconnected as wanted", in: screen.journal)
+            await fixture.onQueue { if let connected = screen.connected { screen.disconnect(connected) } }
+            await fixture.wait(for: "disconnected as wanted", in: screen.journal)
             let told = screen.journal.entries
             #expect(told.prefix(2) == ["state 5", "connected"])
             #expect(told.contains("180D: 2A37 2A38 2A39"))
@@ -273,10 +273,10 @@ private final class Central: NSObject, CBCentralManagerDelegate, CBPeripheralDel
     }
 
     @Test func theTasksOfACentral() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let central = Central(world.queue)
-            await world.wait(
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let central = Central(fixture.queue)
+            await fixture.wait(
                 for: "Error writing characteristic value: Writing is not permitted.", in: central.journal)
             let told = central.journal.entries
             #expect(told.prefix(2) == ["Discovered Pulse", "Peripheral connected"])

@@ -9,21 +9,23 @@ import Testing
 @Suite struct ExampleTests {
     /// The two examples on one radio, each on a machine of its own.
     @Test func theExamplesTalkToEachOther() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             let told = Journal<String>()
-            nonisolated(unsafe) let sensor = HeartRateSensor(queue: world.queue) { told.add("sensor: \($0)") }
-            await world.wait(for: "sensor: advertising", in: told)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                nonisolated(unsafe) let monitor = HeartRateMonitor(queue: world.queue) { told.add("monitor: \($0)") }
-                await world.wait(for: "sensor: a central listens", in: told)
-                await world.onQueue { sensor.beat() }
-                let values = await told.wait(on: world.radio.loop) { $0.contains { $0.hasSuffix("beats per minute") } }
+            nonisolated(unsafe) let sensor = HeartRateSensor(queue: fixture.queue) { told.add("sensor: \($0)") }
+            await fixture.wait(for: "sensor: advertising", in: told)
+            let other = fixture.radio.makeKernel(adapters: [.fresh])
+            await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+                nonisolated(unsafe) let monitor = HeartRateMonitor(queue: fixture.queue) { told.add("monitor: \($0)") }
+                await fixture.wait(for: "sensor: a central listens", in: told)
+                await fixture.onQueue { sensor.beat() }
+                let values = await told.wait(on: fixture.radio.loop) {
+                    $0.contains { $0.hasSuffix("beats per minute") }
+                }
                 #expect(values != nil)
-                await world.wait(for: "monitor: worn on the wrist", in: told)
-                await world.onQueue { monitor.stop() }
-                await world.wait(for: "monitor: disconnected", in: told)
-                await world.wait(for: "sensor: a central listens no more", in: told)
+                await fixture.wait(for: "monitor: worn on the wrist", in: told)
+                await fixture.onQueue { monitor.stop() }
+                await fixture.wait(for: "monitor: disconnected", in: told)
+                await fixture.wait(for: "sensor: a central listens no more", in: told)
                 let order = told.entries.filter { $0.hasPrefix("monitor") && !$0.hasSuffix("minute") }
                 #expect(
                     order == [

@@ -125,13 +125,13 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
 
 @Suite struct LINBLESnippets {
     @Test func twoWayData() async throws {
-        try await World.run { world in
-            let linble = SimulatedLINBLE(on: world.radio, .init(wiring: .loopback))
+        try await Fixture.run { fixture in
+            let linble = SimulatedLINBLE(on: fixture.radio, .init(wiring: .loopback))
             let bytes = Data((0..<6000).map { UInt8(truncatingIfNeeded: $0) })
             // Slices, as they come when data is cut.
             let chunks = stride(from: 0, to: bytes.count, by: 20).map { bytes[$0..<min($0 + 20, bytes.count)] }
-            let terminal = Terminal(chunks, queue: world.queue)
-            await world.wait(for: "received 6000", in: terminal.journal)
+            let terminal = Terminal(chunks, queue: fixture.queue)
+            await fixture.wait(for: "received 6000", in: terminal.journal)
             #expect(terminal.received == bytes)
             #expect(terminal.journal.entries.contains("waiting"))
             #expect(!terminal.journal.entries.contains("ready, but not so"))

@@ -76,12 +76,12 @@ private final class Offerer: NSObject, CBPeripheralManagerDelegate {
 
 @Suite struct PeripheralSnippets {
     @Test func everythingOffered() async throws {
-        try await World.run { world in
-            let offerer = Offerer(world.queue)
-            await world.wait(for: "advertising", in: offerer.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                let client = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let offerer = Offerer(fixture.queue)
+            await fixture.wait(for: "advertising", in: offerer.journal)
+            let other = fixture.radio.makeKernel(adapters: [.fresh])
+            await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+                let client = await Recorder.start(fixture)
                 await client.perform { manager, _ in
                     manager.scanForPeripherals(withServices: [CBUUID(string: "1815")])
                 }
@@ -113,7 +113,7 @@ private final class Offerer: NSObject, CBPeripheralManagerDelegate {
                 await client.perform { manager, program in
                     if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
                 }
-                await world.wait(for: "unsubscribed", in: offerer.journal)
+                await fixture.wait(for: "unsubscribed", in: offerer.journal)
                 #expect(offerer.journal.entries == ["advertising", "subscribed", "sent", "unsubscribed"])
             }
         }

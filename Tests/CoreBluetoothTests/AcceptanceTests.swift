@@ -8,9 +8,9 @@ import Testing
 /// What programs for Apple's systems rely on and no other story is about.
 @Suite struct AcceptanceTests {
     @Test func whatIsAskedTwiceIsDoneOnce() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             await program.perform { manager, program in
                 guard let identifier = UUID(uuidString: Device.identifier) else { return }
                 program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
@@ -22,7 +22,7 @@ import Testing
                 manager.connect(program.peripherals[0])
                 #expect(program.peripherals[0].state == .connected)
             }
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(device.peripheral.links.count == 1)
             await program.perform { manager, program in
                 for _ in 0..<3 { manager.cancelPeripheralConnection(program.peripherals[0]) }
@@ -31,7 +31,7 @@ import Testing
                 manager.stopScan()
             }
             await program.wait(for: "disconnected")
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             // A connection that is up is reported for each time that it is asked for.
             #expect(
                 program.take().filter { !$0.hasPrefix("name") } == [
@@ -41,8 +41,8 @@ import Testing
     }
 
     @Test func knownPeripheralsInTheirOrder() async throws {
-        try await World.run { world in
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let program = await Recorder.start(fixture)
             await program.perform { manager, _ in
                 let known = [Device.identifier, "C0000000-0077-8001-8043-424C696E7578"].compactMap {
                     UUID(uuidString: $0)
@@ -56,7 +56,7 @@ import Testing
                 #expect(found[0].name == nil && found[0].services == nil && found[0].rssi == nil)
                 #expect(manager.retrievePeripherals(withIdentifiers: []).isEmpty)
             }
-            world.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             await program.wait(for: "state 4")
             await program.perform { manager, _ in
                 let known = UUID(uuidString: Device.identifier).map { [$0] } ?? []
@@ -68,14 +68,14 @@ import Testing
 
     /// Values for some of those who have subscribed, and values that are too long.
     @Test func valuesForSomeSubscribers() async throws {
-        try await World.run { world in
-            let (server, first) = await Server.visited(world, subscribing: true)
+        try await Fixture.run { fixture in
+            let (server, first) = await Server.visited(fixture, subscribing: true)
             let central = try #require(server.central)
-            let second = await world.elsewhere { await Recorder.start(world) }
+            let second = await fixture.elsewhere { await Recorder.start(fixture) }
             await second.reach(Server.service, named: "Server")
             let name = Server.stream.uuidString
             await second.setNotify(true, name, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 2", in: server.journal)
+            await fixture.wait(for: "subscribed true 2", in: server.journal)
             #expect(server.central !== central)
             let (one, other) = (Handed(central), Handed(server.central))
             #expect(Set([one.object, other.object].compactMap { $0?.identifier }).count == 2)
@@ -83,7 +83,7 @@ import Testing
             await first.wait(for: "notifying \(name) true")
             await second.wait(for: "notifying \(name) true")
             _ = (first.take(), second.take())
-            await world.onQueue {
+            await fixture.onQueue {
                 func update(_ value: [UInt8], _ centrals: [CBCentral]?) {
                     let isTaken = server.manager?.updateValue(
                         Data(value), for: server.stream, onSubscribedCentrals: centrals)
@@ -103,8 +103,8 @@ import Testing
             #expect(second.take() == ["value \(name) = 2", long])
             // One leaves, the other stays.
             await first.disconnect()
-            await world.wait(for: "unsubscribed false 1", in: server.journal)
-            await world.onQueue {
+            await fixture.wait(for: "unsubscribed false 1", in: server.journal)
+            await fixture.onQueue {
                 #expect(server.stream.subscribedCentrals?.first === other.object)
                 _ = server.manager?.updateValue(Data([5]), for: server.stream, onSubscribedCentrals: nil)
             }
@@ -114,10 +114,10 @@ import Testing
 
     /// A delegate that has no method for requests, and none at all.
     @Test(arguments: [true, false]) func requestsThatNobodyTakes(_ hasDelegate: Bool) async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture)
             let silent = SilentDelegate()
-            await world.onQueue { server.manager?.delegate = hasDelegate ? silent : nil }
+            await fixture.onQueue { server.manager?.delegate = hasDelegate ? silent : nil }
             let dynamic = Server.dynamic.uuidString
             await client.perform(with: { peripheral in
                 guard let subject = peripheral.characteristic(dynamic, in: Server.service.uuidString) else { return }
@@ -136,32 +136,32 @@ import Testing
 
     /// A class with the newer method is told by that alone.
     @Test func theNewerWayToTellOfADisconnection() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = Timekeeper(world)
-            await world.wait(for: "connected", in: program.journal)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = Timekeeper(fixture)
+            await fixture.wait(for: "connected", in: program.journal)
             let before = Date().timeIntervalSinceReferenceDate
             device.peripheral.breakLinks()
-            await world.wait(for: "disconnected 6 false", in: program.journal)
+            await fixture.wait(for: "disconnected 6 false", in: program.journal)
             #expect(program.journal.entries == ["connected", "disconnected 6 false"])
             #expect(program.time.map { abs($0 - before) < 60 } == true)
-            await world.onQueue { program.end() }
+            await fixture.onQueue { program.end() }
         }
     }
 
     /// A channel for encrypted links alone: whoever opens it pairs.
     @Test(arguments: [true, false]) func anEncryptedChannel(_ mayPair: Bool) async throws {
-        try await World.run(agent: mayPair ? JustWorksPairingAgent() : nil) { world in
-            let (server, client) = await Server.visited(world)
-            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: true) }
-            await world.wait(for: "published true", in: server.journal)
+        try await Fixture.run(agent: mayPair ? JustWorksPairingAgent() : nil) { fixture in
+            let (server, client) = await Server.visited(fixture)
+            await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: true) }
+            await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
             await client.perform(with: { $0.openL2CAPChannel(psm) })
             if mayPair {
                 await client.wait(for: "channel \(psm)")
-                await world.wait(for: "opened true", in: server.journal)
+                await fixture.wait(for: "opened true", in: server.journal)
             } else {
-                await world.settle {
+                await fixture.settle {
                     client.journal.entries.contains { $0.hasPrefix("channel 0 ") || $0.hasPrefix("disconnected") }
                 }
                 #expect(!server.journal.entries.contains("opened true"))
@@ -182,9 +182,9 @@ private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked S
     private var manager: CBCentralManager?
     private var peripheral: CBPeripheral?
 
-    init(_ world: World) {
+    init(_ fixture: Fixture) {
         super.init()
-        manager = CBCentralManager(delegate: self, queue: world.queue)
+        manager = CBCentralManager(delegate: self, queue: fixture.queue)
     }
 
     func end() { (manager, peripheral) = (nil, nil) }

@@ -4,9 +4,9 @@ import Testing
 
 @Suite struct AdvertisementTests {
     @Test func everyFieldHasItsType() async throws {
-        try await World.run { world in
-            _ = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            _ = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             await program.perform { manager, _ in manager.scanForPeripherals(withServices: nil) }
             await program.wait(for: "discovered Pulse")
             let (peripheral, fields, rssi) = try #require(program.advertisements.last)
@@ -26,20 +26,20 @@ import Testing
     }
 
     @Test func duplicatesAndFilters() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            SimulatedPeripheral(on: world.radio, advertisements: [.beacon([5, 9, 0x4C, 0x6F, 0x6E, 0x65])])
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([5, 9, 0x4C, 0x6F, 0x6E, 0x65])])
+            let program = await Recorder.start(fixture)
             _ = program.take()
             func count(_ services: [CBUUID]?, _ options: [String: Any]? = nil) async throws -> [String: Int] {
                 nonisolated(unsafe) let options = options
                 await program.perform { manager, _ in
                     manager.scanForPeripherals(withServices: services, options: options)
                 }
-                try await world.radio.sleep(for: .seconds(5))
+                try await fixture.radio.sleep(for: .seconds(5))
                 await program.perform { manager, _ in manager.stopScan() }
                 let told = program.take()
-                try await world.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
                 #expect(program.take() == [])
                 return Dictionary(grouping: told, by: { $0 }).mapValues(\.count)
             }
@@ -67,46 +67,46 @@ import Testing
 
     /// The name of most devices is in their scan response: the first report waits for that, and not for ever.
     @Test func theFirstReportHasTheName() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = program.take()
             let scan: @Sendable (CBCentralManager, Recorder) -> Void = { manager, _ in
                 manager.scanForPeripherals(withServices: [CBUUID(string: "180D")])
             }
             await program.perform(scan)
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == ["discovered Pulse"])
             #expect(program.advertisements.last?.1[CBAdvertisementDataLocalNameKey] as? String == "Pulse")
             // Nobody answers: it is discovered without a name, and once more when the answer comes.
-            world.radio.conditions.scanResponseLoss = 1
+            fixture.radio.conditions.scanResponseLoss = 1
             await program.perform { manager, program in
                 manager.stopScan()
                 (program.peripherals, program.advertisements) = ([], [])
             }
             // A scan that follows another at once knows what that has heard.
-            try await world.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             await program.perform(scan)
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == ["discovered ?"])
-            world.radio.conditions.scanResponseLoss = 0
-            try await world.radio.sleep(for: .seconds(5))
+            fixture.radio.conditions.scanResponseLoss = 0
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == ["discovered Pulse"])
             withExtendedLifetime(device) {}
         }
     }
 
     @Test func aScanWithinAScanReplacesIt() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             await program.perform { manager, _ in
                 manager.scanForPeripherals(withServices: nil)
                 manager.scanForPeripherals(withServices: [CBUUID(string: "1811")])
                 #expect(manager.isScanning)
             }
             _ = program.take()
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == [])
             await program.perform { manager, _ in
                 manager.stopScan()

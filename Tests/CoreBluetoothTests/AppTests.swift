@@ -9,9 +9,9 @@ import Testing
 @Suite struct AppTests {
     /// Everything that cannot be done now is logged, and nothing comes of it.
     @Test func callsAtTheWrongTime() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             let level = try #require(peripheral.characteristic("2A19", in: "180F"))
             nonisolated(unsafe) let note = try #require(peripheral.characteristic(Device.uuid(1), in: Device.own))
@@ -59,9 +59,9 @@ import Testing
     }
 
     @Test func emptyValues() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             let note = Device.uuid(1)
             await program.perform(with: { peripheral in
@@ -80,7 +80,7 @@ import Testing
                     "wrote \(note)", "value \(note) = ", "notifying \(note) false CBATTError 6",
                 ])
             #expect(program.peripherals.first?.characteristic(note, in: Device.own)?.value == Data())
-            await world.settle { device.written.all == [[]] }
+            await fixture.settle { device.written.all == [[]] }
             await program.setNotify(true, "2A37", in: "180D")
             await program.wait(for: "notifying 2A37 true")
             await device.server.notify([], of: device.handle("2A37", in: "180D"))
@@ -90,15 +90,15 @@ import Testing
 
     /// The order holds on a queue that runs several blocks at once, and on one that others share.
     @Test(arguments: [true, false]) func queuesOfTheProgram(isConcurrent: Bool) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             let target = DispatchQueue(label: "target", attributes: isConcurrent ? .concurrent : [])
             let queue = DispatchQueue(
                 label: "program", attributes: isConcurrent ? .concurrent : [], target: target)
             let counter = Counter()
             let manager = CBCentralManager(delegate: counter, queue: queue)
             counter.manager = manager
-            await world.settle { counter.order.withLock { $0.count } >= 300 }
+            await fixture.settle { counter.order.withLock { $0.count } >= 300 }
             #expect(counter.order.withLock { $0 } == (0..<300).map { $0 })
             #expect(!counter.overlapped.withLock { $0 })
             withExtendedLifetime(device) {}
@@ -106,20 +106,20 @@ import Testing
     }
 
     @Test func theMainQueueIsTheUsualOne() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             let key = DispatchSpecificKey<Bool>()
             DispatchQueue.main.setSpecific(key: key, value: true)
             let program = MainProgram(key)
-            await world.settle { program.isOn.withLock { $0 } != nil }
+            await fixture.settle { program.isOn.withLock { $0 } != nil }
             #expect(program.isOn.withLock { $0 } == true)
         }
     }
 
     /// Managers and peripherals that go from within a callback, and delegates that are others afterwards.
     @Test func goingInACallback() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             weak let manager = program.manager
             program.then["connected"] = { program, _ in
                 program.peripherals = []
@@ -131,13 +131,13 @@ import Testing
                 manager.connect(program.peripherals[0])
             }
             await program.wait(for: "connected")
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             #expect(manager == nil)
-            try await world.radio.sleep(for: .seconds(10))
+            try await fixture.radio.sleep(for: .seconds(10))
             #expect(program.take() == ["state 5", "connected"])
             // One more, whose peripheral alone goes.
-            let other = await Recorder.start(world)
-            let second = Recorder(world)
+            let other = await Recorder.start(fixture)
+            let second = Recorder(fixture)
             other.then["connected"] = { program, _ in
                 program.peripherals.first?.delegate = second
                 program.peripherals.first?.discoverServices(nil)
@@ -152,7 +152,7 @@ import Testing
                 manager.connect(program.peripherals[0])
             }
             await second.wait(for: "services")
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             #expect(other.manager?.state == .poweredOn)
             #expect(!other.journal.entries.contains("services"))
         }
@@ -160,10 +160,10 @@ import Testing
 
     /// A link with a channel ends when it is cancelled, though the program keeps the channel.
     @Test func cancellingEndsChannelsToo() async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world, subscribing: true)
-            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
-            await world.wait(for: "published true", in: server.journal)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture, subscribing: true)
+            await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+            await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
             nonisolated(unsafe) var opened: CBL2CAPChannel?
             client.then["channel \(psm)"] = { _, channel in opened = channel as? CBL2CAPChannel }
@@ -171,22 +171,22 @@ import Testing
             await client.wait(for: "channel \(psm)")
             await client.disconnect()
             await client.wait(for: "disconnected")
-            await world.wait(for: "unsubscribed true 0", in: server.journal)
+            await fixture.wait(for: "unsubscribed true 0", in: server.journal)
             #expect(opened != nil)
         }
     }
 
     /// A central that only reads has the length its link takes.
     @Test func theLengthOfACentralThatReads() async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture)
             await client.perform(with: { peripheral in
                 guard
                     let dynamic = peripheral.characteristic(Server.dynamic.uuidString, in: Server.service.uuidString)
                 else { return }
                 peripheral.readValue(for: dynamic)
             })
-            await world.settle { server.reader.withLock { $0 } != nil }
+            await fixture.settle { server.reader.withLock { $0 } != nil }
             #expect(server.reader.withLock { $0 } == 512)
         }
     }

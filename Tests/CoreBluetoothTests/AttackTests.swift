@@ -44,11 +44,11 @@ enum Blow: CaseIterable, Sendable {
     /// Runs the work with a blow at a packet; returns how many packets there were.
     private static func run(_ blow: Blow?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
-        try await World.run(.fresh) { world in
-            let device = try Device(on: world.radio)
-            let kernel = FaultingKernel(world.kernel)
-            try await CBLinux.withKernel(kernel, hold: TimeHold(radio: world.radio)) {
-                try await strike(world, device, kernel, blow, at: index)
+        try await Fixture.run(.fresh) { fixture in
+            let device = try Device(on: fixture.radio)
+            let kernel = FaultingKernel(fixture.kernel)
+            try await CBLinux.withKernel(kernel, hold: TimeHold(radio: fixture.radio)) {
+                try await strike(fixture, device, kernel, blow, at: index)
             }
             count.withLock { $0 = kernel.count }
         }
@@ -56,10 +56,10 @@ enum Blow: CaseIterable, Sendable {
     }
 
     private static func strike(
-        _ world: World, _ device: Device, _ kernel: FaultingKernel, _ blow: Blow?, at index: Int?
+        _ fixture: Fixture, _ device: Device, _ kernel: FaultingKernel, _ blow: Blow?, at index: Int?
     ) async throws {
-        let program = await Recorder.start(world)
-        let address = try #require(world.kernel.adapters().first?.address)
+        let program = await Recorder.start(fixture)
+        let address = try #require(fixture.kernel.adapters().first?.address)
         work(program)
         let hasStruck = Mutex(false)
         // Whether the device is to tell of changes.
@@ -70,15 +70,15 @@ enum Blow: CaseIterable, Sendable {
             case .cut: device.peripheral.breakLinks()
             case .endedByPeer: device.peripheral.disconnect()
             case .cancelled:
-                world.queue.async {
+                fixture.queue.async {
                     if let peripheral = program.peripherals.first {
                         program.manager?.cancelPeripheralConnection(peripheral)
                     }
                 }
-            case .unplugged: world.kernel.unplug(0)
-            case .poweredOff: world.kernel.setPowered(false, adapter: 0)
+            case .unplugged: fixture.kernel.unplug(0)
+            case .poweredOff: fixture.kernel.setPowered(false, adapter: 0)
             case .dropped:
-                world.queue.async {
+                fixture.queue.async {
                     program.manager = nil
                     program.peripherals = []
                 }
@@ -100,11 +100,11 @@ enum Blow: CaseIterable, Sendable {
         if blow == nil {
             await program.wait(for: "rssi -55")
         } else {
-            await world.settle { hasStruck.withLock { $0 } }
-            try await world.radio.sleep(for: .seconds(8))
+            await fixture.settle { hasStruck.withLock { $0 } }
+            try await fixture.radio.sleep(for: .seconds(8))
         }
         guard let blow else { return }
-        await world.onQueue {}
+        await fixture.onQueue {}
         let entries = program.journal.entries
         let ends = entries.indices.filter { entries[$0].hasPrefix("disconnected") || entries[$0].hasPrefix("failed") }
         switch blow {
@@ -117,14 +117,14 @@ enum Blow: CaseIterable, Sendable {
                 #expect(!entries.contains { $0.hasPrefix("modified") }, comment)
                 await program.disconnect()
                 await program.wait(for: "disconnected")
-                await world.settle { device.peripheral.links.isEmpty }
+                await fixture.settle { device.peripheral.links.isEmpty }
                 program.then = [:]
                 await program.perform { manager, program in manager.connect(program.peripherals[0]) }
                 await program.wait(for: "connected", count: 2)
             } else if entries.contains("characteristics 180F") {
                 #expect(entries.contains("modified 180F"), "\(comment): \(entries)")
             }
-            try await rediscover(world, program, comment)
+            try await rediscover(fixture, program, comment)
         default:
             #expect(ends.count == 1, "\(comment): \(entries)")
             #expect(program.peripherals.first?.state == .disconnected, comment)
@@ -134,12 +134,12 @@ enum Blow: CaseIterable, Sendable {
                 #expect(entries[(end + 1)...].allSatisfy { $0.hasPrefix("state") }, "\(comment): \(entries)")
             }
         }
-        try await again(world, blow, program, address, comment)
+        try await again(fixture, blow, program, address, comment)
     }
 
     /// Once it is discovered anew a changed device is what it is now: the service that went is not there, the others are,
     /// with their objects, and can be used; and every request was answered.
-    private static func rediscover(_ world: World, _ program: Recorder, _ comment: Comment) async throws {
+    private static func rediscover(_ fixture: Fixture, _ program: Recorder, _ comment: Comment) async throws {
         let battery = CBUUID(string: "180F")
         let entries = program.journal.entries
         // Nothing was left unanswered: the work came to its end, or had never begun without what it is about.
@@ -176,17 +176,17 @@ enum Blow: CaseIterable, Sendable {
 
     /// The next connection works, whatever has happened.
     private static func again(
-        _ world: World, _ blow: Blow, _ before: Recorder, _ address: BluetoothAddress, _ comment: Comment
+        _ fixture: Fixture, _ blow: Blow, _ before: Recorder, _ address: BluetoothAddress, _ comment: Comment
     ) async throws {
         var program = before
         let states = program.journal.entries.count { $0 == "state 5" }
         switch blow {
-        case .poweredOff: world.kernel.setPowered(true, adapter: 0)
+        case .poweredOff: fixture.kernel.setPowered(true, adapter: 0)
         case .unplugged:
             var same = SimulatedController.fresh
             same.address = address
-            world.kernel.plug(same)
-        case .dropped: program = await Recorder.start(world)
+            fixture.kernel.plug(same)
+        case .dropped: program = await Recorder.start(fixture)
         case .changed: return
         default: break
         }
@@ -208,12 +208,12 @@ enum Blow: CaseIterable, Sendable {
     }
 
     @Test func aHundredPeripheralsAtOnce() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             var devices: [SimulatedPeripheral] = []
             for number in 0..<100 {
                 devices.append(
                     SimulatedPeripheral(
-                        on: world.radio, address: BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random),
+                        on: fixture.radio, address: BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random),
                         advertisements: [try SimulatedAdvertisement(fields: [.services(["180F"])])],
                         gatt: try SimulatedGATTServer([
                             GATTService(
@@ -223,7 +223,7 @@ enum Blow: CaseIterable, Sendable {
                                 ])
                         ])))
             }
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             program.then = [
                 "discovered ?": { program, peripheral in
                     guard let peripheral = peripheral as? CBPeripheral else { return }
@@ -253,15 +253,15 @@ enum Blow: CaseIterable, Sendable {
                 for peripheral in program.peripherals { manager.cancelPeripheralConnection(peripheral) }
             }
             await program.wait(for: "disconnected", count: 100)
-            await world.settle { [devices] in devices.allSatisfy { $0.links.isEmpty } }
+            await fixture.settle { [devices] in devices.allSatisfy { $0.links.isEmpty } }
         }
     }
 
     /// Nothing of a connection is kept after its end, however many there were.
     @Test func nothingGrowsWithConnections() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let gone = Gone()
             for round in 1...200 {
                 program.peripherals = []
@@ -279,16 +279,16 @@ enum Blow: CaseIterable, Sendable {
             }
             program.peripherals = []
             program.manager = nil
-            await world.settle { gone.living == 0 && device.peripheral.links.isEmpty }
+            await fixture.settle { gone.living == 0 && device.peripheral.links.isEmpty }
             #expect(gone.count > 1000)
         }
     }
 
     /// A thousand links come and go, and nothing is left of any.
     @Test func aThousandConnections() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let gone = Gone()
             for round in 1...1000 {
                 // Now and then with another object for the same device.
@@ -298,7 +298,7 @@ enum Blow: CaseIterable, Sendable {
                     program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
                     manager.connect(program.peripherals[0])
                 }
-                let hasBegun = await program.journal.wait(on: world.radio.loop, limit: .seconds(60)) {
+                let hasBegun = await program.journal.wait(on: fixture.radio.loop, limit: .seconds(60)) {
                     $0.count >= 2 * round
                 }
                 guard hasBegun != nil, let peripheral = program.peripherals.first else { break }
@@ -307,7 +307,7 @@ enum Blow: CaseIterable, Sendable {
                 if round.isMultiple(of: 10) { gone.keep(peripheral) }
                 // The one side and the other.
                 if round.isMultiple(of: 2) { device.peripheral.disconnect() } else { await program.disconnect() }
-                _ = await program.journal.wait(on: world.radio.loop, limit: .seconds(60)) {
+                _ = await program.journal.wait(on: fixture.radio.loop, limit: .seconds(60)) {
                     $0.count >= 2 * round + 1
                 }
             }
@@ -323,16 +323,16 @@ enum Blow: CaseIterable, Sendable {
             #expect(surprises.isEmpty)
             program.peripherals = []
             program.manager = nil
-            await world.settle { gone.living == 0 && device.peripheral.links.isEmpty }
+            await fixture.settle { gone.living == 0 && device.peripheral.links.isEmpty }
             #expect(gone.count >= 1000)
         }
     }
 
     /// A program that is slow on its queue loses nothing and does not hold up another on the same queue.
     @Test func callbacksThatBlock() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.setNotify(true, "2A19", in: "180F")
             await program.wait(for: "notifying 2A19 true")
@@ -340,7 +340,7 @@ enum Blow: CaseIterable, Sendable {
             for number in 0..<200 { program.then["value 2A19 = \(number)"] = { _, _ in usleep(500) } }
             let handle = device.handle("2A19", in: "180F")
             for number in UInt8(0)..<200 { await device.server.notify([number], of: handle) }
-            let turn = await world.onQueue { program.journal.entries.count }
+            let turn = await fixture.onQueue { program.journal.entries.count }
             await program.wait(for: "value 2A19 = 199")
             #expect(program.take() == (0..<200).map { "value 2A19 = \($0)" })
             // Others had their turn in between.

@@ -6,9 +6,9 @@ import Testing
 
 @Suite struct CentralTests {
     @Test func fromPowerOnToDisconnection() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             #expect(program.take() == ["state 5"])
             await program.perform { manager, _ in
                 manager.scanForPeripherals(withServices: [CBUUID(string: "0000180D-0000-1000-8000-00805F9B34FB")])
@@ -73,10 +73,10 @@ import Testing
     }
 
     @Test func theNameIsRead() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             try device.server.setValue(Array("Pulse of Ada".utf8), of: device.handle("2A00", in: "1800"))
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             let scan: @Sendable (CBCentralManager, Recorder) -> Void = { manager, _ in
                 manager.scanForPeripherals(
                     withServices: nil, options: [CBCentralManagerScanOptionAllowDuplicatesKey: true])

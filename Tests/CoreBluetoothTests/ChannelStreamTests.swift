@@ -71,30 +71,30 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
     /// A story with a channel that a central has opened to a program.
     private func run(
         _ story:
-            @escaping @Sendable (World, Server, Recorder, _ mine: CBL2CAPChannel, _ theirs: CBL2CAPChannel)
+            @escaping @Sendable (Fixture, Server, Recorder, _ mine: CBL2CAPChannel, _ theirs: CBL2CAPChannel)
             async throws -> Void
     ) async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world)
-            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
-            await world.wait(for: "published true", in: server.journal)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture)
+            await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+            await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
             nonisolated(unsafe) var opened: CBL2CAPChannel?
             client.then["channel \(psm)"] = { _, channel in opened = channel as? CBL2CAPChannel }
             await client.perform(with: { $0.openL2CAPChannel(psm) })
             await client.wait(for: "channel \(psm)")
-            await world.wait(for: "opened true", in: server.journal)
+            await fixture.wait(for: "opened true", in: server.journal)
             let theirs = try #require(server.channel)
-            try await story(world, server, client, try #require(opened), theirs)
+            try await story(fixture, server, client, try #require(opened), theirs)
         }
     }
 
     @Test func onARunLoop() async throws {
-        try await run { world, _, _, mine, theirs in
+        try await run { fixture, _, _, mine, theirs in
             let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
             let sender = Streamer(input: mine.inputStream, output: mine.outputStream, sending: bytes)
             let receiver = Streamer(input: theirs.inputStream, output: theirs.outputStream)
-            let isDone = await onRunLoop(world, [sender, receiver]) {
+            let isDone = await onRunLoop(fixture, [sender, receiver]) {
                 // Both of its streams have to be closed for the channel to be.
                 if receiver.received.count == bytes.count { sender.end() }
                 return receiver.isInputOver
@@ -108,16 +108,16 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
     }
 
     @Test func bothStreamsEndWithTheLink() async throws {
-        try await run { world, _, client, mine, theirs in
+        try await run { fixture, _, client, mine, theirs in
             let here = Streamer(input: mine.inputStream, output: mine.outputStream)
             let there = Streamer(input: theirs.inputStream, output: theirs.outputStream)
             let hasEnded = Mutex(false)
-            let cut = Task(executorPreference: world.radio.loop) {
-                try? await world.radio.sleep(for: .seconds(1))
-                world.kernel.setPowered(false, adapter: 0)
+            let cut = Task(executorPreference: fixture.radio.loop) {
+                try? await fixture.radio.sleep(for: .seconds(1))
+                fixture.kernel.setPowered(false, adapter: 0)
                 hasEnded.withLock { $0 = true }
             }
-            let isDone = await onRunLoop(world, [here, there]) {
+            let isDone = await onRunLoop(fixture, [here, there]) {
                 hasEnded.withLock { $0 } && here.isInputOver && here.isOutputOver && there.isInputOver
                     && there.isOutputOver
             }
@@ -133,7 +133,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
 
     /// Runs the streams on the run loop of a thread of their own until `isDone`, for ten seconds at most.
     private func onRunLoop(
-        _ world: World, _ streamers: [Streamer], until isDone: @escaping @Sendable () -> Bool
+        _ fixture: Fixture, _ streamers: [Streamer], until isDone: @escaping @Sendable () -> Bool
     ) async -> Bool {
         await withCheckedContinuation { done in
             Thread.detachNewThread {

@@ -9,25 +9,25 @@ import Testing
     /// What a radio has for a program's objects goes with the last of them.
     @Suite struct ComponentTests {
         @Test func aCentralManagerThatScans() async throws {
-            try await World.run { world in
-                _ = try Device(on: world.radio)
-                let program = await Recorder.start(world)
+            try await Fixture.run { fixture in
+                _ = try Device(on: fixture.radio)
+                let program = await Recorder.start(fixture)
                 let components = try #require(await program.components())
                 await program.perform { manager, _ in manager.scanForPeripherals(withServices: nil) }
                 await program.wait(for: "discovered \(Device.name)")
                 // The radio, the manager's two, and the peripheral's handle.
                 #expect(components.value == 4)
                 await program.letGo()
-                await world.settle { components.value == 0 }
+                await fixture.settle { components.value == 0 }
             }
         }
 
         /// A peripheral that is connected, one that is being connected to, and one that has been connected.
         @Test(arguments: [Use.connected, .connecting, .ended]) func aPeripheral(_ use: Use) async throws {
-            try await World.run { world in
-                let device = try Device(on: world.radio)
+            try await Fixture.run { fixture in
+                let device = try Device(on: fixture.radio)
                 device.peripheral.setHidden(use == .connecting)
-                let program = await Recorder.start(world)
+                let program = await Recorder.start(fixture)
                 let components = try #require(await program.components())
                 await program.perform { manager, program in
                     guard let identifier = UUID(uuidString: Device.identifier) else { return }
@@ -35,7 +35,7 @@ import Testing
                     manager.connect(program.peripherals[0])
                 }
                 if use == .connecting {
-                    try await world.radio.sleep(for: .seconds(5))
+                    try await fixture.radio.sleep(for: .seconds(5))
                 } else {
                     await program.wait(for: "name \(Device.name)")
                 }
@@ -46,9 +46,9 @@ import Testing
                 // The radio, the manager's two, the peripheral's two, and the link.
                 #expect(components.value == (use == .ended ? 5 : 6))
                 await program.perform { _, program in program.peripherals = [] }
-                await world.settle { components.value == 3 && device.peripheral.links.isEmpty }
+                await fixture.settle { components.value == 3 && device.peripheral.links.isEmpty }
                 await program.letGo()
-                await world.settle { components.value == 0 }
+                await fixture.settle { components.value == 0 }
             }
         }
 
@@ -56,46 +56,46 @@ import Testing
 
         /// The manager goes first: what is left of a peripheral is its handle, and what that needs.
         @Test func aPeripheralWithoutItsManager() async throws {
-            try await World.run { world in
-                let device = try Device(on: world.radio)
-                let program = await Recorder.start(world)
+            try await Fixture.run { fixture in
+                let device = try Device(on: fixture.radio)
+                let program = await Recorder.start(fixture)
                 let components = try #require(await program.components())
                 _ = try #require(await program.reachDevice())
                 await program.perform { _, program in program.manager = nil }
-                await world.settle { components.value == 3 && device.peripheral.links.isEmpty }
+                await fixture.settle { components.value == 3 && device.peripheral.links.isEmpty }
                 await program.letGo()
-                await world.settle { components.value == 0 }
+                await fixture.settle { components.value == 0 }
             }
         }
 
         /// Two managers that share a link.
         @Test func aSharedLink() async throws {
-            try await World.run { world in
-                let device = try Device(on: world.radio)
-                let programs = [await Recorder.start(world), await Recorder.start(world)]
+            try await Fixture.run { fixture in
+                let device = try Device(on: fixture.radio)
+                let programs = [await Recorder.start(fixture), await Recorder.start(fixture)]
                 let components = try #require(await programs[0].components())
                 for program in programs { _ = try #require(await program.reachDevice()) }
                 #expect(components.value == 1 + 2 * 4 + 1)
                 await programs[0].letGo()
-                await world.settle { components.value == 1 + 4 + 1 }
+                await fixture.settle { components.value == 1 + 4 + 1 }
                 #expect(device.peripheral.links.count == 1)
                 await programs[1].letGo()
-                await world.settle { components.value == 0 && device.peripheral.links.isEmpty }
+                await fixture.settle { components.value == 0 && device.peripheral.links.isEmpty }
             }
         }
 
         /// With a service, a central that has subscribed, an advertisement and a channel.
         @Test func aPeripheralManager() async throws {
-            try await World.run { world in
-                let (server, client) = await Server.visited(world, subscribing: true)
+            try await Fixture.run { fixture in
+                let (server, client) = await Server.visited(fixture, subscribing: true)
                 let components = try #require(
-                    await world.onQueue { server.manager?.handle?.radio.components })
-                await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
-                await world.wait(for: "published true", in: server.journal)
+                    await fixture.onQueue { server.manager?.handle?.radio.components })
+                await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+                await fixture.wait(for: "published true", in: server.journal)
                 // The radio, and the manager's two.
                 #expect(components.value == 3)
-                await world.onQueue { server.manager = nil }
-                await world.settle { components.value == 0 }
+                await fixture.onQueue { server.manager = nil }
+                await fixture.settle { components.value == 0 }
                 await client.letGo()
             }
         }
@@ -103,12 +103,12 @@ import Testing
 
     extension Recorder {
         fileprivate func components() async -> ComponentCount? {
-            await world.onQueue { self.manager?.handle?.radio.components }
+            await fixture.onQueue { self.manager?.handle?.radio.components }
         }
 
         /// Drops the manager and all peripherals.
         fileprivate func letGo() async {
-            await world.onQueue {
+            await fixture.onQueue {
                 self.advertisements = []
                 self.peripherals = []
                 self.manager = nil

@@ -8,14 +8,14 @@ import Testing
     private static let generic = [CBUUID(string: "1800"), CBUUID(string: "1801")]
 
     @Test func genericServicesAreHidden() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             // One that includes the two, as it should not.
             let including = SimulatedPeripheral(
-                on: world.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
+                on: fixture.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
                 gatt: try SimulatedGATTServer(
                     Device.services.prefix(2) + [GATTService("FFF0", includedServices: ["1800", "1801"])]))
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             #expect(peripheral.services?.map(\.uuid.uuidString) == ["180D", "180F", Device.own])
             await program.perform(with: { $0.discoverServices(Self.generic) })
@@ -45,12 +45,12 @@ import Testing
 
     /// Changes are reported by Service Changed of the one, and the name is read from the other.
     @Test func changesAndNamesGoOn() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             try device.server.setValue(Array("Pulse of Ada".utf8), of: device.handle("2A00", in: "1800"))
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice(named: "Pulse of Ada"))
-            try await world.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             #expect(!device.server.subscribers(of: device.handle("2A05", in: "1801"), as: .indication).isEmpty)
             let value = device.handle("2A19", in: "180F").rawValue
             try device.server.change(
@@ -61,9 +61,9 @@ import Testing
     }
 
     @Test func anOptionShowsThem() async throws {
-        try await World.run(showsGenericServices: true) { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run(showsGenericServices: true) { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             #expect(peripheral.services?.map(\.uuid.uuidString) == ["1800", "1801", "180D", "180F", Device.own])
             let name = try #require(peripheral.characteristic("2A00", in: "1800"))

@@ -15,10 +15,10 @@ import Testing
             as [(Int, Int?, Int?)])
     func aMebibyteArrives(credits: Int, chunkLength: Int?, sendBuffer: Int?) async throws {
         let bytes = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-        try await World.run(writeCredits: credits, sendBuffer: sendBuffer) { world in
-            let linble = SimulatedLINBLE(on: world.radio, .init(wiring: .loopback, bufferCapacity: 1 << 21))
-            let sender = ChunkSender(bytes, chunkLength: chunkLength, queue: world.queue)
-            let finished = await sender.journal.wait(on: world.radio.loop, limit: .seconds(3000)) {
+        try await Fixture.run(writeCredits: credits, sendBuffer: sendBuffer) { fixture in
+            let linble = SimulatedLINBLE(on: fixture.radio, .init(wiring: .loopback, bufferCapacity: 1 << 21))
+            let sender = ChunkSender(bytes, chunkLength: chunkLength, queue: fixture.queue)
+            let finished = await sender.journal.wait(on: fixture.radio.loop, limit: .seconds(3000)) {
                 $0.contains("all received")
             }
             #expect(finished != nil)

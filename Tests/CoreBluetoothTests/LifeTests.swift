@@ -7,9 +7,9 @@ import Testing
 /// Adapters, links and objects that come and go.
 @Suite struct LifeTests {
     @Test func powerOffAndOn() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.perform { manager, _ in
                 manager.scanForPeripherals(withServices: nil)
@@ -20,7 +20,7 @@ import Testing
                 #expect(program.peripherals.first?.state == .disconnected)
             }
             _ = program.take()
-            world.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             await program.wait(for: "disconnected CBError 3")
             let told = program.take().filter { !$0.hasPrefix("discovered") }
             #expect(told == ["state 4", "disconnected CBError 3"])
@@ -33,7 +33,7 @@ import Testing
                 #expect(program.peripherals.first?.state == .disconnected)
                 #expect(manager.retrievePeripherals(withIdentifiers: [UUID()]).isEmpty)
             }
-            world.kernel.setPowered(true, adapter: 0)
+            fixture.kernel.setPowered(true, adapter: 0)
             await program.wait(for: "state 5", count: 2)
             #expect(program.take() == ["state 5"])
             withExtendedLifetime(device) {}
@@ -45,11 +45,11 @@ import Testing
         let radio = SimulatedRadio(time: .virtual)
         let kernel = radio.makeKernel(adapters: isPlugged ? [.fresh] : [])
         if isPlugged { kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true) }
-        let world = World(radio: radio, kernel: kernel)
+        let fixture = Fixture(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(kernel, hold: TimeHold(radio: radio)) {
             try await radio.run {
-                let recorder = Recorder(world)
-                recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
+                let recorder = Recorder(fixture)
+                recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
                 #expect(recorder.manager?.state == .unknown)
                 let state = isPlugged ? "state 4" : "state 2"
                 await recorder.wait(for: state)
@@ -73,17 +73,17 @@ import Testing
     }
 
     @Test func anotherAdapterTakesOver() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
-            await world.settle { CBCentralManager.supports(.extendedScanAndConnect) }
-            world.kernel.unplug(0)
+            await fixture.settle { CBCentralManager.supports(.extendedScanAndConnect) }
+            fixture.kernel.unplug(0)
             await program.wait(for: "disconnected CBError 3")
-            world.kernel.plug(SimulatedController(family: .legacy))
+            fixture.kernel.plug(SimulatedController(family: .legacy))
             await program.wait(for: "state 5", count: 2)
             #expect(program.take() == ["state 1", "disconnected CBError 3", "state 2", "state 5"])
-            await world.settle { !CBCentralManager.supports(.extendedScanAndConnect) }
+            await fixture.settle { !CBCentralManager.supports(.extendedScanAndConnect) }
             #expect(CBCentralManager.supports([]))
             _ = try #require(await program.reachAgain())
             withExtendedLifetime(device) {}
@@ -91,24 +91,24 @@ import Testing
     }
 
     @Test func whatWasWantedWhenItWentOff() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             device.peripheral.setHidden(true)
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             _ = program.take()
             await program.perform { manager, program in
                 guard let identifier = UUID(uuidString: Device.identifier) else { return }
                 program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
                 manager.connect(program.peripherals[0])
             }
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             program.then["state 4"] = { program, _ in #expect(program.peripherals[0].state == .disconnected) }
-            world.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             await program.wait(for: "failed CBError 3")
             #expect(program.take() == ["state 4", "failed CBError 3"])
             // Who wants it still asks as soon as it is on.
             program.then["state 5"] = { program, _ in program.manager?.connect(program.peripherals[0]) }
-            world.kernel.setPowered(true, adapter: 0)
+            fixture.kernel.setPowered(true, adapter: 0)
             device.peripheral.setHidden(false)
             await program.wait(for: "connected")
             #expect(program.take() == ["state 5", "connected"])
@@ -116,11 +116,11 @@ import Testing
     }
 
     @Test func withoutCapabilities() async throws {
-        try await World.run { world in
-            world.kernel.hasNetRaw = false
-            world.kernel.hasNetAdmin = false
-            let recorder = Recorder(world)
-            recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
+        try await Fixture.run { fixture in
+            fixture.kernel.hasNetRaw = false
+            fixture.kernel.hasNetAdmin = false
+            let recorder = Recorder(fixture)
+            recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
             await recorder.wait(for: "state 3")
             #expect(recorder.manager?.authorization == .denied)
             #expect(recorder.take() == ["state 3"])
@@ -128,9 +128,9 @@ import Testing
     }
 
     @Test func disconnectionWithRequestsPending() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             device.peripheral.setMute(true)
             await program.perform(with: { peripheral in
@@ -139,10 +139,10 @@ import Testing
                 peripheral.setNotifyValue(true, for: level)
                 peripheral.discoverServices(nil)
             })
-            try await world.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             device.peripheral.disconnect()
             await program.wait(for: "disconnected CBError 7")
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             #expect(program.take() == ["disconnected CBError 7"])
             await program.perform(with: { peripheral in
                 #expect(peripheral.state == .disconnected)
@@ -156,9 +156,9 @@ import Testing
     }
 
     @Test func aDeviceThatVanishes() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             device.peripheral.setHidden(true)
             await program.wait(for: "disconnected CBError 6")
@@ -167,10 +167,10 @@ import Testing
     }
 
     @Test func connectingWaitsForEverAndIsCancelled() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             device.peripheral.setHidden(true)
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             _ = program.take()
             await program.perform { manager, program in
                 guard let identifier = UUID(uuidString: Device.identifier) else { return }
@@ -180,7 +180,7 @@ import Testing
                 manager.connect(program.peripherals[0])
                 manager.connect(program.peripherals[0])
             }
-            try await world.radio.sleep(for: .seconds(600))
+            try await fixture.radio.sleep(for: .seconds(600))
             #expect(program.take() == [])
             await program.perform { manager, program in
                 #expect(program.peripherals[0].state == .connecting)
@@ -204,9 +204,9 @@ import Testing
     }
 
     @Test func nothingIsToldFromWithinACall() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first,
@@ -228,32 +228,32 @@ import Testing
     }
 
     @Test func aDroppedPeripheralIsDisconnected() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = await program.reachDevice()
             #expect(device.peripheral.links.count == 1)
             await program.perform { _, program in program.peripherals = [] }
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             #expect(program.take() == [])
         }
     }
 
     @Test func aDroppedManagerDisconnects() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = await program.reachDevice()
-            await program.world.onQueue { program.manager = nil }
-            await world.settle { device.peripheral.links.isEmpty }
+            await program.fixture.onQueue { program.manager = nil }
+            await fixture.settle { device.peripheral.links.isEmpty }
             #expect(program.take() == [])
         }
     }
 
     @Test func reconnectsWhenAskedTo() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = program.take()
             await program.perform { manager, program in
                 guard let identifier = UUID(uuidString: Device.identifier) else { return }
@@ -266,9 +266,9 @@ import Testing
                         CBConnectPeripheralOptionStartDelayKey: NSNumber(value: 5),
                     ])
             }
-            let waited = world.radio.now
+            let waited = fixture.radio.now
             await program.wait(for: "connected")
-            #expect(waited.duration(to: world.radio.now) >= .seconds(5))
+            #expect(waited.duration(to: fixture.radio.now) >= .seconds(5))
             device.peripheral.disconnect()
             await program.wait(for: "connected", count: 2)
             await program.perform { manager, program in manager.cancelPeripheralConnection(program.peripherals[0]) }
@@ -283,13 +283,13 @@ import Testing
 
     /// The end is told once, also when the program cancels while the link's own end is on its way to it.
     @Test(arguments: [false, true]) func cancelledWhileALostLinkIsReported(isBegunAnew: Bool) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             let posts = Journal<String>()
-            let hold = JournalHold(hold: TimeHold(radio: world.radio), posts: posts)
-            let program = Recorder(world)
-            await CBLinux.withKernel(world.kernel, hold: hold) {
-                program.manager = CBCentralManager(delegate: program, queue: world.queue)
+            let hold = JournalHold(hold: TimeHold(radio: fixture.radio), posts: posts)
+            let program = Recorder(fixture)
+            await CBLinux.withKernel(fixture.kernel, hold: hold) {
+                program.manager = CBCentralManager(delegate: program, queue: fixture.queue)
             }
             await program.wait(for: "state 5")
             await program.perform { manager, program in
@@ -300,34 +300,34 @@ import Testing
             await program.wait(for: "name \(Device.name)")
             device.peripheral.disconnect()
             await program.wait(for: "connected", count: 2)
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             _ = program.take()
             let manager = try #require(program.manager)
             let peripheral = try #require(program.peripherals.first)
             let count = posts.entries.count
-            world.queue.suspend()
+            fixture.queue.suspend()
             device.peripheral.disconnect()
             device.peripheral.setHidden(true)
-            _ = await posts.wait(on: world.radio.loop, limit: .seconds(120)) { $0.count > count }
+            _ = await posts.wait(on: fixture.radio.loop, limit: .seconds(120)) { $0.count > count }
             manager.cancelPeripheralConnection(peripheral)
             if isBegunAnew { manager.connect(peripheral) }
             // The loop has taken the cancel in before the program is told.
             await withCheckedContinuation { continuation in
-                world.radio.loop.execute { world.radio.loop.execute { continuation.resume() } }
+                fixture.radio.loop.execute { fixture.radio.loop.execute { continuation.resume() } }
             }
-            world.queue.resume()
+            fixture.queue.resume()
             let end = isBegunAnew ? "disconnected CBError 6 connecting" : "disconnected"
             await program.wait(for: end)
-            try await world.radio.sleep(for: .seconds(10))
+            try await fixture.radio.sleep(for: .seconds(10))
             #expect(program.take() == [end])
             await program.perform { _, program in (program.manager, program.peripherals) = (nil, []) }
         }
     }
 
     @Test func objectsStayTheSame() async throws {
-        try await World.run { world in
-            _ = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            _ = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             let before = peripheral.services ?? []
             let characteristics = before.flatMap { $0.characteristics ?? [] }
@@ -352,12 +352,12 @@ import Testing
     }
 
     @Test func changedServices() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             // That it is to tell of changes has to have reached the device.
-            try await world.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             let before = peripheral.services ?? []
             nonisolated(unsafe) let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
             nonisolated(unsafe) let level = try #require(battery.characteristics?.first)

@@ -52,23 +52,23 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
 
     @Test func whatWasOfferedMayAskItsManagerWhenItIsRemoved() async throws {
         let ends = Journal<String>()
-        try await World.run { world in
-            let server = Server(world, isEager: false)
-            await world.wait(for: "state 5", in: server.journal)
-            await world.onQueue {
+        try await Fixture.run { fixture in
+            let server = Server(fixture, isEager: false)
+            await fixture.wait(for: "state 5", in: server.journal)
+            await fixture.onQueue {
                 let manager = WeakReference(server.manager)
                 server.offer.characteristics = [
                     OwnCharacteristic { ends.add("advertises \(manager.object?.isAdvertising == true)") }
                 ]
                 server.manager?.add(server.offer)
             }
-            await world.wait(for: "added true 0", in: server.journal)
-            await world.onQueue {
+            await fixture.wait(for: "added true 0", in: server.journal)
+            await fixture.onQueue {
                 // From here on it is the manager that keeps it.
                 server.offer.characteristics = []
                 server.manager?.remove(server.offer)
             }
-            await world.wait(for: "advertises false", in: ends)
+            await fixture.wait(for: "advertises false", in: ends)
         }
     }
 }

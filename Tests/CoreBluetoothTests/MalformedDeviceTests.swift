@@ -7,11 +7,11 @@ import Testing
 /// A device with a declaration that cannot be true, seen through Core Bluetooth.
 @Suite struct MalformedDeviceTests {
     @Test func whatIsSoundCanBeUsed() async throws {
-        try await World.run { world in
-            let device = SimulatedPeripheral(on: world.radio, address: Device.address) { _ in
+        try await Fixture.run { fixture in
+            let device = SimulatedPeripheral(on: fixture.radio, address: Device.address) { _ in
                 AnsweringHandler(malformedSensor)
             }
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             await program.perform { manager, recorder in
                 guard let identifier = UUID(uuidString: Device.identifier),
                     let peripheral = manager.retrievePeripherals(withIdentifiers: [identifier]).first

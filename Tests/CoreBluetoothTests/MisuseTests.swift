@@ -9,12 +9,12 @@ import Testing
 @Suite struct MisuseTests {
     /// What belongs to another peripheral, or to nobody's, is not mistaken for this one's, whatever handle it has.
     @Test func attributesOfAnother() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             let vault = SimulatedPeripheral(
-                on: world.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
+                on: fixture.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
                 gatt: try SimulatedGATTServer(Device.services))
-            let program = await Recorder.start(world)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.perform { manager, program in
                 let other = manager.retrievePeripherals(
@@ -57,17 +57,17 @@ import Testing
 
     /// A peripheral of one manager that is given to another.
     @Test func peripheralsOfAnother() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let first = await Recorder.start(world)
-            let second = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let first = await Recorder.start(fixture)
+            let second = await Recorder.start(fixture)
             _ = try #require(await first.reachDevice())
             let foreign = Handed(first.peripherals[0])
             await second.perform { manager, _ in
                 manager.connect(foreign.object)
                 manager.cancelPeripheralConnection(foreign.object)
             }
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(first.take() == [])
             #expect(second.take() == ["state 5"])
             #expect(device.peripheral.links.count == 1)
@@ -75,9 +75,9 @@ import Testing
     }
 
     @Test func valuesOfWrongSizes() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             let note = Device.uuid(1)
             await program.perform(with: { peripheral in
@@ -108,9 +108,9 @@ import Testing
 
     /// Services that cannot be offered, and answers that make no sense.
     @Test func whatAPeripheralManagerIsGiven() async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world)
-            await world.onQueue {
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture)
+            await fixture.onQueue {
                 guard let manager = server.manager else { return }
                 func service(_ uuid: String, _ change: (CBMutableService, CBMutableCharacteristic) -> Void) {
                     let service = CBMutableService(type: CBUUID(string: uuid), primary: true)
@@ -138,7 +138,7 @@ import Testing
                 manager.startAdvertising([CBAdvertisementDataServiceUUIDsKey: "not a list", "x": 1])
                 manager.unpublishL2CAPChannel(0x7F)
             }
-            await world.wait(for: "added false 0", in: server.journal, count: 2)
+            await fixture.wait(for: "added false 0", in: server.journal, count: 2)
             let told = server.journal.entries.filter { $0.hasPrefix("added false") }
             #expect(told.count == 6, "\(told)")
             #expect(told.count { $0 == "added false 1" } == 4, "\(told)")
@@ -159,10 +159,10 @@ import Testing
         for (result, length, expected) in [
             (-1, 1, "CBATTError 14"), (256, 1, "CBATTError 14"), (0x80, 1, "CBATTError 128"), (0, 600, ""),
         ] {
-            try await World.run { world in
-                let (server, client) = await Server.visited(world)
+            try await Fixture.run { fixture in
+                let (server, client) = await Server.visited(fixture)
                 let answerer = Answerer(result, length)
-                await world.onQueue { server.manager?.delegate = answerer }
+                await fixture.onQueue { server.manager?.delegate = answerer }
                 let dynamic = Server.dynamic.uuidString
                 await client.perform(with: { peripheral in
                     guard let subject = peripheral.characteristic(dynamic, in: Server.service.uuidString) else {
@@ -186,13 +186,13 @@ import Testing
 
     /// Everything at once from several threads, while the link comes and goes.
     @Test func fromSeveralThreadsAtOnce() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             let all = Handed((program.manager, program.peripherals[0]))
             for round in 0..<5 {
-                await concurrently(world, 6) { thread in
+                await concurrently(fixture, 6) { thread in
                     guard let manager = all.object.0 else { return }
                     let peripheral = all.object.1
                     for step in 0..<40 {
@@ -219,14 +219,14 @@ import Testing
                     }
                 }
                 if round.isMultiple(of: 2) { device.peripheral.breakLinks() }
-                try await world.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
             }
             // What was asked last holds.
             await program.perform { manager, program in
                 manager.stopScan()
                 manager.cancelPeripheralConnection(program.peripherals[0])
             }
-            await world.settle { program.peripherals[0].state == .disconnected && device.peripheral.links.isEmpty }
+            await fixture.settle { program.peripherals[0].state == .disconnected && device.peripheral.links.isEmpty }
             let count = program.journal.entries.count { $0 == "connected" }
             let services = program.journal.entries.count { $0 == "services" }
             await program.perform { manager, program in manager.connect(program.peripherals[0]) }
@@ -238,8 +238,8 @@ import Testing
 
     /// The same for a program that offers services, with a central that reads all the time.
     @Test func offeringFromSeveralThreadsAtOnce() async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world, subscribing: true)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture, subscribing: true)
             let all = Handed((server.manager, server.offer, server.stream))
             let extra = Handed((0..<4).map { CBMutableService(type: CBUUID(string: "181\($0)"), primary: true) })
             for _ in 0..<5 {
@@ -250,7 +250,7 @@ import Testing
                     else { return }
                     for _ in 0..<20 { peripheral.readValue(for: subject) }
                 })
-                await concurrently(world, 4) { thread in
+                await concurrently(fixture, 4) { thread in
                     guard let manager = all.object.0 else { return }
                     for step in 0..<40 {
                         switch (thread + step) % 7 {
@@ -266,13 +266,13 @@ import Testing
                         }
                     }
                 }
-                try await world.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
             }
-            await world.onQueue {
+            await fixture.onQueue {
                 for service in extra.object { server.manager?.remove(service) }
                 server.manager?.stopAdvertising()
             }
-            try await world.radio.sleep(for: .seconds(20))
+            try await fixture.radio.sleep(for: .seconds(20))
             // Its central was told that everything is another now, looks again and subscribes again.
             let stream = Server.stream.uuidString
             let (services, notifying) = (
@@ -289,22 +289,22 @@ import Testing
             await client.wait(for: characteristics, count: discoveries + 1)
             await client.setNotify(true, stream, in: Server.service.uuidString)
             await client.wait(for: "notifying \(stream) true", count: notifying + 1)
-            await world.onQueue {
+            await fixture.onQueue {
                 server.left = 3
                 server.sendRest()
             }
             await client.wait(for: "value \(stream) = 1 0")
             let done = server.journal.entries.count { $0 == "advertising true 0" }
-            await world.onQueue { server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Server"]) }
-            await world.wait(for: "advertising true 0", in: server.journal, count: done + 1)
+            await fixture.onQueue { server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Server"]) }
+            await fixture.wait(for: "advertising true 0", in: server.journal, count: done + 1)
         }
     }
 
     /// Programs that begin and end things from within what they are told of them.
     @Test func fromWithinCallbacks() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             program.then = [
                 "connected": { program, peripheral in
                     guard let peripheral = peripheral as? CBPeripheral else { return }
@@ -328,15 +328,15 @@ import Testing
             #expect(
                 entries == ["state 5"] + (0..<20).flatMap { _ in ["connected", "services", "disconnected"] },
                 "\(entries)")
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
         }
     }
 
     /// A delegate that is taken away is told nothing more, and what was asked goes on.
     @Test func aDelegateThatIsTakenAway() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             let note = Device.uuid(1)
             await program.perform(with: { peripheral in
@@ -345,7 +345,7 @@ import Testing
                 peripheral.readValue(for: note)
                 peripheral.delegate = nil
             })
-            await world.settle {
+            await fixture.settle {
                 program.peripherals[0].characteristic(note, in: Device.own)?.value == Data([5])
             }
             #expect(program.take() == [])
@@ -353,7 +353,7 @@ import Testing
                 manager.delegate = nil
                 manager.cancelPeripheralConnection(program.peripherals[0])
             }
-            await world.settle { device.peripheral.links.isEmpty && program.peripherals[0].state == .disconnected }
+            await fixture.settle { device.peripheral.links.isEmpty && program.peripherals[0].state == .disconnected }
             #expect(program.take() == [])
             await program.perform { manager, program in
                 manager.delegate = program
@@ -365,8 +365,8 @@ import Testing
 }
 
 /// Calls `body` on several threads at the same time, and lets no time pass until all have returned.
-private func concurrently(_ world: World, _ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
-    let hold = TimeHold(radio: world.radio)
+private func concurrently(_ fixture: Fixture, _ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
+    let hold = TimeHold(radio: fixture.radio)
     hold.begin()
     defer { hold.end() }
     await withCheckedContinuation { continuation in

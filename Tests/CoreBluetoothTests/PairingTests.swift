@@ -108,13 +108,13 @@ extension Recorder {
     /// A program that has discovered a device which wants its links protected.
     private static func run(
         _ security: SimulatedSecurity = SimulatedSecurity(), agent: (any PairingAgent)? = nil,
-        _ story: @escaping @Sendable (World, SecureDevice, Recorder) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, SecureDevice, Recorder) async throws -> Void
     ) async throws {
-        try await World.run(agent: agent) { world in
-            let device = try SecureDevice(on: world.radio, security)
-            let program = await Recorder.start(world)
+        try await Fixture.run(agent: agent) { fixture in
+            let device = try SecureDevice(on: fixture.radio, security)
+            let program = await Recorder.start(fixture)
             await program.reach(SecureDevice.service, named: "Vault")
-            try await story(world, device, program)
+            try await story(fixture, device, program)
         }
     }
 
@@ -195,8 +195,8 @@ extension Recorder {
 
     @Test(arguments: [SimulatedSecurity.Response.refuse, .silence])
     func aDeviceThatDoesNotPair(_ response: SimulatedSecurity.Response) async throws {
-        try await Self.run(SimulatedSecurity(response: response)) { world, device, program in
-            let start = world.radio.now
+        try await Self.run(SimulatedSecurity(response: response)) { fixture, device, program in
+            let start = fixture.radio.now
             await program.perform(with: "FFF1") { peripheral, characteristic in
                 peripheral.readValue(for: characteristic)
                 peripheral.readValue(for: characteristic)
@@ -204,11 +204,11 @@ extension Recorder {
             await program.wait(for: "disconnected CBError 15")
             // The second was never answered by anybody.
             #expect(program.take() == ["value FFF1 CBATTError 5", "disconnected CBError 15"])
-            #expect(start.duration(to: world.radio.now) < .seconds(response == .refuse ? 10 : 45))
+            #expect(start.duration(to: fixture.radio.now) < .seconds(response == .refuse ? 10 : 45))
             #expect(program.peripherals.first?.state == .disconnected)
             // Nothing is left of it.
             device.peripheral.setSecurity(SimulatedSecurity())
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             await program.reachOnceMore()
             await program.perform(with: "FFF1") { $0.readValue(for: $1) }
             await program.wait(for: "value FFF1 = 7")
@@ -216,11 +216,11 @@ extension Recorder {
     }
 
     @Test func aDeviceThatHasLostItsBond() async throws {
-        try await Self.run { world, device, program in
+        try await Self.run { fixture, device, program in
             await program.perform(with: "FFF1") { $0.readValue(for: $1) }
             await program.wait(for: "value FFF1 = 7")
             await program.disconnect()
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             device.peripheral.forgetBonds()
             await program.reachOnceMore()
             await program.perform(with: "FFF1") { $0.readValue(for: $1) }
@@ -231,11 +231,11 @@ extension Recorder {
     }
 
     @Test func withoutTheCapabilityTheRefusalIsTold() async throws {
-        try await World.run { world in
-            _ = try SecureDevice(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            _ = try SecureDevice(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             await program.reach(SecureDevice.service, named: "Vault")
-            world.kernel.hasNetAdmin = false
+            fixture.kernel.hasNetAdmin = false
             await program.perform(with: "FFF1") { peripheral, characteristic in
                 peripheral.readValue(for: characteristic)
                 peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
@@ -251,34 +251,34 @@ extension Recorder {
 
     /// A device that wants the link encrypted as soon as it is up.
     @Test func aDeviceThatBeginsThePairing() async throws {
-        try await Self.run { world, device, program in
+        try await Self.run { fixture, device, program in
             device.peripheral.requestSecurity()
-            await world.settle { device.level == .medium }
+            await fixture.settle { device.level == .medium }
             #expect(program.take() == [])
         }
-        try await Self.run(agent: RefusingPairingAgent()) { world, device, program in
+        try await Self.run(agent: RefusingPairingAgent()) { fixture, device, program in
             device.peripheral.requestSecurity()
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(device.level ?? .low == .low)
         }
     }
 
     @Test func aRestartedProgramIsBonded() async throws {
         let bonds = BondKeeping.store(MemoryBondStore())
-        try await World.run(bonds: bonds) { world in
-            let device = try SecureDevice(on: world.radio)
+        try await Fixture.run(bonds: bonds) { fixture in
+            let device = try SecureDevice(on: fixture.radio)
             for round in 0..<2 {
-                let program = await Recorder.start(world)
+                let program = await Recorder.start(fixture)
                 await program.reach(SecureDevice.service, named: "Vault")
                 await program.perform(with: "FFF1") { $0.readValue(for: $1) }
                 await program.wait(for: "value FFF1 = 7")
                 #expect(program.take() == ["value FFF1 = 7"])
                 #expect(device.level == .medium, "in round \(round)")
-                await world.onQueue {
+                await fixture.onQueue {
                     program.manager = nil
                     program.peripherals = []
                 }
-                await world.settle { device.peripheral.links.isEmpty && world.kernel.links(adapter: 0).isEmpty }
+                await fixture.settle { device.peripheral.links.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
                 device.peripheral.setSecurity(SimulatedSecurity(response: .refuse))
             }
         }
@@ -287,11 +287,11 @@ extension Recorder {
     /// One that has told who it is has one identifier, whatever address it uses.
     @Test func aBondedDeviceThatHidesIsKnown() async throws {
         let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
-        try await Self.run(SimulatedSecurity(identity: identity)) { world, device, program in
+        try await Self.run(SimulatedSecurity(identity: identity)) { fixture, device, program in
             await program.perform(with: "FFF1") { $0.readValue(for: $1) }
             await program.wait(for: "value FFF1 = 7")
             await program.disconnect()
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
             let address = try #require(device.peripheral.makePrivateAddress())
             device.peripheral.setAdvertisements([SimulatedAdvertisement(address: address)])
             _ = program.take()

@@ -9,14 +9,14 @@ import Testing
     private static let second = CBUUID(string: "5E220000-1234-5678-9ABC-DEF012345678")
 
     @Test func eachManagerHasItsOwnServices() async throws {
-        try await World.run { world in
-            let (first, client) = await Server.visited(world, subscribing: true)
+        try await Fixture.run { fixture in
+            let (first, client) = await Server.visited(fixture, subscribing: true)
 
             // That it is to tell of changes has to have reached the server.
-            try await world.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             // One that comes while the central is connected already.
-            let second = Server(world, Self.second)
-            await world.wait(for: "advertising true 0", in: second.journal)
+            let second = Server(fixture, Self.second)
+            await fixture.wait(for: "advertising true 0", in: second.journal)
             await client.wait(for: "modified ")
             await client.perform(with: { $0.discoverServices(nil) })
             await client.wait(for: "services", count: 2)
@@ -26,7 +26,7 @@ import Testing
             })
             await client.wait(for: "characteristics \(Self.second)")
             await client.setNotify(true, Server.stream.uuidString, in: Self.second.uuidString)
-            await world.wait(for: "subscribed true 1", in: second.journal)
+            await fixture.wait(for: "subscribed true 1", in: second.journal)
             _ = client.take()
             await client.perform(with: { peripheral in
                 for service in [Server.service, Self.second] {
@@ -43,7 +43,7 @@ import Testing
             #expect(second.journal.entries.suffix(2) == ["subscribed true 1", "wrote 0+7"])
 
             // Both send more than is taken at once, and both are told to go on.
-            await world.onQueue {
+            await fixture.onQueue {
                 first.left = 200
                 second.left = 200
                 first.sendRest()
@@ -55,11 +55,11 @@ import Testing
             #expect(client.journal.entries.count { $0.hasPrefix("value \(Server.stream)") } == 400)
 
             // One that goes takes its services along, and nothing else.
-            await world.onQueue { second.manager = nil }
+            await fixture.onQueue { second.manager = nil }
             await client.wait(for: "modified \(Self.second)")
             // Before the server knows that it was heard, it is not to send anything else.
-            try await world.radio.sleep(for: .seconds(1))
-            await world.onQueue {
+            try await fixture.radio.sleep(for: .seconds(1))
+            await fixture.onQueue {
                 first.left = 1
                 first.sendRest()
             }
@@ -71,29 +71,29 @@ import Testing
                 #expect(peripheral.services?.contains { $0.uuid == Server.service } == true)
             })
             await client.disconnect()
-            await world.wait(for: "unsubscribed true 0", in: first.journal)
+            await fixture.wait(for: "unsubscribed true 0", in: first.journal)
         }
     }
 
     @Test func latencyIsAskedFor() async throws {
-        try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let client = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+        try await Fixture.run { fixture in
+            let server = Server(fixture)
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let client = try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh]))
             let connection = try await client.connect(firstMatching: { $0.data.localName == "Server" })
             let services = try await connection.discover()
             let stream = try #require(
                 services.characteristic(
                     BluetoothUUID(Server.stream.uuidString) ?? 0, in: BluetoothUUID(Server.service.uuidString) ?? 0))
             let values = try await connection.subscribe(to: stream)
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
             let expected: [(CBPeripheralManagerConnectionLatency, ClosedRange<Duration>, Int)] = [
                 (.high, .milliseconds(100)...(.milliseconds(125)), 2),
                 (.low, .microseconds(7500)...(.milliseconds(15)), 0),
                 (.medium, .milliseconds(30)...(.milliseconds(50)), 0),
             ]
             for (latency, interval, skipped) in expected {
-                await world.onQueue {
+                await fixture.onQueue {
                     if let central = server.central {
                         server.manager?.setDesiredConnectionLatency(latency, for: central)
                     }
@@ -111,29 +111,29 @@ import Testing
     }
 
     @Test func servicesStayWhileItIsOffAndGoWithTheAdapter() async throws {
-        try await World.run { world in
-            let server = Server(world, isEager: false)
-            await world.wait(for: "state 5", in: server.journal)
-            await world.onQueue { server.begin() }
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let server = Server(fixture, isEager: false)
+            await fixture.wait(for: "state 5", in: server.journal)
+            await fixture.onQueue { server.begin() }
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let other = fixture.radio.makeKernel(adapters: [.fresh])
+            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+                await Recorder.start(fixture)
             }
             await client.reach(Server.service, named: "Server")
             await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: server.journal)
-            world.kernel.setPowered(false, adapter: 0)
-            await world.wait(for: "unsubscribed true 0", in: server.journal)
-            await world.onQueue {
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
+            fixture.kernel.setPowered(false, adapter: 0)
+            await fixture.wait(for: "unsubscribed true 0", in: server.journal)
+            await fixture.onQueue {
                 #expect(server.manager?.isAdvertising == false)
                 // Not now.
                 #expect(server.manager?.updateValue(Data([1]), for: server.stream, onSubscribedCentrals: nil) == false)
                 #expect(server.stream.subscribedCentrals?.isEmpty == true)
             }
-            world.kernel.setPowered(true, adapter: 0)
-            await world.wait(for: "state 5", in: server.journal, count: 2)
-            await world.onQueue { #expect(server.manager?.isAdvertising == true) }
+            fixture.kernel.setPowered(true, adapter: 0)
+            await fixture.wait(for: "state 5", in: server.journal, count: 2)
+            await fixture.onQueue { #expect(server.manager?.isAdvertising == true) }
             // It is as it was, without another word of the program.
             _ = try #require(await client.reachAgain())
             await client.perform(with: { $0.discoverServices([Server.service]) })
@@ -142,17 +142,17 @@ import Testing
             await client.disconnect()
             await client.wait(for: "disconnected")
 
-            world.kernel.unplug(0)
-            await world.wait(for: "state 1", in: server.journal)
-            await world.onQueue { #expect(server.manager?.isAdvertising == false) }
+            fixture.kernel.unplug(0)
+            await fixture.wait(for: "state 1", in: server.journal)
+            await fixture.onQueue { #expect(server.manager?.isAdvertising == false) }
             // After a while whatever is there is used, which has none of the services.
-            world.kernel.plug()
-            await world.wait(for: "state 5", in: server.journal, count: 3)
-            await world.onQueue {
+            fixture.kernel.plug()
+            await fixture.wait(for: "state 5", in: server.journal, count: 3)
+            await fixture.onQueue {
                 #expect(server.manager?.isAdvertising == false)
                 server.begin()
             }
-            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+            await fixture.wait(for: "advertising true 0", in: server.journal, count: 2)
             #expect(
                 server.journal.entries.filter { !$0.hasPrefix("subscribed") } == [
                     "state 5", "added true 0", "advertising true 0", "state 4", "unsubscribed true 0", "state 5",
@@ -176,11 +176,11 @@ import Testing
     }
 
     @Test func aServiceThatIsRemovedHasNoSubscribers() async throws {
-        try await World.run { world in
-            let (server, client) = await Server.visited(world, subscribing: true)
+        try await Fixture.run { fixture in
+            let (server, client) = await Server.visited(fixture, subscribing: true)
             // That it is to tell of changes has to have reached the server.
-            try await world.radio.sleep(for: .seconds(2))
-            await world.onQueue {
+            try await fixture.radio.sleep(for: .seconds(2))
+            await fixture.onQueue {
                 server.manager?.remove(server.offer)
                 #expect(server.stream.subscribedCentrals?.isEmpty == true)
                 // Added and taken back in one go, nothing is left of it.

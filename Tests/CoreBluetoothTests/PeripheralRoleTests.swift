@@ -8,25 +8,25 @@ import Testing
 @Suite struct PeripheralRoleTests {
     /// Runs a story with a program that offers a service, on one machine, and one that uses it, on another.
     private func run(
-        _ story: @escaping @Sendable (World, Server, Recorder) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Server, Recorder) async throws -> Void
     ) async throws {
-        try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            try await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                let client = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let server = Server(fixture)
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let other = fixture.radio.makeKernel(adapters: [.fresh])
+            try await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+                let client = await Recorder.start(fixture)
                 await client.reach(Server.service, named: "Server")
-                try await story(world, server, client)
+                try await story(fixture, server, client)
             }
         }
     }
 
     @Test func aServiceIsAddedOnce() async throws {
-        try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            await world.onQueue {
+        try await Fixture.run { fixture in
+            let server = Server(fixture)
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            await fixture.onQueue {
                 guard let manager = server.manager else { return }
                 manager.add(server.offer)
                 manager.startAdvertising(nil)
@@ -39,18 +39,18 @@ import Testing
                 ]
                 manager.add(wrong)
             }
-            await world.wait(for: "added false 1", in: server.journal)
+            await fixture.wait(for: "added false 1", in: server.journal)
             #expect(
                 server.journal.entries == [
                     "state 5", "added true 0", "advertising true 0", "added true 1", "advertising true 9",
                     "added false 8", "added false 1",
                 ])
-            await world.onQueue {
+            await fixture.onQueue {
                 server.manager?.stopAdvertising()
                 #expect(server.manager?.isAdvertising == false)
                 server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Again"])
             }
-            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+            await fixture.wait(for: "advertising true 0", in: server.journal, count: 2)
         }
     }
 
@@ -89,17 +89,17 @@ import Testing
     }
 
     @Test func everySubscriberGetsEveryValue() async throws {
-        try await run { world, server, client in
+        try await run { fixture, server, client in
             let name = Server.stream.uuidString
             await client.perform(with: { peripheral in
                 guard let stream = peripheral.characteristic(name, in: Server.service.uuidString) else { return }
                 peripheral.setNotifyValue(true, for: stream)
             })
             await client.wait(for: "notifying \(name) true")
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
             #expect((server.central?.maximumUpdateValueLength ?? 0) > 20)
             _ = client.take()
-            await world.onQueue {
+            await fixture.onQueue {
                 server.left = 300
                 server.sendRest()
                 // More than are taken at once.
@@ -114,40 +114,40 @@ import Testing
                 peripheral.setNotifyValue(false, for: stream)
                 peripheral.setNotifyValue(true, for: stream)
             })
-            await world.wait(for: "subscribed true 1", in: server.journal, count: 2)
+            await fixture.wait(for: "subscribed true 1", in: server.journal, count: 2)
             await client.perform { manager, program in
                 if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
             }
-            await world.wait(for: "unsubscribed true 0", in: server.journal, count: 2)
+            await fixture.wait(for: "unsubscribed true 0", in: server.journal, count: 2)
         }
     }
 
     /// A central that takes indications and never says so holds up nobody else.
     @Test func aCentralThatDoesNotConfirm() async throws {
-        try await run { world, server, client in
+        try await run { fixture, server, client in
             let indicated = CBMutableCharacteristic(
                 type: CBUUID(string: "2A1C"), properties: .indicate, value: nil, permissions: [])
             let service = CBMutableService(type: CBUUID(string: "1809"), primary: true)
             service.characteristics = [indicated]
             let offer = (service: Handed(service), value: Handed(indicated))
-            await world.onQueue { server.manager?.add(offer.service.object) }
-            await world.wait(for: "added false 0", in: server.journal)
-            let address = try #require(world.kernel.adapters().first?.address)
-            let far = world.radio.makeKernel(adapters: [.fresh])
+            await fixture.onQueue { server.manager?.add(offer.service.object) }
+            await fixture.wait(for: "added false 0", in: server.journal)
+            let address = try #require(fixture.kernel.adapters().first?.address)
+            let far = fixture.radio.makeKernel(adapters: [.fresh])
             let stuck = try await Adapter.open(power: .powerOn, on: far)
             let link = try await stuck.connect(to: address)
             let wanted = try #require(try await link.discover().characteristic("2A1C", in: "1809"))
             let values = try await link.subscribe(to: wanted)
-            await world.wait(for: "subscribed false 0", in: server.journal)
+            await fixture.wait(for: "subscribed false 0", in: server.journal)
             // It gets what it is sent, and says nothing.
             far.setSending(false, adapter: 0)
             let name = Server.stream.uuidString
             await client.setNotify(true, name, in: Server.service.uuidString)
             await client.wait(for: "notifying \(name) true")
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
             _ = client.take()
-            let start = world.radio.now
-            await world.onQueue {
+            let start = fixture.radio.now
+            await fixture.onQueue {
                 for number in 0..<5 {
                     let isTaken = server.manager?.updateValue(
                         Data([UInt8(number)]), for: offer.value.object, onSubscribedCentrals: nil)
@@ -158,7 +158,7 @@ import Testing
                 #expect(server.left > 0)
             }
             await client.wait(for: "value \(name) = 1 0")
-            #expect(start.duration(to: world.radio.now) < .seconds(5))
+            #expect(start.duration(to: fixture.radio.now) < .seconds(5))
             #expect(client.take() == (1...200).reversed().map { "value \(name) = \($0 & 0xFF) \($0 >> 8)" })
             // What was taken for it before is not lost, once it has come to.
             far.setSending(true, adapter: 0)
@@ -167,7 +167,7 @@ import Testing
                 let value = try await iterator.next()
                 #expect(value == [number])
             }
-            await world.onQueue {
+            await fixture.onQueue {
                 _ = server.manager?.updateValue(Data([9]), for: offer.value.object, onSubscribedCentrals: nil)
             }
             let last = try await iterator.next()
@@ -178,9 +178,9 @@ import Testing
     }
 
     @Test func channels() async throws {
-        try await run { world, server, client in
-            await world.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
-            await world.wait(for: "published true", in: server.journal)
+        try await run { fixture, server, client in
+            await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+            await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
             let opened = Mutex<Handed<CBL2CAPChannel>?>(nil)
             client.then["channel \(psm)"] = { _, channel in
@@ -188,7 +188,7 @@ import Testing
             }
             await client.perform(with: { $0.openL2CAPChannel(psm) })
             await client.wait(for: "channel \(psm)")
-            await world.wait(for: "opened true", in: server.journal)
+            await fixture.wait(for: "opened true", in: server.journal)
             let mine = try #require(opened.withLock { $0 }).object
             let theirs = try #require(server.channel)
             #expect(mine.peer === client.peripherals.first)
@@ -198,7 +198,7 @@ import Testing
             sender.object?.open()
             receiver.object?.open()
             // Blocking, as streams are that nobody has scheduled; threads of their own, since time has to pass.
-            let sending = onThread(world) {
+            let sending = onThread(fixture) {
                 var sent = 0
                 while sent < bytes.count {
                     let count = bytes[sent...].withUnsafeBufferPointer { buffer in
@@ -209,7 +209,7 @@ import Testing
                 }
                 sender.object?.close()
             }
-            let receiving = onThread(world) { () -> [UInt8] in
+            let receiving = onThread(fixture) { () -> [UInt8] in
                 var received: [UInt8] = []
                 var buffer = [UInt8](repeating: 0, count: 1000)
                 while received.count < bytes.count {
@@ -227,9 +227,9 @@ import Testing
 
 /// Does something that blocks on a thread of its own, and not on one of Swift's few, which other tests may keep busy.
 private func onThread<Result: Sendable>(
-    _ world: World, _ body: @escaping @Sendable () -> Result
+    _ fixture: Fixture, _ body: @escaping @Sendable () -> Result
 ) -> Task<Result, Never> {
-    Task(executorPreference: world.radio.loop) {
+    Task(executorPreference: fixture.radio.loop) {
         await withCheckedContinuation { done in Thread.detachNewThread { done.resume(returning: body()) } }
     }
 }

@@ -7,10 +7,10 @@ import Testing
 @Suite struct ReleaseTests {
     /// The end of what was cancelled is reported with the program's own object, though the program has none any more.
     @Test(arguments: [true, false]) func aCancelledPeripheralNeedNotBeKept(isConnected: Bool) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
-            let watch = try await program.begin(world, device, isConnected: isConnected)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            let watch = try await program.begin(fixture, device, isConnected: isConnected)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
                 manager.cancelPeripheralConnection(peripheral)
@@ -22,17 +22,17 @@ import Testing
             #expect(program.take() == ["disconnected"])
             #expect(watch.ends.entries == [watch.identity])
             // Nothing else keeps it, nor the link.
-            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
-            #expect(world.misuse.entries == [])
+            await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            #expect(fixture.misuse.entries == [])
         }
     }
 
     /// The same where the program begins anew before the end of the first attempt: that is a misuse when it lets go.
     @Test func cancelledAndBegunAnew() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
-            let watch = try await program.begin(world, device)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            let watch = try await program.begin(fixture, device)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
                 manager.cancelPeripheralConnection(peripheral)
@@ -42,48 +42,48 @@ import Testing
                 program.peripherals = []
             }
             await program.wait(for: "disconnected connecting")
-            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
-            try await world.radio.sleep(for: .seconds(10))
+            await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            try await fixture.radio.sleep(for: .seconds(10))
             #expect(program.take() == ["disconnected connecting"])
             #expect(watch.ends.entries == [watch.identity])
-            #expect(world.misuse.entries.count == 1)
+            #expect(fixture.misuse.entries.count == 1)
         }
     }
 
     /// A manager that goes reports nothing more, and nothing stays of what it was to end.
     @Test func cancelledAndTheManagerDropped() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
-            let watch = try await program.begin(world, device)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            let watch = try await program.begin(fixture, device)
             await program.perform { manager, program in
                 guard let peripheral = program.peripherals.first else { return }
                 manager.cancelPeripheralConnection(peripheral)
                 program.peripherals = []
                 program.manager = nil
             }
-            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
             #expect(program.take() == [])
-            #expect(world.misuse.entries == [])
+            #expect(fixture.misuse.entries == [])
         }
     }
 
     /// What is let go of without a cancel is cancelled as on Apple's systems: with a line in the log, and no report.
     @Test(arguments: [true, false]) func aDroppedPeripheralIsLogged(isConnected: Bool) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
-            let watch = try await program.begin(world, device, isConnected: isConnected)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            let watch = try await program.begin(fixture, device, isConnected: isConnected)
             await program.perform { _, program in program.peripherals = [] }
-            await world.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
+            await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
             device.peripheral.setHidden(false)
-            try await world.radio.sleep(for: .seconds(10))
+            try await fixture.radio.sleep(for: .seconds(10))
             #expect(program.take() == [])
             #expect(device.peripheral.links.isEmpty)
             let (name, state) = isConnected ? ("Pulse", "connected") : ("(null)", "connecting")
             let peripheral = "<CBPeripheral: identifier = \(Device.identifier), name = \(name), state = \(state)>"
             #expect(
-                world.misuse.entries == [
+                fixture.misuse.entries == [
                     "Cancelling connection for unused peripheral \(peripheral), Did you forget to keep a reference to it?"
                 ])
         }
@@ -91,27 +91,27 @@ import Testing
 
     /// No misuse: what is not connected, and what goes after its manager.
     @Test func whatIsDroppedWithoutALine() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
-            let watch = try await program.begin(world, device)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
+            let watch = try await program.begin(fixture, device)
             device.peripheral.disconnect()
             await program.wait(for: "disconnected CBError 7")
             await program.perform { _, program in program.peripherals = [] }
             #expect(watch.peripheral == nil)
-            let other = await Recorder.start(world)
-            let second = try await other.begin(world, device)
-            await world.onQueue { (other.manager, other.peripherals) = (nil, []) }
-            await world.settle { second.peripheral == nil && device.peripheral.links.isEmpty }
-            #expect(world.misuse.entries == [])
+            let other = await Recorder.start(fixture)
+            let second = try await other.begin(fixture, device)
+            await fixture.onQueue { (other.manager, other.peripherals) = (nil, []) }
+            await fixture.settle { second.peripheral == nil && device.peripheral.links.isEmpty }
+            #expect(fixture.misuse.entries == [])
         }
     }
 
     /// Libraries connect to whatever they are given, and wait for the report.
     @Test func connectingToWhatIsConnected() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
             await program.perform { manager, program in
                 let count = program.journal.entries.count
@@ -157,7 +157,7 @@ private final class Watch: @unchecked Sendable {
 
 extension Recorder {
     /// Connects to the device, or begins to while it is out of reach.
-    fileprivate func begin(_ world: World, _ device: Device, isConnected: Bool = true) async throws -> Watch {
+    fileprivate func begin(_ fixture: Fixture, _ device: Device, isConnected: Bool = true) async throws -> Watch {
         device.peripheral.setHidden(!isConnected)
         let found = Journal<Watch>()
         await perform { manager, program in
@@ -176,7 +176,7 @@ extension Recorder {
             await wait(for: "connected")
             await wait(for: "name \(Device.name)")
         } else {
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
         }
         _ = take()
         return watch

@@ -13,7 +13,7 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     static let stream = CBUUID(string: "CA110003-1234-5678-9ABC-DEF012345678")
 
     let journal = Journal<String>()
-    let world: World
+    let fixture: Fixture
     let offer: CBMutableService
     /// Whether it publishes and advertises whenever it is powered on.
     let isEager: Bool
@@ -31,8 +31,8 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     /// How much the central takes that read last.
     let reader = Mutex<Int?>(nil)
 
-    init(_ world: World, _ service: CBUUID = Server.service, isEager: Bool = true) {
-        self.world = world
+    init(_ fixture: Fixture, _ service: CBUUID = Server.service, isEager: Bool = true) {
+        self.fixture = fixture
         self.isEager = isEager
         offer = CBMutableService(type: service, primary: true)
         super.init()
@@ -40,11 +40,11 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
             CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicUserDescriptionString), value: "a label")
         ]
         offer.characteristics = [dynamic, fixed, stream]
-        manager = CBPeripheralManager(delegate: self, queue: world.queue)
+        manager = CBPeripheralManager(delegate: self, queue: fixture.queue)
     }
 
     private func note(_ entry: String) {
-        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
         journal.add(entry)
     }
 
@@ -135,17 +135,17 @@ extension Server {
     /// A program that advertises, and one on another machine that has discovered its service.
     ///
     /// - Parameter subscribing: whether it has subscribed to the stream as well.
-    static func visited(_ world: World, subscribing: Bool = false) async -> (Server, Recorder) {
-        let server = Server(world)
-        await world.wait(for: "advertising true 0", in: server.journal)
-        let other = world.radio.makeKernel(adapters: [.fresh])
-        let client = await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-            await Recorder.start(world)
+    static func visited(_ fixture: Fixture, subscribing: Bool = false) async -> (Server, Recorder) {
+        let server = Server(fixture)
+        await fixture.wait(for: "advertising true 0", in: server.journal)
+        let other = fixture.radio.makeKernel(adapters: [.fresh])
+        let client = await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            await Recorder.start(fixture)
         }
         await client.reach(Server.service, named: "Server")
         if subscribing {
             await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
         }
         return (server, client)
     }

@@ -19,30 +19,30 @@ enum ServerBlow: CaseIterable, Sendable {
 
     private static func run(_ blow: ServerBlow?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
-        try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let address = try #require(world.kernel.adapters().first?.address)
-            let far = world.radio.makeKernel(adapters: [.fresh])
+        try await Fixture.run { fixture in
+            let server = Server(fixture)
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let address = try #require(fixture.kernel.adapters().first?.address)
+            let far = fixture.radio.makeKernel(adapters: [.fresh])
             let kernel = FaultingKernel(far)
-            let client = await CBLinux.withKernel(kernel, hold: TimeHold(radio: world.radio)) {
-                await Recorder.start(world)
+            let client = await CBLinux.withKernel(kernel, hold: TimeHold(radio: fixture.radio)) {
+                await Recorder.start(fixture)
             }
             let hasStruck = Mutex(false)
             kernel.arm(at: index) {
                 hasStruck.withLock { $0 = true }
                 switch blow {
                 case .cut:
-                    for peer in world.kernel.links(adapter: 0) { world.radio.breakLink(address, peer) }
+                    for peer in fixture.kernel.links(adapter: 0) { fixture.radio.breakLink(address, peer) }
                 case .endedByCentral:
-                    world.queue.async {
+                    fixture.queue.async {
                         guard let peripheral = client.peripherals.first else { return }
                         client.manager?.cancelPeripheralConnection(peripheral)
                     }
-                case .unplugged: world.kernel.unplug(0)
-                case .poweredOff: world.kernel.setPowered(false, adapter: 0)
-                case .dropped: world.queue.async { server.manager = nil }
-                case .removed: world.queue.async { server.manager?.removeAllServices() }
+                case .unplugged: fixture.kernel.unplug(0)
+                case .poweredOff: fixture.kernel.setPowered(false, adapter: 0)
+                case .dropped: fixture.queue.async { server.manager = nil }
+                case .removed: fixture.queue.async { server.manager?.removeAllServices() }
                 case nil: break
                 }
             }
@@ -54,10 +54,10 @@ enum ServerBlow: CaseIterable, Sendable {
                 count.withLock { $0 = kernel.count }
                 return
             }
-            await world.settle { hasStruck.withLock { $0 } }
+            await fixture.settle { hasStruck.withLock { $0 } }
             // No longer than an adapter may be away.
-            try await world.radio.sleep(for: .seconds(8))
-            await world.onQueue {}
+            try await fixture.radio.sleep(for: .seconds(8))
+            await fixture.onQueue {}
             let entries = server.journal.entries
             let subscribed = entries.count { $0.hasPrefix("subscribed") }
             let unsubscribed = entries.count { $0.hasPrefix("unsubscribed") }
@@ -69,7 +69,7 @@ enum ServerBlow: CaseIterable, Sendable {
             case .removed: #expect(server.stream.subscribedCentrals ?? [] == [], comment)
             case .dropped: break
             }
-            try await again(world, blow, server, client, address)
+            try await again(fixture, blow, server, client, address)
         }
         return count.withLock { $0 }
     }
@@ -108,26 +108,26 @@ enum ServerBlow: CaseIterable, Sendable {
     }
 
     private static func again(
-        _ world: World, _ blow: ServerBlow, _ before: Server, _ client: Recorder, _ address: BluetoothAddress
+        _ fixture: Fixture, _ blow: ServerBlow, _ before: Server, _ client: Recorder, _ address: BluetoothAddress
     ) async throws {
         var server = before
         switch blow {
-        case .poweredOff: world.kernel.setPowered(true, adapter: 0)
+        case .poweredOff: fixture.kernel.setPowered(true, adapter: 0)
         case .unplugged:
             var same = SimulatedController.fresh
             same.address = address
-            world.kernel.plug(same)
-            await world.wait(for: "advertising true 0", in: server.journal, count: 2)
+            fixture.kernel.plug(same)
+            await fixture.wait(for: "advertising true 0", in: server.journal, count: 2)
         case .dropped:
-            server = Server(world, isEager: false)
-            await world.wait(for: "state 5", in: server.journal)
-            await world.onQueue { [server] in server.begin() }
-            await world.wait(for: "advertising true 0", in: server.journal)
-        case .removed: await world.onQueue { before.begin() }
+            server = Server(fixture, isEager: false)
+            await fixture.wait(for: "state 5", in: server.journal)
+            await fixture.onQueue { [server] in server.begin() }
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+        case .removed: await fixture.onQueue { before.begin() }
         case .cut, .endedByCentral: break
         }
         await client.disconnect()
-        try await world.radio.sleep(for: .seconds(5))
+        try await fixture.radio.sleep(for: .seconds(5))
         let done = client.journal.entries.count { $0 == "rssi -50" }
         await client.perform { manager, program in
             program.peripherals = []

@@ -8,7 +8,7 @@ import Testing
 /// A program that offers what is protected, and writes down what it is told.
 private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     let journal = Journal<String>()
-    let world: World
+    let fixture: Fixture
     let service = CBMutableService(type: SecureDevice.service, primary: true)
     let dynamic = CBMutableCharacteristic(
         type: CBUUID(string: "FFF1"), properties: [.read, .write, .notifyEncryptionRequired], value: nil,
@@ -21,11 +21,11 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
         type: CBUUID(string: "FFF5"), properties: [.read], value: Data([5]), permissions: .readEncryptionRequired)
     private var manager: CBPeripheralManager?
 
-    init(_ world: World) {
-        self.world = world
+    init(_ fixture: Fixture) {
+        self.fixture = fixture
         super.init()
         service.characteristics = [dynamic, indicated, open, fixed]
-        manager = CBPeripheralManager(delegate: self, queue: world.queue)
+        manager = CBPeripheralManager(delegate: self, queue: fixture.queue)
     }
 
     func update(_ value: UInt8, of characteristic: CBMutableCharacteristic) -> Bool {
@@ -33,7 +33,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     }
 
     private func note(_ entry: String) {
-        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
         journal.add(entry)
     }
 
@@ -67,19 +67,19 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
 @Suite struct ServerPairingTests {
     /// A program that offers what is protected, with an agent, and one on another machine that has discovered it.
     private static func run(
-        agent: (any PairingAgent)?, _ story: @escaping @Sendable (World, Vault, Recorder) async throws -> Void
+        agent: (any PairingAgent)?, _ story: @escaping @Sendable (Fixture, Vault, Recorder) async throws -> Void
     ) async throws {
-        try await World.run(agent: agent) { world in
-            let vault = Vault(world)
-            await world.wait(for: "advertising", in: vault.journal)
-            let client = await world.elsewhere { await Recorder.start(world) }
+        try await Fixture.run(agent: agent) { fixture in
+            let vault = Vault(fixture)
+            await fixture.wait(for: "advertising", in: vault.journal)
+            let client = await fixture.elsewhere { await Recorder.start(fixture) }
             await client.reach(SecureDevice.service, named: "Vault")
-            try await story(world, vault, client)
+            try await story(fixture, vault, client)
         }
     }
 
     @Test func aCentralPairsAndThenReadsWritesAndSubscribes() async throws {
-        try await Self.run(agent: JustWorksPairingAgent()) { world, vault, client in
+        try await Self.run(agent: JustWorksPairingAgent()) { fixture, vault, client in
             await client.perform(with: { peripheral in
                 // What is asked for by the program is not what is told on the air.
                 let first = peripheral.characteristic("FFF1", in: "FFF0")
@@ -99,8 +99,8 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
                 peripheral.setNotifyValue(true, for: indicated)
             })
             await client.wait(for: "notifying FFF2 true")
-            await world.wait(for: "subscribed FFF2", in: vault.journal)
-            await world.onQueue {
+            await fixture.wait(for: "subscribed FFF2", in: vault.journal)
+            await fixture.onQueue {
                 #expect(vault.update(3, of: vault.dynamic))
                 #expect(vault.update(4, of: vault.indicated))
             }
@@ -115,7 +115,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     }
 
     @Test(arguments: ["read", "fixed", "write", "FFF1", "FFF2"]) func eachOfThemPairs(_ access: String) async throws {
-        try await Self.run(agent: JustWorksPairingAgent()) { world, vault, client in
+        try await Self.run(agent: JustWorksPairingAgent()) { fixture, vault, client in
             await client.perform(with: { peripheral in
                 guard let dynamic = peripheral.characteristic("FFF1", in: "FFF0") else { return }
                 switch access {
@@ -135,11 +135,11 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     }
 
     @Test func whoDoesNotPairIsRefusedAndTheProgramIsNotAsked() async throws {
-        try await Self.run(agent: nil) { world, vault, client in
-            let address = try #require(world.kernel.adapters().first?.address)
+        try await Self.run(agent: nil) { fixture, vault, client in
+            let address = try #require(fixture.kernel.adapters().first?.address)
             await client.disconnect()
             await client.wait(for: "disconnected")
-            let adapter = try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh]))
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh]))
             var options = ConnectionOptions(timeout: .seconds(10))
             options.securityPolicy = .never
             let connection = try await adapter.connect(to: address, options: options)
@@ -164,21 +164,11 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
 
     /// Strangers are not paired with unless the program, or the environment, says so.
     @Test func withoutAnAgentCentralsAreRefused() async throws {
-        try await Self.run(agent: nil) { world, vault, client in
+        try await Self.run(agent: nil) { fixture, vault, client in
             await client.perform(with: "FFF1") { $0.readValue(for: $1) }
             await client.wait(for: "disconnected CBError 15")
             #expect(client.take() == ["value FFF1 CBATTError 5", "disconnected CBError 15"])
             #expect(vault.journal.entries == ["advertising"])
         }
-    }
-}
-
-/// What `body` throws; nil when it throws nothing.
-private func failure(_ body: () async throws -> Void) async -> BluetoothError? {
-    do {
-        try await body()
-        return nil
-    } catch {
-        return error as? BluetoothError
     }
 }

@@ -8,26 +8,26 @@ import Testing
 @Suite struct SharedLinkTests {
     /// Two programs that are connected to the device, each by a manager of its own.
     private func run(
-        _ story: @escaping @Sendable (World, Device, Recorder, Recorder) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Device, Recorder, Recorder) async throws -> Void
     ) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let first = await Recorder.start(world)
-            let second = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let first = await Recorder.start(fixture)
+            let second = await Recorder.start(fixture)
             let one = try #require(await first.reachDevice())
             let other = try #require(await second.reachDevice())
             #expect(one !== other)
             #expect(one.identifier == other.identifier)
             #expect(device.peripheral.links.count == 1)
-            try await story(world, device, first, second)
+            try await story(fixture, device, first, second)
         }
     }
 
     @Test func theLinkEndsWithTheLastWhoHoldsIt() async throws {
-        try await run { world, device, first, second in
+        try await run { fixture, device, first, second in
             await first.disconnect()
             await first.wait(for: "disconnected")
-            try await world.radio.sleep(for: .seconds(10))
+            try await fixture.radio.sleep(for: .seconds(10))
             #expect(device.peripheral.links.count == 1)
             #expect(first.take() == ["disconnected"])
             #expect(second.take() == [])
@@ -42,7 +42,7 @@ import Testing
             await second.wait(for: "disconnected")
             await first.disconnect()
             await first.wait(for: "disconnected", count: 2)
-            await world.settle { device.peripheral.links.isEmpty }
+            await fixture.settle { device.peripheral.links.isEmpty }
         }
     }
 
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func eachHasItsOwnSubscriptions() async throws {
-        try await run { world, device, first, second in
+        try await run { fixture, device, first, second in
             let handle = device.handle("2A19", in: "180F")
             func notify(_ value: UInt8) async { await device.server.notify([value], of: handle) }
             await first.setNotify(true, "2A19", in: "180F")
@@ -91,17 +91,17 @@ import Testing
             _ = try #require(await second.reachAgain())
             await first.disconnect()
             await first.wait(for: "disconnected")
-            await world.settle { device.server.subscribers(of: handle).isEmpty }
+            await fixture.settle { device.server.subscribers(of: handle).isEmpty }
             #expect(device.peripheral.links.count == 1)
         }
     }
 
     @Test func oneCancelsWhileBothConnect() async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
             device.peripheral.setHidden(true)
-            let first = await Recorder.start(world)
-            let second = await Recorder.start(world)
+            let first = await Recorder.start(fixture)
+            let second = await Recorder.start(fixture)
             for program in [first, second] {
                 _ = program.take()
                 await program.perform { manager, program in
@@ -110,10 +110,10 @@ import Testing
                     manager.connect(program.peripherals[0])
                 }
             }
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             await first.disconnect()
             await first.wait(for: "disconnected")
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             #expect(second.take() == [])
             device.peripheral.setHidden(false)
             await second.wait(for: "connected")
@@ -122,16 +122,16 @@ import Testing
     }
 
     @Test func aCentralThatIsConnectedIsConnectedToAtOnce() async throws {
-        try await World.run { world in
-            let server = Server(world)
-            await world.wait(for: "advertising true 0", in: server.journal)
-            let other = world.radio.makeKernel(adapters: [.fresh])
-            let back = await Recorder.start(world)
-            try await CBLinux.withKernel(other, hold: TimeHold(radio: world.radio)) {
-                let client = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let server = Server(fixture)
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            let other = fixture.radio.makeKernel(adapters: [.fresh])
+            let back = await Recorder.start(fixture)
+            try await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+                let client = await Recorder.start(fixture)
                 await client.reach(Server.service, named: "Server")
                 await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-                await world.wait(for: "subscribed true 1", in: server.journal)
+                await fixture.wait(for: "subscribed true 1", in: server.journal)
                 let identifier = try #require(server.central?.identifier)
                 await back.perform { manager, program in
                     program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
@@ -143,7 +143,7 @@ import Testing
                 await back.disconnect()
                 await back.wait(for: "disconnected")
                 // It was the central that made the link, so it stays.
-                try await world.radio.sleep(for: .seconds(10))
+                try await fixture.radio.sleep(for: .seconds(10))
                 #expect(client.peripherals.first?.state == .connected)
                 #expect(!server.journal.entries.contains { $0.hasPrefix("unsubscribed") })
             }

@@ -18,12 +18,12 @@ import Testing
     private static let indicated = CBUUID(string: "2A1C")
 
     /// A program that has something indicated as well.
-    private static func makeServer(_ world: World) async -> (Server, Offered) {
-        let server = Server(world)
-        await world.wait(for: "advertising true 0", in: server.journal)
+    private static func makeServer(_ fixture: Fixture) async -> (Server, Offered) {
+        let server = Server(fixture)
+        await fixture.wait(for: "advertising true 0", in: server.journal)
         let offered = Offered()
-        await world.onQueue { server.manager?.add(offered.service) }
-        await world.wait(for: "added false 0", in: server.journal)
+        await fixture.onQueue { server.manager?.add(offered.service) }
+        await fixture.wait(for: "added false 0", in: server.journal)
         return (server, offered)
     }
 
@@ -42,9 +42,9 @@ import Testing
         }
     }
 
-    private static func makeCentral(_ world: World) async throws -> Central {
-        let address = try #require(world.kernel.adapters().first?.address)
-        let kernel = world.radio.makeKernel(adapters: [.fresh])
+    private static func makeCentral(_ fixture: Fixture) async throws -> Central {
+        let address = try #require(fixture.kernel.adapters().first?.address)
+        let kernel = fixture.radio.makeKernel(adapters: [.fresh])
         let adapter = try await Adapter.open(power: .powerOn, on: kernel)
         let link = try await adapter.connect(to: address)
         let wanted = try #require(try await link.discover().characteristic("2A1C", in: "1809"))
@@ -54,20 +54,20 @@ import Testing
 
     /// When nobody takes anything the program is held up, and told when somebody does, or is gone.
     @Test(arguments: [false, true]) func nobodyTakesAnything(_ endsInTheEnd: Bool) async throws {
-        try await World.run { world in
-            let (server, offered) = await Self.makeServer(world)
-            let first = try await Self.makeCentral(world)
-            let second = try await Self.makeCentral(world)
-            await world.wait(for: "subscribed false 0", in: server.journal, count: 2)
+        try await Fixture.run { fixture in
+            let (server, offered) = await Self.makeServer(fixture)
+            let first = try await Self.makeCentral(fixture)
+            let second = try await Self.makeCentral(fixture)
+            await fixture.wait(for: "subscribed false 0", in: server.journal, count: 2)
             // They get what they are sent, and say nothing.
             first.kernel.setSending(false, adapter: 0)
             second.kernel.setSending(false, adapter: 0)
-            await world.onQueue {
+            await fixture.onQueue {
                 for number in 0..<5 { #expect(offered.send(number, server)) }
             }
             // Longer than anybody is waited for while there are others.
-            try await world.radio.sleep(for: .seconds(5))
-            let count = await world.onQueue { () -> Int in
+            try await fixture.radio.sleep(for: .seconds(5))
+            let count = await fixture.onQueue { () -> Int in
                 var count = 5
                 while count < 200, offered.send(count, server) { count += 1 }
                 return count
@@ -75,13 +75,13 @@ import Testing
             #expect(count < 200)
             #expect(!server.journal.entries.contains("ready"))
             if endsInTheEnd {
-                let address = try #require(world.kernel.adapters().first?.address)
-                for peer in world.kernel.links(adapter: 0) { world.radio.breakLink(address, peer) }
-                await world.wait(for: "ready", in: server.journal)
+                let address = try #require(fixture.kernel.adapters().first?.address)
+                for peer in fixture.kernel.links(adapter: 0) { fixture.radio.breakLink(address, peer) }
+                await fixture.wait(for: "ready", in: server.journal)
             } else {
                 first.kernel.setSending(true, adapter: 0)
-                await world.wait(for: "ready", in: server.journal)
-                let isTaken = await world.onQueue { offered.send(count, server) }
+                await fixture.wait(for: "ready", in: server.journal)
+                let isTaken = await fixture.onQueue { offered.send(count, server) }
                 #expect(isTaken)
                 // Nothing that was taken for it is lost.
                 var iterator = first.values.makeAsyncIterator()
@@ -98,18 +98,18 @@ import Testing
 
     /// A value that only one wants who takes nothing now is not taken, and others go on.
     @Test func whatOnlyAStalledCentralWantsIsNotTaken() async throws {
-        try await World.run { world in
-            let (server, offered) = await Self.makeServer(world)
-            let stuck = try await Self.makeCentral(world)
-            await world.wait(for: "subscribed false 0", in: server.journal)
-            let client = await world.elsewhere { await Recorder.start(world) }
+        try await Fixture.run { fixture in
+            let (server, offered) = await Self.makeServer(fixture)
+            let stuck = try await Self.makeCentral(fixture)
+            await fixture.wait(for: "subscribed false 0", in: server.journal)
+            let client = await fixture.elsewhere { await Recorder.start(fixture) }
             await client.reach(Server.service, named: "Server")
             await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)
-            await world.wait(for: "subscribed true 1", in: server.journal)
+            await fixture.wait(for: "subscribed true 1", in: server.journal)
             stuck.kernel.setSending(false, adapter: 0)
-            await world.onQueue { #expect(offered.send(0, server)) }
-            try await world.radio.sleep(for: .seconds(5))
-            await world.onQueue {
+            await fixture.onQueue { #expect(offered.send(0, server)) }
+            try await fixture.radio.sleep(for: .seconds(5))
+            await fixture.onQueue {
                 #expect(!offered.send(1, server))
                 server.left = 1
                 server.sendRest()
@@ -118,8 +118,8 @@ import Testing
             await client.wait(for: "value \(Server.stream) = 1 0")
             #expect(!server.journal.entries.contains("ready"))
             stuck.kernel.setSending(true, adapter: 0)
-            await world.wait(for: "ready", in: server.journal)
-            await world.onQueue { #expect(offered.send(1, server)) }
+            await fixture.wait(for: "ready", in: server.journal)
+            await fixture.onQueue { #expect(offered.send(1, server)) }
             var iterator = stuck.values.makeAsyncIterator()
             for number in 0...1 as ClosedRange<UInt8> {
                 let value = try await iterator.next()

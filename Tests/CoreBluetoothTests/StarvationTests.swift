@@ -39,24 +39,24 @@ private final class StarvingHold: SimulationHold {
 @Suite struct StarvationTests {
     /// A program that has reached the device, and whose queue time does not wait for.
     private static func run(
-        _ story: @escaping @Sendable (World, Device, Recorder, StarvingHold) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Device, Recorder, StarvingHold) async throws -> Void
     ) async throws {
-        try await World.run { world in
-            let device = try Device(on: world.radio)
-            let hold = StarvingHold(world.radio)
-            try await CBLinux.withKernel(world.kernel, hold: hold) {
-                let program = await Recorder.start(world)
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let hold = StarvingHold(fixture.radio)
+            try await CBLinux.withKernel(fixture.kernel, hold: hold) {
+                let program = await Recorder.start(fixture)
                 _ = try #require(await program.reachDevice())
                 await program.setNotify(true, "2A19", in: "180F")
                 await program.wait(for: "notifying 2A19 true")
                 _ = program.take()
-                try await story(world, device, program, hold)
+                try await story(fixture, device, program, hold)
             }
         }
     }
 
     @Test func nothingIsLostAndTheOrderKept() async throws {
-        try await Self.run { world, device, program, hold in
+        try await Self.run { fixture, device, program, hold in
             let handle = device.handle("2A19", in: "180F")
             let note = Device.uuid(1)
             // Asked before, answered while nobody can be told.
@@ -66,19 +66,19 @@ private final class StarvingHold: SimulationHold {
                     peripheral.writeValue(Data([number]), for: note, type: .withResponse)
                     peripheral.readValue(for: note)
                 }
-                world.queue.suspend()
+                fixture.queue.suspend()
                 hold.setStarving(true)
             })
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             for number in 0..<5000 {
                 await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
             }
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             device.peripheral.disconnect()
-            try await world.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             #expect(program.take() == [])
             hold.setStarving(false)
-            world.queue.resume()
+            fixture.queue.resume()
             await program.wait(for: "disconnected CBError 7")
             let told = program.take()
             #expect(told.prefix(100) == (0..<50).flatMap { ["wrote \(note)", "value \(note) = \($0)"] }[...])
@@ -91,21 +91,21 @@ private final class StarvingHold: SimulationHold {
 
     /// A program that takes nothing for ever costs no more than so much memory, and is told so.
     @Test func whatIsTooMuchIsToldAndEnds() async throws {
-        try await Self.run { world, device, program, hold in
+        try await Self.run { fixture, device, program, hold in
             let handle = device.handle("2A19", in: "180F")
             await program.perform(with: { _ in
-                world.queue.suspend()
+                fixture.queue.suspend()
                 hold.setStarving(true)
             })
             for number in 0..<9000 {
                 await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
             }
-            try await world.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             // The device is asked for nothing more.
             let subscribers = await device.server.notify([1], of: handle)
             #expect(subscribers == 0)
             hold.setStarving(false)
-            world.queue.resume()
+            fixture.queue.resume()
             await program.wait(for: "notifying 2A19 false CBError 4")
             #expect(
                 program.take()
@@ -120,7 +120,7 @@ private final class StarvingHold: SimulationHold {
 
     /// A scan goes on without piling up what it hears.
     @Test func aScanWaits() async throws {
-        try await Self.run { world, device, program, hold in
+        try await Self.run { fixture, device, program, hold in
             await program.disconnect()
             await program.wait(for: "disconnected")
             await program.perform { manager, _ in
@@ -129,16 +129,16 @@ private final class StarvingHold: SimulationHold {
             }
             await program.wait(for: "discovered \(Device.name)", count: 10)
             await program.perform(with: { _ in
-                world.queue.suspend()
+                fixture.queue.suspend()
                 hold.setStarving(true)
             })
             _ = program.take()
             // Ten reports a second and more.
-            try await world.radio.sleep(for: .seconds(300))
+            try await fixture.radio.sleep(for: .seconds(300))
             #expect(program.take() == [])
             hold.setStarving(false)
-            world.queue.resume()
-            try await world.radio.sleep(for: .seconds(1))
+            fixture.queue.resume()
+            try await fixture.radio.sleep(for: .seconds(1))
             await program.perform { manager, _ in manager.stopScan() }
             let told = program.take().count
             #expect(told > 0 && told < 5000, "\(told)")
@@ -147,9 +147,9 @@ private final class StarvingHold: SimulationHold {
 
     /// A device that changes all the time: the program is told, and of no more than it can be told of.
     @Test func aDeviceThatChangesAllTheTime() async throws {
-        try await Self.run { world, device, program, hold in
+        try await Self.run { fixture, device, program, hold in
             await program.perform(with: { _ in
-                world.queue.suspend()
+                fixture.queue.suspend()
                 hold.setStarving(true)
             })
             var added: AttributeHandleRange?
@@ -157,11 +157,11 @@ private final class StarvingHold: SimulationHold {
                 let service = GATTService(
                     "1815", characteristics: [GATTCharacteristic("2A56", properties: .read, value: .stored([1]))])
                 added = try device.server.change(removing: added, adding: [service])
-                try await world.radio.sleep(for: .milliseconds(200))
+                try await fixture.radio.sleep(for: .milliseconds(200))
             }
             hold.setStarving(false)
-            world.queue.resume()
-            try await world.radio.sleep(for: .seconds(30))
+            fixture.queue.resume()
+            try await fixture.radio.sleep(for: .seconds(30))
             let told = program.take()
             #expect(told.count >= 64 && told.count < 700, "\(told.count)")
             #expect(told.allSatisfy { $0.hasPrefix("modified") })
@@ -174,11 +174,11 @@ private final class StarvingHold: SimulationHold {
 
     /// A central that subscribes and unsubscribes all the time: the program knows in the end whether it has.
     @Test func aCentralThatChangesItsMind() async throws {
-        try await World.run { world in
-            let (hold, server, far) = try await Self.serve(in: world)
+        try await Fixture.run { fixture in
+            let (hold, server, far) = try await Self.serve(in: fixture)
             for isSubscribedInTheEnd in [true, false] {
-                let (link, configuration) = try await Self.connect(far, in: world)
-                await Self.starve(hold, in: world)
+                let (link, configuration) = try await Self.connect(far, in: fixture)
+                await Self.starve(hold, in: fixture)
                 for _ in 0..<1000 {
                     try await link.write([1, 0], to: configuration)
                     try await link.write([0, 0], to: configuration)
@@ -186,15 +186,15 @@ private final class StarvingHold: SimulationHold {
                 if isSubscribedInTheEnd { try await link.write([1, 0], to: configuration) }
                 let before = server.journal.entries.count
                 hold.setStarving(false)
-                world.queue.resume()
-                try await world.radio.sleep(for: .seconds(30))
-                await world.onQueue {}
+                fixture.queue.resume()
+                try await fixture.radio.sleep(for: .seconds(30))
+                await fixture.onQueue {}
                 let told = server.journal.entries.dropFirst(before)
                 #expect(told.count < 1000, "\(told.count)")
                 #expect(server.stream.subscribedCentrals?.count == (isSubscribedInTheEnd ? 1 : 0))
                 await link.disconnect()
-                await world.settle {
-                    (server.stream.subscribedCentrals ?? []).isEmpty && world.kernel.links(adapter: 0).isEmpty
+                await fixture.settle {
+                    (server.stream.subscribedCentrals ?? []).isEmpty && fixture.kernel.links(adapter: 0).isEmpty
                 }
             }
             await far.close()
@@ -203,42 +203,42 @@ private final class StarvingHold: SimulationHold {
 
     /// A program that serves, the hold on its queue, and another machine.
     private static func serve(
-        in world: World
+        in fixture: Fixture
     ) async throws -> (hold: StarvingHold, server: Server, far: Adapter) {
-        let hold = StarvingHold(world.radio)
-        let server = await CBLinux.withKernel(world.kernel, hold: hold) { Server(world) }
-        await world.wait(for: "advertising true 0", in: server.journal)
-        return (hold, server, try await Adapter.open(power: .powerOn, on: world.radio.makeKernel(adapters: [.fresh])))
+        let hold = StarvingHold(fixture.radio)
+        let server = await CBLinux.withKernel(fixture.kernel, hold: hold) { Server(fixture) }
+        await fixture.wait(for: "advertising true 0", in: server.journal)
+        return (hold, server, try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh])))
     }
 
-    private static func address(of world: World) throws -> BluetoothAddress {
-        try #require(world.kernel.adapters().first?.address)
+    private static func address(of fixture: Fixture) throws -> BluetoothAddress {
+        try #require(fixture.kernel.adapters().first?.address)
     }
 
     /// A link to the program, and where the other machine says what it wants to be sent.
     private static func connect(
-        _ far: Adapter, in world: World
+        _ far: Adapter, in fixture: Fixture
     ) async throws -> (link: Connection, configuration: RemoteDescriptor) {
-        let link = try await far.connect(to: try address(of: world))
+        let link = try await far.connect(to: try address(of: fixture))
         let stream = try #require(
             try await link.discover().characteristic(Server.stream.bluetoothUUID, in: Server.service.bluetoothUUID))
         return (link, try #require(stream.descriptor(.clientCharacteristicConfiguration)))
     }
 
     /// The program's queue stands still from now on.
-    private static func starve(_ hold: StarvingHold, in world: World) async {
-        await world.onQueue {
-            world.queue.suspend()
+    private static func starve(_ hold: StarvingHold, in fixture: Fixture) async {
+        await fixture.onQueue {
+            fixture.queue.suspend()
             hold.setStarving(true)
         }
     }
 
     /// What a central wanted on a link that has ended is not what it wants on its next.
     @Test func aCentralThatConnectsAnew() async throws {
-        try await World.run { world in
-            let (hold, server, far) = try await Self.serve(in: world)
-            let (link, configuration) = try await Self.connect(far, in: world)
-            await Self.starve(hold, in: world)
+        try await Fixture.run { fixture in
+            let (hold, server, far) = try await Self.serve(in: fixture)
+            let (link, configuration) = try await Self.connect(far, in: fixture)
+            await Self.starve(hold, in: fixture)
             // More than the program is told of at once, and no more than wait.
             for _ in 0..<100 {
                 try await link.write([1, 0], to: configuration)
@@ -246,13 +246,13 @@ private final class StarvingHold: SimulationHold {
             }
             try await link.write([1, 0], to: configuration)
             await link.disconnect()
-            await world.settle { world.kernel.links(adapter: 0).isEmpty }
-            let next = try await far.connect(to: try Self.address(of: world))
-            try await world.radio.sleep(for: .seconds(1))
+            await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            let next = try await far.connect(to: try Self.address(of: fixture))
+            try await fixture.radio.sleep(for: .seconds(1))
             hold.setStarving(false)
-            world.queue.resume()
-            try await world.radio.sleep(for: .seconds(30))
-            await world.onQueue {}
+            fixture.queue.resume()
+            try await fixture.radio.sleep(for: .seconds(30))
+            await fixture.onQueue {}
             #expect(server.stream.subscribedCentrals ?? [] == [])
             let entries = server.journal.entries
             #expect(

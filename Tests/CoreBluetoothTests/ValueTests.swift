@@ -8,13 +8,13 @@ import Testing
     /// Runs a story with a program that is connected to the device and has discovered everything.
     private func run(
         writeCredits: Int = 64, receiveMTU: UInt16 = 517,
-        _ story: @escaping @Sendable (World, Device, Recorder) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Device, Recorder) async throws -> Void
     ) async throws {
-        try await World.run(writeCredits: writeCredits) { world in
-            let device = try Device(on: world.radio, limits: GATTServer.Limits(receiveMTU: receiveMTU))
-            let program = await Recorder.start(world)
+        try await Fixture.run(writeCredits: writeCredits) { fixture in
+            let device = try Device(on: fixture.radio, limits: GATTServer.Limits(receiveMTU: receiveMTU))
+            let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
-            try await story(world, device, program)
+            try await story(fixture, device, program)
         }
     }
 
@@ -197,7 +197,7 @@ import Testing
 
     /// What the air brings in one burst is told in that order, whatever it is.
     @Test func readAndNotificationsInTheOrderOfTheAir() async throws {
-        try await run { world, device, program in
+        try await run { fixture, device, program in
             let characteristic = Device.uuid(5)
             let handle = device.handle(characteristic, in: Device.own)
             await program.perform(with: { peripheral in
@@ -242,7 +242,7 @@ import Testing
     }
 
     @Test func writesOfBothKindsStayInOrder() async throws {
-        try await run { world, device, program in
+        try await run { fixture, device, program in
             await program.perform(with: { peripheral in
                 guard let commands = peripheral.characteristic(Device.uuid(2), in: Device.own) else { return }
                 for number in 0..<60 {
@@ -251,7 +251,7 @@ import Testing
                 }
             })
             await program.wait(for: "wrote \(Device.uuid(2))", count: 12)
-            await world.settle { device.written.all.count == 60 }
+            await fixture.settle { device.written.all.count == 60 }
             #expect(device.written.all == (0..<60).map { [UInt8($0)] })
         }
     }

@@ -8,11 +8,11 @@ import Testing
     /// What a snippet prints on a connection to the sensor.
     private static func lines(
         of snippet: @escaping @Sendable (Connection) async throws -> Void,
-        _ check: @escaping @Sendable ([String], World) async throws -> Void
+        _ check: @escaping @Sendable ([String], Fixture) async throws -> Void
     ) async throws {
-        try await World.withConnection { world, _, connection in
+        try await Fixture.withConnection { fixture, _, connection in
             try await snippet(connection)
-            try await check(world.lines, world)
+            try await check(fixture.lines, fixture)
         }
     }
 
@@ -26,12 +26,12 @@ import Testing
     }
 
     @Test func severalOfAKind() async throws {
-        try await Self.lines(of: AttributesPage.discover2) { lines, world in
+        try await Self.lines(of: AttributesPage.discover2) { lines, fixture in
             let service: BluetoothUUID = 0x1812
             #expect(lines.count == 2)
             #expect(lines.allSatisfy { $0.hasSuffix(" \(service)") })
             #expect(Set(lines).count == 2)
-            #expect(lines.first == "\(world.sensor.handle(of: 0x2A4D, in: 0x1812)) \(service)")
+            #expect(lines.first == "\(fixture.sensor.handle(of: 0x2A4D, in: 0x1812)) \(service)")
         }
     }
 
@@ -43,12 +43,12 @@ import Testing
     }
 
     @Test func problems() async throws {
-        try await World.withAdapter { world, adapter in
-            let device = SimulatedPeripheral(on: world.radio) { _ in AnsweringHandler(malformedSensor) }
+        try await Fixture.withAdapter { fixture, adapter in
+            let device = SimulatedPeripheral(on: fixture.radio) { _ in AnsweringHandler(malformedSensor) }
             try await adapter.withConnection(to: device.address) { connection in
                 try await AttributesPage.discover4(connection)
             }
-            #expect(world.lines == ["characteristic 2A37 at 0x0005: its value at 0x0000 is not behind it"])
+            #expect(fixture.lines == ["characteristic 2A37 at 0x0005: its value at 0x0000 is not behind it"])
         }
     }
 
@@ -84,60 +84,60 @@ import Testing
     // MARK: Writing
 
     @Test func write() async throws {
-        try await Self.lines(of: AttributesPage.write) { _, world in
-            #expect(world.sensor.writes.map(\.value) == [[1]])
-            #expect(world.sensor.writes.map(\.handle) == [world.sensor.handle(of: 0x2A39, in: 0x180D)])
+        try await Self.lines(of: AttributesPage.write) { _, fixture in
+            #expect(fixture.sensor.writes.map(\.value) == [[1]])
+            #expect(fixture.sensor.writes.map(\.handle) == [fixture.sensor.handle(of: 0x2A39, in: 0x180D)])
         }
     }
 
     @Test func withoutAnAnswer() async throws {
-        try await Self.lines(of: AttributesPage.write2) { _, world in
-            try await world.settle { world.sensor.server.value(of: 0x0012)?.count == 512 }
+        try await Self.lines(of: AttributesPage.write2) { _, fixture in
+            try await fixture.settle { fixture.sensor.server.value(of: 0x0012)?.count == 512 }
         }
     }
 
     @Test func allAtOnce() async throws {
-        try await Self.lines(of: AttributesPage.write3) { _, world in
-            let server = world.sensor.server
-            #expect(server.value(of: world.sensor.handle(of: 0xFFF1, in: 0xFFF0)) == [10])
-            #expect(server.value(of: world.sensor.handle(of: 0xFFF2, in: 0xFFF0)) == [1, 2, 3, 4, 0xFF, 6])
+        try await Self.lines(of: AttributesPage.write3) { _, fixture in
+            let server = fixture.sensor.server
+            #expect(server.value(of: fixture.sensor.handle(of: 0xFFF1, in: 0xFFF0)) == [10])
+            #expect(server.value(of: fixture.sensor.handle(of: 0xFFF2, in: 0xFFF0)) == [1, 2, 3, 4, 0xFF, 6])
         }
     }
 
     // MARK: Subscribing
 
     @Test func subscribe() async throws {
-        try await World.withConnection { world, _, connection in
-            let rate = world.sensor.handle(of: 0x2A37, in: 0x180D)
-            let reading = world.begin { try await AttributesPage.subscribe(connection) }
+        try await Fixture.withConnection { fixture, _, connection in
+            let rate = fixture.sensor.handle(of: 0x2A37, in: 0x180D)
+            let reading = fixture.begin { try await AttributesPage.subscribe(connection) }
             for value: [UInt8] in [[1, 72], [1, 73], [0, 74]] {
-                try await world.sensor.notify(value, of: 0x2A37, in: 0x180D, world)
+                try await fixture.sensor.notify(value, of: 0x2A37, in: 0x180D, fixture)
             }
             try await reading.value
-            #expect(world.lines == ["[1, 72]", "[1, 73]", "[0, 74]"])
+            #expect(fixture.lines == ["[1, 72]", "[1, 73]", "[0, 74]"])
             // The last one to leave has the subscription taken back.
-            try await world.settle { world.sensor.server.subscribers(of: rate).isEmpty }
+            try await fixture.settle { fixture.sensor.server.subscribers(of: rate).isEmpty }
         }
     }
 
     @Test func whatHasArrivedComesBeforeTheEndOfTheLink() async throws {
-        try await World.withConnection { world, _, connection in
-            let reading = world.begin { try await AttributesPage.subscribe(connection) }
-            try await world.sensor.notify([1, 72], of: 0x2A37, in: 0x180D, world)
-            try await world.radio.sleep(for: .seconds(1))
-            world.sensor.peripheral.disconnect()
-            #expect(await code { try await reading.value } == .disconnected)
-            #expect(world.lines == ["[1, 72]"])
+        try await Fixture.withConnection { fixture, _, connection in
+            let reading = fixture.begin { try await AttributesPage.subscribe(connection) }
+            try await fixture.sensor.notify([1, 72], of: 0x2A37, in: 0x180D, fixture)
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.sensor.peripheral.disconnect()
+            #expect(await failureCode { try await reading.value } == .disconnected)
+            #expect(fixture.lines == ["[1, 72]"])
         }
     }
 
     @Test func cancellingEndsTheSubscription() async throws {
-        try await World.withConnection { world, _, connection in
-            let rate = world.sensor.handle(of: 0x2A37, in: 0x180D)
-            let reading = world.begin { try await AttributesPage.subscribe(connection) }
-            try await world.settle { !world.sensor.server.subscribers(of: rate).isEmpty }
+        try await Fixture.withConnection { fixture, _, connection in
+            let rate = fixture.sensor.handle(of: 0x2A37, in: 0x180D)
+            let reading = fixture.begin { try await AttributesPage.subscribe(connection) }
+            try await fixture.settle { !fixture.sensor.server.subscribers(of: rate).isEmpty }
             #expect(await reading.ended() == .cancelled)
-            try await world.settle { world.sensor.server.subscribers(of: rate).isEmpty }
+            try await fixture.settle { fixture.sensor.server.subscribers(of: rate).isEmpty }
         }
     }
 
@@ -154,22 +154,22 @@ import Testing
     // MARK: What ends a call
 
     @Test func aPeerThatDoesNotAnswer() async throws {
-        try await World.withConnection { world, _, connection in
-            world.sensor.peripheral.setMute(true)
-            let limited = await world.duration {
-                #expect(await code { try await AttributesPage.read(connection) } == .timedOut)
+        try await Fixture.withConnection { fixture, _, connection in
+            fixture.sensor.peripheral.setMute(true)
+            let limited = await fixture.duration {
+                #expect(await failureCode { try await AttributesPage.read(connection) } == .timedOut)
             }
             #expect(limited == .seconds(5))
             #expect(await connection.isConnected)
-            let other = world.begin { try await AttributesPage.write(connection) }
+            let other = fixture.begin { try await AttributesPage.write(connection) }
             let end = await connection.closed()
             #expect(end.code == .timedOut || end.code == .disconnected)
-            #expect(await code { try await other.value } == .disconnected)
+            #expect(await failureCode { try await other.value } == .disconnected)
         }
     }
 
     @Test func aRefusal() async throws {
-        try await World.withConnection { _, _, connection in
+        try await Fixture.withConnection { _, _, connection in
             let error = await #expect(throws: BluetoothError.self) {
                 _ = try await connection.read(AttributeHandle(0x7FFF))
             }

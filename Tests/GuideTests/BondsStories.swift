@@ -8,9 +8,9 @@ import Testing
     private static let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
 
     /// A device that has told its identity and is bonded with.
-    private static func bonded(_ world: World, _ adapter: Adapter) async throws -> (SimulatedPeripheral, Bond) {
+    private static func bonded(_ fixture: Fixture, _ adapter: Adapter) async throws -> (SimulatedPeripheral, Bond) {
         let device = SimulatedPeripheral(
-            on: world.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random), signalStrength: -40)
+            on: fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random), signalStrength: -40)
         device.setSecurity(SimulatedSecurity(identity: identity))
         let key = try #require(device.identityResolvingKey)
         let bond = Bond(
@@ -24,56 +24,56 @@ import Testing
     }
 
     @Test func keepingBonds() async throws {
-        try await World.run(stallGrace: .seconds(300)) { world in
+        try await Fixture.run(stallGrace: .seconds(300)) { fixture in
             try await BondsPage.keepingBonds()
-            #expect(world.lines == ["loaded"])
+            #expect(fixture.lines == ["loaded"])
         }
     }
 
     @Test func howManyBonds() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             try await BondsPage.howManyBonds()
-            #expect(world.lines.isEmpty)
+            #expect(fixture.lines.isEmpty)
         }
     }
 
     @Test func lookingAndRemoving() async throws {
-        try await World.withAdapter { world, adapter in
-            let (_, bond) = try await Self.bonded(world, adapter)
+        try await Fixture.withAdapter { fixture, adapter in
+            let (_, bond) = try await Self.bonded(fixture, adapter)
             try await BondsPage.lookingAndRemoving(adapter, bond.identity)
-            #expect(world.lines == ["\(bond)"])
+            #expect(fixture.lines == ["\(bond)"])
             #expect(await adapter.bonds().isEmpty)
         }
     }
 
     @Test func followingChanges() async throws {
-        try await World.withAdapter { world, adapter in
-            let following = world.begin { try await BondsPage.followingChanges(adapter) }
-            try await world.radio.sleep(for: .seconds(1))
-            let (_, bond) = try await Self.bonded(world, adapter)
-            try await world.settle(printed: 1)
+        try await Fixture.withAdapter { fixture, adapter in
+            let following = fixture.begin { try await BondsPage.followingChanges(adapter) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            let (_, bond) = try await Self.bonded(fixture, adapter)
+            try await fixture.settle(printed: 1)
             try await adapter.removeBond(with: bond.identity)
-            try await world.settle(printed: 2)
-            #expect(world.lines == ["bonded with \(bond.identity)", "forgot \(bond.identity)"])
+            try await fixture.settle(printed: 2)
+            #expect(fixture.lines == ["bonded with \(bond.identity)", "forgot \(bond.identity)"])
             following.cancel()
-            #expect(await code { try await following.value } == .cancelled)
+            #expect(await failureCode { try await following.value } == .cancelled)
         }
     }
 
     @Test func hidingOurOwnAddress() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             try await BondsPage.hidingOurOwnAddress()
-            #expect(world.lines.count == 1 && world.lines[0].hasPrefix("true "))
+            #expect(fixture.lines.count == 1 && fixture.lines[0].hasPrefix("true "))
         }
     }
 
     @Test func devicesThatHideTheirAddress() async throws {
-        try await World.withAdapter { world, adapter in
-            let (device, _) = try await Self.bonded(world, adapter)
+        try await Fixture.withAdapter { fixture, adapter in
+            let (device, _) = try await Self.bonded(fixture, adapter)
             let address = try #require(device.makePrivateAddress())
             device.setAdvertisements([SimulatedAdvertisement(address: address)])
             try await BondsPage.devicesThatHideTheirAddress(adapter, Self.identity)
-            #expect(world.lines == ["true true"])
+            #expect(fixture.lines == ["true true"])
         }
     }
 }

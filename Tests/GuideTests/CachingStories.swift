@@ -1,5 +1,6 @@
 import BluetoothLE
 import SimulatedKernel
+import TestSupport
 import Testing
 
 /// Docs/Guide/Central/Caching.md
@@ -21,65 +22,65 @@ import Testing
     }
 
     /// How many packets go over the air while the snippet runs, and because of it.
-    private static func packets(_ world: World, of connection: Connection) async throws -> Int {
+    private static func packets(_ fixture: Fixture, of connection: Connection) async throws -> Int {
         // What follows the connection.
-        try await world.radio.sleep(for: .seconds(1))
-        let before = world.radio.statistics.packetsDelivered
+        try await fixture.radio.sleep(for: .seconds(1))
+        let before = fixture.radio.statistics.packetsDelivered
         try await CachingPage.knownDevices(connection)
-        let after = world.radio.statistics.packetsDelivered
-        try await world.radio.sleep(for: .seconds(1))
+        let after = fixture.radio.statistics.packetsDelivered
+        try await fixture.radio.sleep(for: .seconds(1))
         return after - before
     }
 
     @Test func aKnownDeviceIsAskedOneThing() async throws {
-        try await World.withAdapter { world, adapter in
-            let (peripheral, _) = try Self.device(on: world.radio)
+        try await Fixture.withAdapter { fixture, adapter in
+            let (peripheral, _) = try Self.device(on: fixture.radio)
             var connection = try await adapter.connect(to: peripheral.address)
-            let first = try await Self.packets(world, of: connection)
-            let again = try await Self.packets(world, of: connection)
+            let first = try await Self.packets(fixture, of: connection)
+            let again = try await Self.packets(fixture, of: connection)
             await connection.disconnect()
-            try await world.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             connection = try await adapter.connect(to: peripheral.address)
-            let next = try await Self.packets(world, of: connection)
+            let next = try await Self.packets(fixture, of: connection)
             #expect(first > 2)
             #expect(again == 0)
             #expect(next == 2)
             let level: BluetoothUUID = 0x2A19
-            #expect(world.lines == [String](repeating: "\([level])", count: 3))
+            #expect(fixture.lines == [String](repeating: "\([level])", count: 3))
             await connection.disconnect()
         }
     }
 
     @Test func whereItIsKept() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await CachingPage.whereItIsKept(adapter)
             // Nothing is remembered any more.
-            let (peripheral, _) = try Self.device(on: world.radio)
+            let (peripheral, _) = try Self.device(on: fixture.radio)
             for _ in 0..<2 {
                 let connection = try await adapter.connect(to: peripheral.address)
-                #expect(try await Self.packets(world, of: connection) > 2)
+                #expect(try await Self.packets(fixture, of: connection) > 2)
                 await connection.disconnect()
-                try await world.radio.sleep(for: .seconds(3))
+                try await fixture.radio.sleep(for: .seconds(3))
             }
         }
     }
 
     @Test func whenTheDeviceChanges() async throws {
-        try await World.withAdapter { world, adapter in
-            let (peripheral, server) = try Self.device(on: world.radio)
+        try await Fixture.withAdapter { fixture, adapter in
+            let (peripheral, server) = try Self.device(on: fixture.radio)
             let connection = try await adapter.connect(to: peripheral.address)
             _ = try await connection.discover()
-            let following = world.begin { try await CachingPage.whenTheDeviceChanges(connection) }
-            try await world.radio.sleep(for: .seconds(1))
+            let following = fixture.begin { try await CachingPage.whenTheDeviceChanges(connection) }
+            try await fixture.radio.sleep(for: .seconds(1))
             let added = try server.change(
                 adding: [
                     GATTService(
                         0xFFF0, characteristics: [GATTCharacteristic(0xFFF1, properties: .read, value: .stored([1]))])
                 ])
-            try await world.settle(printed: 2)
-            #expect(world.lines == ["changed: \(try #require(added))", "3 services now"])
+            try await fixture.settle(printed: 2)
+            #expect(fixture.lines == ["changed: \(try #require(added))", "3 services now"])
             peripheral.disconnect()
-            #expect(await code { try await following.value } == .disconnected)
+            #expect(await failureCode { try await following.value } == .disconnected)
         }
     }
 }

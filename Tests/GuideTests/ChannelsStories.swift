@@ -7,56 +7,56 @@ import Testing
 /// Docs/Guide/Central/Channels.md
 @Suite struct ChannelsStories {
     @Test func openingOne() async throws {
-        try await World.withConnection { world, _, connection in
+        try await Fixture.withConnection { fixture, _, connection in
             try await ChannelsPage.openingOne(connection)
-            #expect(world.lines == ["5 bytes"])
+            #expect(fixture.lines == ["5 bytes"])
         }
     }
 
     @Test func aServiceThatIsNotThere() async throws {
-        try await World.withConnection { world, _, connection in
-            world.sensor.peripheral.setService(0x0085, receiveMTU: nil)
-            #expect(await code { try await ChannelsPage.openingOne(connection) } == .connectionFailed)
+        try await Fixture.withConnection { fixture, _, connection in
+            fixture.sensor.peripheral.setService(0x0085, receiveMTU: nil)
+            #expect(await failureCode { try await ChannelsPage.openingOne(connection) } == .connectionFailed)
         }
     }
 
     @Test func withoutAttributes() async throws {
-        try await World.withConnection { world, adapter, connection in
-            let reading = world.begin { try await ChannelsPage.openingOne2(adapter, connection) }
-            try await world.radio.sleep(for: .seconds(1))
-            for link in world.sensor.peripheral.links { link.send([1, 2, 3], on: .dynamic(psm: 0x0085)) }
-            try await world.settle(printed: 1)
-            #expect(world.lines == ["3 bytes"])
+        try await Fixture.withConnection { fixture, adapter, connection in
+            let reading = fixture.begin { try await ChannelsPage.openingOne2(adapter, connection) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            for link in fixture.sensor.peripheral.links { link.send([1, 2, 3], on: .dynamic(psm: 0x0085)) }
+            try await fixture.settle(printed: 1)
+            #expect(fixture.lines == ["3 bytes"])
             // The peer closes it, and the loop ends.
-            world.sensor.peripheral.closeChannels(0x0085)
+            fixture.sensor.peripheral.closeChannels(0x0085)
             try await reading.value
         }
     }
 
     @Test func aLinkThatIsLostIsNoEnd() async throws {
-        try await World.withConnection { world, adapter, connection in
-            let reading = world.begin { try await ChannelsPage.openingOne2(adapter, connection) }
-            try await world.radio.sleep(for: .seconds(1))
-            world.sensor.peripheral.breakLinks()
-            #expect(await code { try await reading.value } == .disconnected)
+        try await Fixture.withConnection { fixture, adapter, connection in
+            let reading = fixture.begin { try await ChannelsPage.openingOne2(adapter, connection) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.sensor.peripheral.breakLinks()
+            #expect(await failureCode { try await reading.value } == .disconnected)
         }
     }
 
     @Test func writing() async throws {
-        try await World.withConnection { world, _, connection in
+        try await Fixture.withConnection { fixture, _, connection in
             _ = try await connection.requestParameters(.lowLatency)
-            let packets = world.radio.statistics.packetsDelivered
+            let packets = fixture.radio.statistics.packetsDelivered
             try await ChannelsPage.writing(connection)
             // In SDUs of the 512 bytes that the device takes.
-            #expect(world.radio.statistics.packetsDelivered - packets >= 2048)
+            #expect(fixture.radio.statistics.packetsDelivered - packets >= 2048)
         }
     }
 
     @Test func aPeerThatDoesNotRead() async throws {
-        try await World.withConnection { world, _, connection in
-            world.sensor.peripheral.setGrantingCredits(false)
-            let time = await world.duration {
-                #expect(await code { try await ChannelsPage.writing(connection) } == .timedOut)
+        try await Fixture.withConnection { fixture, _, connection in
+            fixture.sensor.peripheral.setGrantingCredits(false)
+            let time = await fixture.duration {
+                #expect(await failureCode { try await ChannelsPage.writing(connection) } == .timedOut)
             }
             #expect(time >= .seconds(120) && time < .seconds(121))
             #expect(await connection.isConnected)
@@ -64,10 +64,10 @@ import Testing
     }
 
     @Test func offeringAService() async throws {
-        try await World.withAdapter { world, adapter in
-            let (other, here) = try await Self.neighbour(world, adapter)
-            let serving = world.begin { try await ChannelsPage.offeringAService(adapter) }
-            try await world.radio.sleep(for: .seconds(1))
+        try await Fixture.withAdapter { fixture, adapter in
+            let (other, here) = try await Self.neighbour(fixture, adapter)
+            let serving = fixture.begin { try await ChannelsPage.offeringAService(adapter) }
+            try await fixture.radio.sleep(for: .seconds(1))
             let channels = [
                 try await other.openChannel(to: here, psm: 0x0085), try await other.openChannel(to: here, psm: 0x0085),
             ]
@@ -85,16 +85,16 @@ import Testing
             #expect(await serving.ended() == .cancelled)
             let last = try await channels[1].read()
             #expect(last == nil)
-            #expect(await code { _ = try await other.openChannel(to: here, psm: 0x0085) } == .connectionFailed)
+            #expect(await failureCode { _ = try await other.openChannel(to: here, psm: 0x0085) } == .connectionFailed)
             await other.close()
         }
     }
 
     @Test func moreBearers() async throws {
-        try await World.withConnection { world, _, connection in
-            let user = try await PairingUser(world.kernel)
+        try await Fixture.withConnection { fixture, _, connection in
+            let user = try await PairingUser(fixture.kernel)
             try await ChannelsPage.attributesOverMoreBearers(connection)
-            #expect(world.lines == ["3 more, 4 in all"])
+            #expect(fixture.lines == ["3 more, 4 in all"])
             let security = try await connection.security()
             #expect(security.level >= .medium)
             withExtendedLifetime(user) {}
@@ -103,9 +103,9 @@ import Testing
 
     /// Another machine in reach, and where it finds this one, which advertises.
     private static func neighbour(
-        _ world: World, _ adapter: Adapter
+        _ fixture: Fixture, _ adapter: Adapter
     ) async throws -> (Adapter, BluetoothAddress) {
-        let other = try await Adapter.open(on: world.radio.makeKernel())
+        let other = try await Adapter.open(on: fixture.radio.makeKernel())
         try await adapter.session.sendToManagement(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
         return (other, adapter.information.address)

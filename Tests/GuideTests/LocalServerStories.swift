@@ -21,40 +21,40 @@ private final class Client: SimulatedLinkHandler {
 /// Docs/Guide/Central/LocalServer.md
 @Suite struct LocalServerStories {
     private static func run(
-        _ story: @escaping @Sendable (World, Adapter, Connection, SimulatedPeripheral, Client) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Adapter, Connection, SimulatedPeripheral, Client) async throws -> Void
     ) async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             let client = Client()
-            let peripheral = SimulatedPeripheral(on: world.radio, handler: { _ in client })
+            let peripheral = SimulatedPeripheral(on: fixture.radio, handler: { _ in client })
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            try await story(world, adapter, connection, peripheral, client)
+            try await story(fixture, adapter, connection, peripheral, client)
             await connection.disconnect()
         }
     }
 
     /// Handle 0x0012: behind the Generic Access and the Generic Attribute service.
     @Test func publishing() async throws {
-        try await Self.run { world, adapter, _, peripheral, client in
+        try await Self.run { fixture, adapter, _, peripheral, client in
             try await LocalServerPage.whatADeviceFindsHere(adapter)
-            #expect(world.lines == ["at \(AttributeHandleRange(start: 0x10, end: 0x13))"])
+            #expect(fixture.lines == ["at \(AttributeHandleRange(start: 0x10, end: 0x13))"])
             peripheral.links.first?.send(hex("0A 1200"))
-            try await world.settle { !client.inbound.isEmpty }
+            try await fixture.settle { !client.inbound.isEmpty }
             #expect(client.inbound == ["0BE80701010C0000010000"])
-            #expect(world.lines.last == "\(peripheral.address) reads \(BluetoothUUID(0x2A2B))")
+            #expect(fixture.lines.last == "\(peripheral.address) reads \(BluetoothUUID(0x2A2B))")
         }
     }
 
     @Test func sendingValues() async throws {
-        try await Self.run { world, adapter, connection, peripheral, client in
-            let sending = world.begin { try await LocalServerPage.sendingValues(adapter, connection) }
-            try await world.radio.sleep(for: .seconds(1))
+        try await Self.run { fixture, adapter, connection, peripheral, client in
+            let sending = fixture.begin { try await LocalServerPage.sendingValues(adapter, connection) }
+            try await fixture.radio.sleep(for: .seconds(1))
             #expect(client.inbound.isEmpty)
             peripheral.links.first?.send(hex("12 1300 0100"))
-            try await world.settle { client.inbound.count == 2 }
+            try await fixture.settle { client.inbound.count == 2 }
             #expect(client.inbound == ["13", "1B1200010203"])
             peripheral.disconnect()
-            #expect(await code { try await sending.value } == .disconnected)
+            #expect(await failureCode { try await sending.value } == .disconnected)
         }
     }
 
@@ -62,8 +62,8 @@ private final class Client: SimulatedLinkHandler {
         try await Self.run { _, adapter, connection, _, _ in
             let sample = GATTCharacteristic(0xFFF1, properties: [.notify, .indicate], value: .stored([0]))
             try await adapter.publish([GATTService(0xFFF0, characteristics: [sample])])
-            #expect(await code { try await connection.notify([1], of: 0x12) } == .notSubscribed)
-            #expect(await code { try await connection.indicate([1], of: 0x12) } == .notSubscribed)
+            #expect(await failureCode { try await connection.notify([1], of: 0x12) } == .notSubscribed)
+            #expect(await failureCode { try await connection.indicate([1], of: 0x12) } == .notSubscribed)
         }
     }
 }

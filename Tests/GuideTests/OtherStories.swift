@@ -7,19 +7,19 @@ import Testing
 /// README.md, Docs/Guide/Central.md and Docs/Guide/Capture.md
 @Suite struct OtherStories {
     @Test func theFirstSnippet() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             try await ReadmePage.swiftBluetoothLe()
             let name: BluetoothUUID = 0x2A00
-            #expect(world.lines.count == 2)
-            #expect(world.lines.first == "\(BluetoothUUID(0x1800)) \([name])")
+            #expect(fixture.lines.count == 2)
+            #expect(fixture.lines.first == "\(BluetoothUUID(0x1800)) \([name])")
         }
     }
 
     @Test func aUART() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await ReadmePage.aUART(adapter)
-            #expect(world.lines == ["[1, 64]"])
-            #expect(world.linble.statistics.bytesFromHosts == 2)
+            #expect(fixture.lines == ["[1, 64]"])
+            #expect(fixture.linble.statistics.bytesFromHosts == 2)
         }
     }
 
@@ -28,15 +28,15 @@ import Testing
     }
 
     @Test func theContextOfAllOthers() async throws {
-        try await World.run { world in
+        try await Fixture.run { fixture in
             try await CentralPage.theSnippets()
-            #expect(world.lines == ["hci0 is connected to \(world.sensor.address)"])
+            #expect(fixture.lines == ["hci0 is connected to \(fixture.sensor.address)"])
         }
     }
 
     @Test func recordingPackets() async throws {
-        try await World.run([SimulatedController()]) { world in
-            let path = "\(world.folder)/session.btsnoop"
+        try await Fixture.run([SimulatedController()]) { fixture in
+            let path = "\(fixture.folder)/session.btsnoop"
             defer { try? SystemFiles.remove(path) }
             try await CapturePage.recordingPackets()
             let bytes = try #require(try SystemFiles.read(path, limit: 1 << 20))

@@ -1,27 +1,28 @@
 import BluetoothLE
 import LINBLE
 import SimulatedKernel
+import TestSupport
 import Testing
 
 /// Docs/Guide/Peripheral.md and the pages below it.
 @Suite struct PeripheralStories {
     /// Another machine in reach.
-    private static func visitor(_ world: World) async throws -> Adapter {
-        try await Adapter.open(on: world.radio.makeKernel())
+    private static func visitor(_ fixture: Fixture) async throws -> Adapter {
+        try await Adapter.open(on: fixture.radio.makeKernel())
     }
 
     /// Runs a snippet that takes links, on a machine that advertises, and lets another machine come.
     private static func visited(
         advertising isAdvertising: Bool = true, _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
-        _ visit: @escaping @Sendable (World, Connection, Task<Void, any Error>) async throws -> Void
+        _ visit: @escaping @Sendable (Fixture, Connection, Task<Void, any Error>) async throws -> Void
     ) async throws {
-        try await World.withAdapter { world, adapter in
-            let visitor = try await visitor(world)
-            let running = world.begin { try await snippet(adapter) }
+        try await Fixture.withAdapter { fixture, adapter in
+            let visitor = try await visitor(fixture)
+            let running = fixture.begin { try await snippet(adapter) }
             var set: AdvertisingSet?
             if isAdvertising { set = try await adapter.advertise(AdvertisementContent(localName: "here")) }
             let connection = try await visitor.connect(to: adapter.information.address)
-            try await visit(world, connection, running)
+            try await visit(fixture, connection, running)
             await connection.disconnect()
             await set?.stop()
             await visitor.close()
@@ -29,10 +30,10 @@ import Testing
     }
 
     @Test func aWholeDevice() async throws {
-        try await Self.visited(advertising: false, PeripheralPage.thePeripheralRole) { world, connection, running in
+        try await Self.visited(advertising: false, PeripheralPage.thePeripheralRole) { fixture, connection, running in
             try await running.value
-            #expect(world.lines.count == 1)
-            #expect(world.lines.first?.hasSuffix("is here") == true)
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.hasSuffix("is here") == true)
             #expect(await connection.isConnected)
         }
     }
@@ -42,10 +43,10 @@ import Testing
     /// What a snippet prints on a machine with an adapter; afterwards nothing of it is left.
     private static func lines(of snippet: @escaping @Sendable (Adapter) async throws -> Void) async throws -> [String] {
         let output = Output()
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await snippet(adapter)
-            for line in world.lines { output.append(line) }
-            let other = try await Adapter.open(on: world.kernel)
+            for line in fixture.lines { output.append(line) }
+            let other = try await Adapter.open(on: fixture.kernel)
             #expect(try await other.removeForeignAdvertising() == 0)
             await other.close()
         }
@@ -61,15 +62,15 @@ import Testing
     }
 
     @Test func waitingForItsEnd() async throws {
-        try await World.withAdapter { world, adapter in
-            let waiting = world.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
-            let other = try await Adapter.open(on: world.kernel)
-            let visitor = try await Self.visitor(world)
+        try await Fixture.withAdapter { fixture, adapter in
+            let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
+            let other = try await Adapter.open(on: fixture.kernel)
+            let visitor = try await Self.visitor(fixture)
             _ = try await visitor.first(timeout: .seconds(5)) { $0.address == adapter.information.address }
             #expect(try await other.removeForeignAdvertising() == 1)
             try await waiting.value
-            #expect(world.lines.count == 1)
-            #expect(world.lines.first?.contains("Another program has removed") == true)
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.contains("Another program has removed") == true)
             await other.close()
             await visitor.close()
         }
@@ -88,11 +89,11 @@ import Testing
     }
 
     @Test func whatOthersHaveLeft() async throws {
-        try await World.withAdapter { world, adapter in
-            let other = try await Adapter.open(on: world.kernel)
+        try await Fixture.withAdapter { fixture, adapter in
+            let other = try await Adapter.open(on: fixture.kernel)
             let set = try await other.advertise(AdvertisementContent(localName: "left"))
             try await AdvertisingPage.severalAtOnce2(adapter)
-            #expect(world.lines == ["1 removed"])
+            #expect(fixture.lines == ["1 removed"])
             #expect(await set.ended().code == .busy)
             await other.close()
         }
@@ -109,24 +110,24 @@ import Testing
     // MARK: Accepting
 
     @Test func aLoop() async throws {
-        try await Self.visited(advertising: false, AcceptingPage.aLoop) { world, connection, running in
-            try await world.settle(printed: 1)
-            #expect(world.lines.first?.hasSuffix("is here; this side is the peripheral") == true)
+        try await Self.visited(advertising: false, AcceptingPage.aLoop) { fixture, connection, running in
+            try await fixture.settle(printed: 1)
+            #expect(fixture.lines.first?.hasSuffix("is here; this side is the peripheral") == true)
             #expect(await running.ended() == .cancelled)
         }
     }
 
     @Test func aDevice() async throws {
-        try await Self.visited(AcceptingPage.aDevice) { world, connection, running in
+        try await Self.visited(AcceptingPage.aDevice) { fixture, connection, running in
             try await running.value
-            #expect(world.lines == ["\(Array("simulated".utf8))", "-50 dBm"])
+            #expect(fixture.lines == ["\(Array("simulated".utf8))", "-50 dBm"])
         }
     }
 
     @Test func itsEnd() async throws {
-        try await Self.visited(AcceptingPage.aDevice2) { world, connection, running in
+        try await Self.visited(AcceptingPage.aDevice2) { fixture, connection, running in
             try await running.value
-            #expect(world.lines == ["ended: Optional(local)"])
+            #expect(fixture.lines == ["ended: Optional(local)"])
             #expect(await connection.closed().disconnectReason == .remote)
         }
     }
@@ -137,16 +138,16 @@ import Testing
     private static func served(
         as name: String = "LINBLE-Z1", profile: UARTProfile = .linble,
         _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
-        _ use: @escaping @Sendable (World, UARTConnection) async throws -> Void
+        _ use: @escaping @Sendable (Fixture, UARTConnection) async throws -> Void
     ) async throws {
-        try await World.withAdapter { world, adapter in
-            let visitor = try await visitor(world)
-            let running = world.begin { try await snippet(adapter) }
+        try await Fixture.withAdapter { fixture, adapter in
+            let visitor = try await visitor(fixture)
+            let running = fixture.begin { try await snippet(adapter) }
             let address = adapter.information.address
             _ = try await visitor.first(timeout: .seconds(5)) { $0.address == address && $0.data.localName == name }
             let uart = try await UARTConnection.open(
                 .address(address), on: visitor, options: UARTOptions(profiles: [profile]))
-            try await use(world, uart)
+            try await use(fixture, uart)
             await uart.disconnect()
             running.cancel()
             #expect(await running.ended() == .cancelled)
@@ -155,12 +156,12 @@ import Testing
     }
 
     @Test func everythingComesBack() async throws {
-        try await Self.served(UARTPage.everythingComesBack) { world, uart in
+        try await Self.served(UARTPage.everythingComesBack) { fixture, uart in
             try await uart.send([1, 2, 3])
             let bytes = try await uart.read(timeout: .seconds(5))
             #expect(bytes == [1, 2, 3])
-            #expect(world.lines.count == 1)
-            #expect(world.lines.first?.hasSuffix("is online") == true)
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.hasSuffix("is online") == true)
         }
     }
 
@@ -170,7 +171,7 @@ import Testing
             var lines = uart.frames(DelimiterFramer()).makeAsyncIterator()
             let line = try await lines.next()
             #expect(line == Array("hello Ada".utf8))
-            #expect(await code { _ = try await lines.next() } == .disconnected)
+            #expect(await failureCode { _ = try await lines.next() } == .disconnected)
         }
     }
 
@@ -194,18 +195,18 @@ import Testing
     }
 
     @Test func valuesThatAreAskedFor() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await PublishingPage.valuesThatAreAskedFor(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(world)
+            let visitor = try await Self.visitor(fixture)
             let connection = try await visitor.connect(to: adapter.information.address)
             let value = try await Self.found("FFF1", on: connection)
             #expect(try await connection.read(value) == Array("hello \(visitor.information.address)".utf8))
             try await connection.write([1, 2], to: value)
-            #expect(world.lines.last == "\(visitor.information.address) writes [1, 2] at 0")
+            #expect(fixture.lines.last == "\(visitor.information.address) writes [1, 2] at 0")
             #expect(
-                await code { try await connection.write([UInt8](repeating: 0, count: 21), to: value) }
+                await failureCode { try await connection.write([UInt8](repeating: 0, count: 21), to: value) }
                     == .attributeProtocol)
             await connection.disconnect()
             await set.stop()
@@ -215,28 +216,28 @@ import Testing
     }
 
     @Test func sendingValues() async throws {
-        try await Self.visited(PublishingPage.sendingValues) { world, connection, running in
+        try await Self.visited(PublishingPage.sendingValues) { fixture, connection, running in
             let rate = try #require(try await connection.discover().characteristic("2A37", in: "180D"))
             var values = try await connection.subscribe(to: rate).makeAsyncIterator()
             try await running.value
-            #expect(world.lines.count == 1)
-            #expect(world.lines.first?.hasSuffix("has it") == true)
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.hasSuffix("has it") == true)
             #expect(try await values.next() == [0x06, 72])
         }
     }
 
     @Test func whoMayDoWhat() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await PublishingPage.whoMayDoWhat(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(world)
+            let visitor = try await Self.visitor(fixture)
             var options = ConnectionOptions()
             options.securityPolicy = .never
             let connection = try await visitor.connect(to: adapter.information.address, options: options)
             let value = try await Self.found("FFF2", on: connection)
-            #expect(await code { _ = try await connection.read(value) } == .attributeProtocol)
-            #expect(await code { try await connection.write([1], to: value) } == .attributeProtocol)
+            #expect(await failureCode { _ = try await connection.read(value) } == .attributeProtocol)
+            #expect(await failureCode { try await connection.write([1], to: value) } == .attributeProtocol)
             await connection.disconnect()
             await set.stop()
             incoming.close()
@@ -249,17 +250,17 @@ import Testing
     }
 
     @Test func authorisingDevices() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await PublishingPage.authorisingDevices(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(world)
+            let visitor = try await Self.visitor(fixture)
             let connection = try await visitor.connect(to: adapter.information.address)
             let value = try await Self.found("FFF3", on: connection)
             #expect(try await connection.read(value) == [0])
-            #expect(world.lines.isEmpty)
+            #expect(fixture.lines.isEmpty)
             for _ in 0..<2 { try await connection.write([1], to: value) }
-            #expect(world.lines == ["may \(visitor.information.address) write FFF3?"])
+            #expect(fixture.lines == ["may \(visitor.information.address) write FFF3?"])
             await connection.disconnect()
             await set.stop()
             incoming.close()
@@ -268,14 +269,14 @@ import Testing
     }
 
     @Test func severalRequestsAtATime() async throws {
-        try await World.withAdapter { world, adapter in
-            world.kernel.hasNetBindService = true
-            let running = world.begin { try await AcceptingPage.severalRequestsAtATime(adapter) }
+        try await Fixture.withAdapter { fixture, adapter in
+            fixture.kernel.hasNetBindService = true
+            let running = fixture.begin { try await AcceptingPage.severalRequestsAtATime(adapter) }
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(world)
+            let visitor = try await Self.visitor(fixture)
             let connection = try await visitor.connect(to: adapter.information.address)
             try await running.value
-            #expect(world.lines == ["\(visitor.information.address) has 1 bearers"])
+            #expect(fixture.lines == ["\(visitor.information.address) has 1 bearers"])
             await connection.disconnect()
             await set.stop()
             await visitor.close()

@@ -7,7 +7,7 @@ import Logging
 
 /// Prints to the story's output.
 func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {
-    World.ofCaller?.output.append(items.map { "\($0)" }.joined(separator: separator))
+    Fixture.ofCaller?.output.append(items.map { "\($0)" }.joined(separator: separator))
 }
 
 extension Adapter {
@@ -18,21 +18,21 @@ extension Adapter {
     ) async throws(BluetoothError) -> Adapter {
         try await open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            on: World.current?.kernel, log: Logger(label: "guide"), trace: trace)
+            on: Fixture.current?.kernel, log: Logger(label: "guide"), trace: trace)
     }
 
     static func all() async throws(BluetoothError) -> [AdapterInformation] {
-        try await all(on: World.current?.kernel)
+        try await all(on: Fixture.current?.kernel)
     }
 
     static func changes() async throws(BluetoothError) -> BoundedStream<AdapterChange> {
-        try await changes(on: World.current?.kernel)
+        try await changes(on: Fixture.current?.kernel)
     }
 }
 
 extension PacketTrace {
     /// A file of this name, in the story's folder.
     static func open(_ path: String) async throws(BluetoothError) -> PacketTrace {
-        try await open("\(World.current?.folder ?? "/tmp")/\(path)", source: nil, on: World.current?.kernel)
+        try await open("\(Fixture.current?.folder ?? "/tmp")/\(path)", source: nil, on: Fixture.current?.kernel)
     }
 }

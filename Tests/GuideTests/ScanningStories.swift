@@ -1,6 +1,7 @@
 import BluetoothLE
 import SimulatedKernel
 import Synchronization
+import TestSupport
 import Testing
 
 /// Runs a task on a loop, and holds it up while it is closed: a reader that is slow.
@@ -45,8 +46,8 @@ private final class Gate: TaskExecutor {
 /// Docs/Guide/Central/Scanning.md
 @Suite struct ScanningStories {
     /// Who is named in the output.
-    private static func heard(_ world: World) -> Set<String> {
-        Set(world.lines.map { String($0.prefix(17)) })
+    private static func heard(_ fixture: Fixture) -> Set<String> {
+        Set(fixture.lines.map { String($0.prefix(17)) })
     }
 
     private static let sensor = "C0:98:E5:12:34:58"
@@ -54,28 +55,28 @@ private final class Gate: TaskExecutor {
     private static let beacon = "C0:98:E5:12:00:01"
 
     @Test func everythingThereIs() async throws {
-        try await World.withAdapter { world, adapter in
-            let scanning = world.begin { try await ScanningPage.everythingThereIs(adapter) }
-            try await world.radio.sleep(for: .seconds(3))
-            #expect(Self.heard(world) == [Self.sensor, Self.linble, Self.beacon])
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.everythingThereIs(adapter) }
+            try await fixture.radio.sleep(for: .seconds(3))
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
             // Advertising data and scan response are one.
-            #expect(world.lines.contains { $0.contains(Sensor.name) && $0.contains("180D") })
+            #expect(fixture.lines.contains { $0.contains(Sensor.name) && $0.contains("180D") })
             #expect(await scanning.ended() == .cancelled)
         }
     }
 
     @Test(arguments: ["off", "blocked", "unplugged", "closed"])
     func whatEndsAScan(_ end: String) async throws {
-        try await World.withAdapter { world, adapter in
-            let scanning = world.begin { try await ScanningPage.everythingThereIs(adapter) }
-            try await world.settle(printed: 1)
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.everythingThereIs(adapter) }
+            try await fixture.settle(printed: 1)
             switch end {
-            case "off": world.kernel.setPowered(false, adapter: 0)
-            case "blocked": world.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
-            case "unplugged": world.kernel.unplug(0)
+            case "off": fixture.kernel.setPowered(false, adapter: 0)
+            case "blocked": fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+            case "unplugged": fixture.kernel.unplug(0)
             default: await adapter.close()
             }
-            let ended = await code { try await scanning.value }
+            let ended = await failureCode { try await scanning.value }
             let expected: [String: BluetoothError.Code] = [
                 "off": .adapterOff, "blocked": .adapterBlocked, "unplugged": .noAdapter, "closed": .cancelled,
             ]
@@ -84,55 +85,55 @@ private final class Gate: TaskExecutor {
     }
 
     @Test func oneDevice() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             try await ScanningPage.oneDevice(adapter)
-            #expect(world.lines.count == 1)
-            #expect(Self.heard(world) == [Self.linble])
-            world.linble.peripheral.remove()
-            let time = await world.duration {
-                #expect(await code { try await ScanningPage.oneDevice(adapter) } == .notFound)
+            #expect(fixture.lines.count == 1)
+            #expect(Self.heard(fixture) == [Self.linble])
+            fixture.linble.peripheral.remove()
+            let time = await fixture.duration {
+                #expect(await failureCode { try await ScanningPage.oneDevice(adapter) } == .notFound)
             }
             #expect(time >= .seconds(10) && time < .seconds(11))
         }
     }
 
     @Test func filters() async throws {
-        try await World.withAdapter { world, adapter in
+        try await Fixture.withAdapter { fixture, adapter in
             SimulatedPeripheral(
-                on: world.radio, address: BluetoothAddress(0xC098_E512_0002, kind: .random),
+                on: fixture.radio, address: BluetoothAddress(0xC098_E512_0002, kind: .random),
                 advertisements: [try SimulatedAdvertisement(fields: [.localName("Nobody's")])], signalStrength: -75)
-            let scanning = world.begin { try await ScanningPage.filters(adapter) }
-            try await world.radio.sleep(for: .seconds(3))
-            #expect(Self.heard(world) == [Self.sensor, Self.linble, Self.beacon])
+            let scanning = fixture.begin { try await ScanningPage.filters(adapter) }
+            try await fixture.radio.sleep(for: .seconds(3))
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
             #expect(await scanning.ended() == .cancelled)
         }
     }
 
     @Test func eachDeviceOnce() async throws {
-        try await World.withAdapter { world, adapter in
-            let scanning = world.begin { try await ScanningPage.duplicates(adapter) }
-            try await world.radio.sleep(for: .seconds(10))
-            #expect(world.lines.count == 3)
-            #expect(Self.heard(world) == [Self.sensor, Self.linble, Self.beacon])
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.duplicates(adapter) }
+            try await fixture.radio.sleep(for: .seconds(10))
+            #expect(fixture.lines.count == 3)
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
             #expect(await scanning.ended() == .cancelled)
         }
     }
 
     @Test func whatASlowReaderMisses() async throws {
-        try await World.withAdapter { world, adapter in
-            let gate = Gate(before: world.radio.loop)
+        try await Fixture.withAdapter { fixture, adapter in
+            let gate = Gate(before: fixture.radio.loop)
             let reading = Task(executorPreference: gate) { try await ScanningPage.whenYouAreSlow(adapter) }
-            try await world.radio.sleep(for: .seconds(5))
-            #expect(world.lines.isEmpty)
+            try await fixture.radio.sleep(for: .seconds(5))
+            #expect(fixture.lines.isEmpty)
             for count in 1...2 {
                 gate.close()
                 // Ten advertisements a second and device, most with a scan response.
-                try await world.radio.sleep(for: .seconds(10))
-                #expect(world.lines.count == count - 1)
+                try await fixture.radio.sleep(for: .seconds(10))
+                #expect(fixture.lines.count == count - 1)
                 gate.open()
-                try await world.settle(printed: count)
+                try await fixture.settle(printed: count)
             }
-            let counts = world.lines.compactMap { line in
+            let counts = fixture.lines.compactMap { line in
                 let words = line.split(separator: " ")
                 return words.count == 5 ? Int(words[0]).flatMap { one in Int(words[2]).map { (one, $0) } } : nil
             }
@@ -144,37 +145,37 @@ private final class Gate: TaskExecutor {
     }
 
     @Test func longRange() async throws {
-        try await World.withAdapter([SimulatedController(hasCoded: true)]) { world, adapter in
+        try await Fixture.withAdapter([SimulatedController(hasCoded: true)]) { fixture, adapter in
             SimulatedPeripheral(
-                on: world.radio,
+                on: fixture.radio,
                 advertisements: [
                     SimulatedAdvertisement(
                         data: [2, 0x01, 6], isScannable: false, isLegacy: false, setIdentifier: 5, primaryPHY: .leCoded,
                         secondaryPHY: .leCoded)
                 ])
-            let scanning = world.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
-            try await world.settle { Set(world.lines).count == 2 }
-            let far = try #require(world.lines.first { $0.contains("Optional(5)") })
+            let scanning = fixture.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
+            try await fixture.settle { Set(fixture.lines).count == 2 }
+            let far = try #require(fixture.lines.first { $0.contains("Optional(5)") })
             #expect(far == "\(LEPHY.leCoded) \(LEPHY?.some(.leCoded) as Any) Optional(5)")
-            #expect(world.lines.contains("\(LEPHY.le1M) nil nil"))
+            #expect(fixture.lines.contains("\(LEPHY.le1M) nil nil"))
             #expect(await scanning.ended() == .cancelled)
         }
     }
 
     @Test func withoutLECodedTheRestIsHeard() async throws {
-        try await World.withAdapter { world, adapter in
-            let scanning = world.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
-            try await world.settle(printed: 3)
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
+            try await fixture.settle(printed: 3)
             #expect(await scanning.ended() == .cancelled)
         }
     }
 
     @Test func howOftenADeviceAdvertises() async throws {
-        try await World.withAdapter { world, adapter in
-            let scanning = world.begin { try await ScanningPage.howOftenADeviceAdvertises(adapter) }
-            try await world.radio.sleep(for: .seconds(20))
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.howOftenADeviceAdvertises(adapter) }
+            try await fixture.radio.sleep(for: .seconds(20))
             // 100 ms, and up to 10 ms of chance.
-            let last = try #require(world.lines.last { $0.contains(Self.sensor) })
+            let last = try #require(fixture.lines.last { $0.contains(Self.sensor) })
             #expect(last.contains("Optional(0.10"), "\(last)")
             #expect(await scanning.ended() == .cancelled)
         }

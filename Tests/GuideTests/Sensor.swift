@@ -47,11 +47,11 @@ final class Sensor: Sendable {
     }
 
     /// Waits for a subscriber by letting time pass, then sends it a value.
-    func notify(_ value: [UInt8], of characteristic: BluetoothUUID, in service: BluetoothUUID, _ world: World)
+    func notify(_ value: [UInt8], of characteristic: BluetoothUUID, in service: BluetoothUUID, _ fixture: Fixture)
         async throws
     {
         let handle = handle(of: characteristic, in: service)
-        try await world.settle { !self.server.subscribers(of: handle).isEmpty }
+        try await fixture.settle { !self.server.subscribers(of: handle).isEmpty }
         await server.notify(value, of: handle)
     }
 

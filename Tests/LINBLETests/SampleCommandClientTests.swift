@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct SampleCommandClientTests {
-    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    @Test(.seeded, arguments: SeededGenerator.seeds(10))
     func everyCommandIsAnsweredHoweverTheAnswersAreCut(seed: UInt64) async throws {
-        try await SimulatedWorld.run(.init(splitsAtRandom: true, seed: seed), seed: seed) { world in
-            let client = SampleCommandClient(try await world.openUART())
+        try await Fixture.run(.init(splitsAtRandom: true, seed: seed), seed: seed) { fixture in
+            let client = SampleCommandClient(try await fixture.openUART())
             try await client.testLink()
             #expect(try await client.readRegister(2) == 0xFF)
             try await client.writeRegister(4, value: 0x0F)
@@ -17,17 +17,17 @@ import Testing
             #expect(try await client.readVersion() == "1.2.3.987654")
             #expect(try await client.readName() == "Sample-UartController-001")
             try await client.writeName("Another name")
-            #expect(world.linble.microcontroller?.name == "Another name")
+            #expect(fixture.linble.microcontroller?.name == "Another name")
             #expect(await client.unexpectedResponses == 0)
             #expect(await client.discardedPackets == 0)
         }
     }
 
     @Test func samplesComeUntilTheDeviceEndsThem() async throws {
-        try await SimulatedWorld.run { world in
-            let client = SampleCommandClient(try await world.openUART())
+        try await Fixture.run { fixture in
+            let client = SampleCommandClient(try await fixture.openUART())
             var samples: [Float] = []
-            let time = try await world.duration {
+            let time = try await fixture.duration {
                 for try await sample in try await client.samples(seconds: 2) { samples.append(sample) }
             }
             #expect(samples.count == 8)
@@ -37,8 +37,8 @@ import Testing
     }
 
     @Test func commandsBetweenSamplesLoseNeither() async throws {
-        try await SimulatedWorld.run(.init(splitsAtRandom: true)) { world in
-            let client = SampleCommandClient(try await world.openUART())
+        try await Fixture.run(.init(splitsAtRandom: true)) { fixture in
+            let client = SampleCommandClient(try await fixture.openUART())
             let readings = try await client.samples(seconds: 3)
             async let count = readings.reduce(0) { sum, _ in sum + 1 }
             for _ in 0..<20 { #expect(try await client.readRegister(1) == 0x11) }
@@ -47,8 +47,8 @@ import Testing
     }
 
     @Test func severalTasksTakeTurns() async throws {
-        try await SimulatedWorld.run { world in
-            let client = SampleCommandClient(try await world.openUART())
+        try await Fixture.run { fixture in
+            let client = SampleCommandClient(try await fixture.openUART())
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for register in 0..<8 as Range<UInt8> {
                     group.addTask {
@@ -63,29 +63,29 @@ import Testing
     }
 
     @Test func silenceIsATimeOut() async throws {
-        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
-            let client = SampleCommandClient(try await world.openUART(), timeout: .seconds(3))
-            let time = await world.duration {
-                #expect(await errorCode { try await client.testLink() } == .timedOut)
+        try await Fixture.run(.init(wiring: .nothing)) { fixture in
+            let client = SampleCommandClient(try await fixture.openUART(), timeout: .seconds(3))
+            let time = await fixture.duration {
+                #expect(await failureCode { try await client.testLink() } == .timedOut)
             }
             #expect(time >= .seconds(3) && time < .seconds(4))
         }
     }
 
     @Test func valuesTheProtocolDoesNotHaveAreRefusedBeforeAnythingIsSent() async throws {
-        try await SimulatedWorld.run { world in
-            let client = SampleCommandClient(try await world.openUART())
-            #expect(await errorCode { _ = try await client.readRegister(8) } == .invalidArgument)
-            #expect(await errorCode { _ = try await client.samples(seconds: 0) } == .invalidArgument)
-            #expect(await errorCode { try await client.writeName("ü") } == .invalidArgument)
-            #expect(world.linble.statistics.bytesFromHosts == 0)
+        try await Fixture.run { fixture in
+            let client = SampleCommandClient(try await fixture.openUART())
+            #expect(await failureCode { _ = try await client.readRegister(8) } == .invalidArgument)
+            #expect(await failureCode { _ = try await client.samples(seconds: 0) } == .invalidArgument)
+            #expect(await failureCode { try await client.writeName("ü") } == .invalidArgument)
+            #expect(fixture.linble.statistics.bytesFromHosts == 0)
         }
     }
 
     @Test func thePacketsCanBeWatched() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let log = Mutex<[String]>([])
-            let client = SampleCommandClient(try await world.openUART()) { direction, packet in
+            let client = SampleCommandClient(try await fixture.openUART()) { direction, packet in
                 log.withLock { $0.append("\(direction == .sent ? "Tx" : "Rx") | \(packet.hexadecimal)") }
             }
             try await client.testLink()
@@ -95,10 +95,10 @@ import Testing
     }
 
     @Test func aLostLinkEndsTheCommand() async throws {
-        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
-            let client = SampleCommandClient(try await world.openUART(), timeout: .seconds(100))
-            async let code = errorCode { try await client.testLink() }
-            world.linble.peripheral.breakLinks()
+        try await Fixture.run(.init(wiring: .nothing)) { fixture in
+            let client = SampleCommandClient(try await fixture.openUART(), timeout: .seconds(100))
+            async let code = failureCode { try await client.testLink() }
+            fixture.linble.peripheral.breakLinks()
             #expect(await code == .disconnected)
         }
     }

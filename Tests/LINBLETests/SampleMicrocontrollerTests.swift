@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test func splittingLosesNothingAndKeepsTheLimit() {
-        var generator = SplitMix64(seed: 1)
+    @Test(.seeded) func splittingLosesNothingAndKeepsTheLimit() {
+        var generator = SeededGenerator()
         let bytes = (0..<200).map { UInt8($0) }
         for limit in [1, 2, 20, 1000] {
             let pieces = splitAtRandom(bytes, maximumLength: limit, using: &generator)

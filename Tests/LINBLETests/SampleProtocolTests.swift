@@ -79,9 +79,9 @@ import Testing
         }
     }
 
-    @Test func theReceiverFindsTheMessagesHoweverTheStreamIsCut() throws {
+    @Test(.seeded) func theReceiverFindsTheMessagesHoweverTheStreamIsCut() throws {
         let stream = Self.responses.flatMap { hex($0.0) }
-        var generator = SplitMix64(seed: 7)
+        var generator = SeededGenerator()
         for _ in 0..<200 {
             var receiver = SampleReceiver<SampleResponse>()
             var found: [SampleReceiver<SampleResponse>.Element] = []
@@ -111,20 +111,5 @@ import Testing
         receiver.reset()
         try receiver.append(hex("01 40"))
         #expect(receiver.next() == .message(.linkTest))
-    }
-}
-
-/// A small generator with a seed, so that a failing cut can be repeated.
-struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -18,8 +18,8 @@ import Testing
     }
 
     @Test func bytesGoOutAndTheAnswerComesBack() async throws {
-        try await SimulatedWorld.run { world in
-            let uart = try await world.openUART()
+        try await Fixture.run { fixture in
+            let uart = try await fixture.openUART()
             #expect(uart.profile == .linble)
             try await uart.send(hex("0100"))
             #expect(try await read(2, from: uart) == hex("0140"))
@@ -33,53 +33,53 @@ import Testing
     func everythingComesBackFromAnEchoInOrder(splits: Bool, mtu: UInt16) async throws {
         let configuration = SimulatedLINBLE.Configuration(
             wiring: .loopback, splitsAtRandom: splits, receiveMTU: mtu, bufferCapacity: 1 << 20)
-        try await SimulatedWorld.run(configuration) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(configuration) { fixture in
+            let uart = try await fixture.openUART()
             let bytes = pattern(102_400)
             async let sending: Void = uart.send(bytes)
             #expect(try await read(bytes.count, from: uart) == bytes)
             try await sending
-            #expect(world.linble.statistics.bytesFromHosts == bytes.count)
-            #expect(world.linble.statistics.bytesLost == 0)
+            #expect(fixture.linble.statistics.bytesFromHosts == bytes.count)
+            #expect(fixture.linble.statistics.bytesLost == 0)
         }
     }
 
     @Test func aChunkIsAsLongAsTheLinkTheProfileAndTheCallerAllow() async throws {
-        try await SimulatedWorld.run { world in
-            let uart = try await world.openUART()
+        try await Fixture.run { fixture in
+            let uart = try await fixture.openUART()
             #expect(await uart.maximumChunkLength == 244)
         }
-        try await SimulatedWorld.run { world in
-            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 20))
+        try await Fixture.run { fixture in
+            let uart = try await fixture.openUART(UARTOptions(maximumChunkLength: 20))
             #expect(await uart.maximumChunkLength == 20)
         }
-        try await SimulatedWorld.run(.init(receiveMTU: 517)) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(.init(receiveMTU: 517)) { fixture in
+            let uart = try await fixture.openUART()
             #expect(await uart.connection.maximumTransmissionUnit == 517)
             #expect(await uart.maximumChunkLength == 512)
         }
-        try await SimulatedWorld.run(.init(profile: .hm10)) { world in
-            let uart = try await world.openUART(UARTOptions(profiles: [.hm10]))
+        try await Fixture.run(.init(profile: .hm10)) { fixture in
+            let uart = try await fixture.openUART(UARTOptions(profiles: [.hm10]))
             #expect(await uart.maximumChunkLength == 20)
         }
-        try await SimulatedWorld.run(.init(receiveMTU: 23)) { world in
-            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 0))
+        try await Fixture.run(.init(receiveMTU: 23)) { fixture in
+            let uart = try await fixture.openUART(UARTOptions(maximumChunkLength: 0))
             #expect(await uart.maximumChunkLength == 1)
         }
     }
 
     @Test func sendingKeepsThePace() async throws {
-        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
+        try await Fixture.run(.init(wiring: .nothing)) { fixture in
             let options = UARTOptions(maximumChunkLength: 20, pacing: .baudRate(9600))
-            let uart = try await world.openUART(options)
-            let time = try await world.duration { try await uart.send(pattern(960)) }
+            let uart = try await fixture.openUART(options)
+            let time = try await fixture.duration { try await uart.send(pattern(960)) }
             #expect(time > .milliseconds(970) && time < .milliseconds(1010), "\(time)")
         }
     }
 
     @Test func whatTasksSendStaysTogether() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART(UARTOptions(maximumChunkLength: 20))
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART(UARTOptions(maximumChunkLength: 20))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for value in 1...4 as ClosedRange<UInt8> {
                     group.addTask { try await uart.send(Array(repeating: value, count: 200)) }
@@ -92,9 +92,10 @@ import Testing
         }
     }
 
-    @Test func framesAreFoundHoweverTheUARTCutsThem() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback, splitsAtRandom: true, seed: 5)) { world in
-            let uart = try await world.openUART()
+    @Test(.seeded) func framesAreFoundHoweverTheUARTCutsThem() async throws {
+        let seed = SeededGenerator.runSeed
+        try await Fixture.run(.init(wiring: .loopback, splitsAtRandom: true, seed: seed)) { fixture in
+            let uart = try await fixture.openUART()
             let framer = DelimiterFramer()
             let lines = ["one", "", "three", "a longer line than the others"].map { Array($0.utf8) }
             try await uart.send(try lines.flatMap { try framer.encode($0) })
@@ -108,20 +109,20 @@ import Testing
     }
 
     @Test func aFrameThatIsTooLongIsAnErrorAfterWhichOneGoesOn() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART()
             try await uart.send(Array("much too long\nfine\n".utf8))
             var frames = uart.frames(DelimiterFramer(maximumFrameLength: 4)).makeAsyncIterator()
-            #expect(await errorCode { _ = try await frames.next() } == .protocolViolation)
+            #expect(await failureCode { _ = try await frames.next() } == .protocolViolation)
             #expect(try await frames.next() == Array("fine".utf8))
         }
     }
 
     @Test func readingEndsByTimeAndGoesOnAfterwards() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART()
-            let time = await world.duration {
-                #expect(await errorCode { _ = try await uart.read(timeout: .seconds(2)) } == .timedOut)
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART()
+            let time = await fixture.duration {
+                #expect(await failureCode { _ = try await uart.read(timeout: .seconds(2)) } == .timedOut)
             }
             #expect(time >= .seconds(2) && time < .seconds(3))
             try await uart.send([1, 2, 3])
@@ -130,20 +131,20 @@ import Testing
     }
 
     @Test func flushingWaitsUntilTheDeviceHasEverything() async throws {
-        try await SimulatedWorld.run(.init(wiring: .nothing)) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(.init(wiring: .nothing)) { fixture in
+            let uart = try await fixture.openUART()
             try await uart.send(pattern(5000))
             try await uart.flush()
-            #expect(world.linble.statistics.bytesFromHosts == 5000)
+            #expect(fixture.linble.statistics.bytesFromHosts == 5000)
         }
     }
 
     // MARK: What goes wrong
 
     @Test func aDeviceOfAnotherKindIsNamed() async throws {
-        try await SimulatedWorld.run(.init(profile: .nordic)) { world in
+        try await Fixture.run(.init(profile: .nordic)) { fixture in
             do {
-                _ = try await world.openUART()
+                _ = try await fixture.openUART()
                 Issue.record("no error")
             } catch let error as BluetoothError {
                 #expect(error.code == .unsupported)
@@ -154,8 +155,8 @@ import Testing
     }
 
     @Test func oneOfSeveralProfilesIsTaken() async throws {
-        try await SimulatedWorld.run(.init(profile: .nordic, wiring: .loopback)) { world in
-            let uart = try await world.openUART(UARTOptions(profiles: UARTProfile.known))
+        try await Fixture.run(.init(profile: .nordic, wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART(UARTOptions(profiles: UARTProfile.known))
             #expect(uart.profile == .nordic)
             try await uart.send([1, 2, 3])
             #expect(try await read(3, from: uart) == [1, 2, 3])
@@ -163,8 +164,8 @@ import Testing
     }
 
     @Test func bytesBeforeTheSubscriptionGoNowhere() async throws {
-        try await SimulatedWorld.run { world in
-            let connection = try await world.connect()
+        try await Fixture.run { fixture in
+            let connection = try await fixture.connect()
             let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
             let characteristics = try await connection.discoverCharacteristics(of: service)
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
@@ -172,50 +173,50 @@ import Testing
             let uart = try await UARTConnection.attach(to: connection)
             try await uart.send(hex("0100"))
             #expect(try await read(2, from: uart) == hex("0140"))
-            #expect(world.linble.statistics.bytesIgnoredOffline == 2)
-            #expect(world.linble.statistics.bytesFromHosts == 2)
+            #expect(fixture.linble.statistics.bytesIgnoredOffline == 2)
+            #expect(fixture.linble.statistics.bytesFromHosts == 2)
         }
     }
 
     @Test func aDeviceThatVanishesEndsReadingAndSending() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART()
             try await uart.send([1, 2, 3])
             #expect(try await read(3, from: uart) == [1, 2, 3])
-            world.linble.peripheral.setHidden(true)
-            async let reading = errorCode { _ = try await uart.read() }
-            async let sending = errorCode { while true { try await uart.send(pattern(1000)) } }
+            fixture.linble.peripheral.setHidden(true)
+            async let reading = failureCode { _ = try await uart.read() }
+            async let sending = failureCode { while true { try await uart.send(pattern(1000)) } }
             #expect(await reading == .disconnected)
             #expect(await sending == .disconnected)
         }
     }
 
     @Test func disconnectingEndsTheStreamAfterWhatHasArrived() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART()
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART()
             try await uart.send([1, 2, 3])
             while uart.receivedByteCount < 3 { try await uart.flush() }
             await uart.disconnect()
             #expect(try await uart.read() == [1, 2, 3])
-            #expect(await errorCode { _ = try await uart.read() } == .disconnected)
-            #expect(await errorCode { try await uart.send([1]) } == .disconnected)
+            #expect(await failureCode { _ = try await uart.read() } == .disconnected)
+            #expect(await failureCode { try await uart.send([1]) } == .disconnected)
         }
     }
 
     @Test func aDeviceThatDoesNotAnswerEndsEachStepInTime() async throws {
-        try await SimulatedWorld.run { world in
-            let connection = try await world.connect()
-            world.linble.peripheral.setMute(true)
-            let time = await world.duration {
-                #expect(await errorCode { _ = try await UARTConnection.attach(to: connection) } == .timedOut)
+        try await Fixture.run { fixture in
+            let connection = try await fixture.connect()
+            fixture.linble.peripheral.setMute(true)
+            let time = await fixture.duration {
+                #expect(await failureCode { _ = try await UARTConnection.attach(to: connection) } == .timedOut)
             }
             #expect(time >= .seconds(5) && time < .seconds(6))
         }
     }
 
     @Test func aReaderThatSleepsLosesNothingUntilTheBuffersAreFull() async throws {
-        try await SimulatedWorld.run(.init(wiring: .loopback)) { world in
-            let uart = try await world.openUART(UARTOptions(receiveCapacity: 1000))
+        try await Fixture.run(.init(wiring: .loopback)) { fixture in
+            let uart = try await fixture.openUART(UARTOptions(receiveCapacity: 1000))
             try await uart.send(pattern(20_000))
             try await uart.flush()
             #expect(try await read(20_000, from: uart) == pattern(20_000))

@@ -3,6 +3,7 @@ import HCI
 import LINBLE
 import SimulatedLINBLE
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UARTOpeningTests {
@@ -27,14 +28,14 @@ import Testing
         }
     }
 
-    private func anyKind(_ world: SimulatedWorld) -> UARTDevice {
-        .addressOfAnyKind(BluetoothAddress(world.linble.address.value, kind: .public))
+    private func anyKind(_ fixture: Fixture) -> UARTDevice {
+        .addressOfAnyKind(BluetoothAddress(fixture.linble.address.value, kind: .public))
     }
 
     @Test func theStepsAreToldInOrder() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { steps.take($0) }
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { steps.take($0) }
             #expect(
                 steps.all == ["scanning", "found", "connecting 1", "connected 247", "discovered LINBLE", "online 244"])
         }
@@ -42,42 +43,42 @@ import Testing
 
     @Test func aDeviceIsFoundByWhateverIsKnownOfIt() async throws {
         for device in [UARTDevice.name("LINBLE-Z1"), .advertisedService, .any([.name("?"), .name("LINBLE-Z1")])] {
-            try await SimulatedWorld.run { world in
-                let uart = try await UARTConnection.open(device, on: world.adapter)
-                #expect(uart.peer == world.linble.address)
+            try await Fixture.run { fixture in
+                let uart = try await UARTConnection.open(device, on: fixture.adapter)
+                #expect(uart.peer == fixture.linble.address)
             }
         }
-        try await SimulatedWorld.run { world in
-            let uart = try await UARTConnection.open(anyKind(world), on: world.adapter)
-            #expect(uart.peer == world.linble.address)
+        try await Fixture.run { fixture in
+            let uart = try await UARTConnection.open(anyKind(fixture), on: fixture.adapter)
+            #expect(uart.peer == fixture.linble.address)
         }
     }
 
     @Test func anAddressWithItsKindNeedsNoScan() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            _ = try await UARTConnection.open(.address(world.linble.address), on: world.adapter) { steps.take($0) }
+            _ = try await UARTConnection.open(.address(fixture.linble.address), on: fixture.adapter) { steps.take($0) }
             #expect(steps.all.first == "connecting 1")
         }
     }
 
     @Test func aDeviceThatDoesNotAdvertiseTheServiceIsFoundByName() async throws {
-        try await SimulatedWorld.run(.init(advertisesService: false)) { world in
+        try await Fixture.run(.init(advertisesService: false)) { fixture in
             let options = UARTOptions(scanTimeout: .seconds(2))
-            let code = await errorCode {
-                _ = try await UARTConnection.open(.advertisedService, on: world.adapter, options: options)
+            let code = await failureCode {
+                _ = try await UARTConnection.open(.advertisedService, on: fixture.adapter, options: options)
             }
             #expect(code == .notFound)
-            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
         }
     }
 
     @Test func whoIsNotThereIsNotFoundInTimeAndNotTriedAgain() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            let time = await world.duration {
-                let code = await errorCode {
-                    _ = try await UARTConnection.open(.name("NOBODY"), on: world.adapter) { steps.take($0) }
+            let time = await fixture.duration {
+                let code = await failureCode {
+                    _ = try await UARTConnection.open(.name("NOBODY"), on: fixture.adapter) { steps.take($0) }
                 }
                 #expect(code == .notFound)
             }
@@ -87,12 +88,12 @@ import Testing
     }
 
     @Test func aLinkThatFailsIsTriedAgainFromScanning() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            world.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
-            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+            fixture.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
                 steps.take(progress)
-                if case .startingOver = progress { world.linble.peripheral.setRefusal(nil) }
+                if case .startingOver = progress { fixture.linble.peripheral.setRefusal(nil) }
             }
             #expect(
                 steps.all.prefix(6) == [
@@ -103,12 +104,12 @@ import Testing
     }
 
     @Test func attemptsEnd() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            world.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
+            fixture.linble.peripheral.setRefusal(.connectionFailedToBeEstablished)
             let options = UARTOptions(attempts: 2)
-            let code = await errorCode {
-                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options) {
+            let code = await failureCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options) {
                     steps.take($0)
                 }
             }
@@ -118,10 +119,10 @@ import Testing
     }
 
     @Test func whyItFailedIsToldWhenItIsNotSeenAgain() async throws {
-        try await SimulatedWorld.run { world in
-            let code = await errorCode {
-                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
-                    if case .connecting = progress { world.linble.peripheral.setHidden(true) }
+        try await Fixture.run { fixture in
+            let code = await failureCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
+                    if case .connecting = progress { fixture.linble.peripheral.setHidden(true) }
                 }
             }
             #expect(code == .timedOut)
@@ -129,43 +130,43 @@ import Testing
     }
 
     @Test func aDeviceThatHangsIsDisconnectedAndTriedAgain() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             let steps = Steps()
-            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+            _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
                 steps.take(progress)
                 switch progress {
                 case .connected:
-                    if !steps.all.contains("starting over timedOut") { world.linble.peripheral.setMute(true) }
-                case .startingOver: world.linble.peripheral.setMute(false)
+                    if !steps.all.contains("starting over timedOut") { fixture.linble.peripheral.setMute(true) }
+                case .startingOver: fixture.linble.peripheral.setMute(false)
                 default: break
                 }
             }
             #expect(steps.all.contains("starting over timedOut"))
             #expect(steps.all.last == "online 244")
-            #expect(world.linble.peripheral.links.count == 1)
+            #expect(fixture.linble.peripheral.links.count == 1)
         }
     }
 
     @Test func aDeviceOfAnotherKindIsLeftAtOnce() async throws {
-        try await SimulatedWorld.run(.init(profile: .nordic)) { world in
+        try await Fixture.run(.init(profile: .nordic)) { fixture in
             let steps = Steps()
-            let code = await errorCode {
-                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { steps.take($0) }
+            let code = await failureCode {
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { steps.take($0) }
             }
             #expect(code == .unsupported)
             #expect(!steps.all.contains { $0.hasPrefix("starting over") })
             // The kernel drops the link two seconds after its last channel is closed.
-            while !world.linble.peripheral.links.isEmpty {
-                _ = await errorCode {
-                    _ = try await world.adapter.first(timeout: .milliseconds(500)) { _ in false }
+            while !fixture.linble.peripheral.links.isEmpty {
+                _ = await failureCode {
+                    _ = try await fixture.adapter.first(timeout: .milliseconds(500)) { _ in false }
                 }
             }
         }
     }
 
     @Test func aDeviceThatWantsPairingIsPairedWith() async throws {
-        try await SimulatedWorld.run(.init(requiresEncryption: true)) { world in
-            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter)
+        try await Fixture.run(.init(requiresEncryption: true)) { fixture in
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter)
             let security = try await uart.connection.security()
             #expect(security.level == .medium)
             await uart.connection.disconnect()
@@ -173,10 +174,10 @@ import Testing
     }
 
     @Test func aLinkMayHaveToBeProtectedBeforeTheUARTIsOpened() async throws {
-        try await SimulatedWorld.run { world in
+        try await Fixture.run { fixture in
             var options = UARTOptions()
             options.security = .medium
-            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
             let security = try await uart.connection.security()
             #expect(security.level == .medium)
             await uart.connection.disconnect()
@@ -184,11 +185,11 @@ import Testing
     }
 
     @Test func aDeviceThatWantsPairingSaysSo() async throws {
-        try await SimulatedWorld.run(.init(requiresEncryption: true)) { world in
+        try await Fixture.run(.init(requiresEncryption: true)) { fixture in
             var options = UARTOptions()
             options.securityPolicy = .never
             do {
-                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter, options: options)
+                _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
                 Issue.record("no error")
             } catch let error as BluetoothError {
                 #expect(error.code == .attributeProtocol)
@@ -198,13 +199,13 @@ import Testing
     }
 
     @Test func cancellingEndsItAndLeavesNoLink() async throws {
-        try await SimulatedWorld.run { world in
-            world.linble.peripheral.setMute(true)
+        try await Fixture.run { fixture in
+            fixture.linble.peripheral.setMute(true)
             let (steps, step) = AsyncStream.makeStream(of: Void.self)
             let code = await withTaskGroup(of: BluetoothError.Code?.self) { group in
                 group.addTask {
-                    await errorCode {
-                        _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: world.adapter) { progress in
+                    await failureCode {
+                        _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter) { progress in
                             if case .connecting = progress { step.yield() }
                         }
                     }

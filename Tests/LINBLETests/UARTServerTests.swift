@@ -214,7 +214,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             try await uart.send([1])
             #expect(try await uart.read(count: 1) == [1])
             served.kernel.setPowered(false, adapter: 0)
-            #expect(await errorCode { _ = try await uart.read(timeout: .seconds(60)) } == .disconnected)
+            #expect(await failureCode { _ = try await uart.read(timeout: .seconds(60)) } == .disconnected)
             try await served.settle { served.events.count("offline") == 1 }
             try await served.radio.sleep(for: .seconds(10))
             served.kernel.setPowered(true, adapter: 0)
@@ -249,7 +249,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             try await central.send([0])
             for try await bytes in central.received { all += bytes }
             received.withLock { $0.append(all) }
-            let code = await errorCode { try await central.send([1]) }
+            let code = await failureCode { try await central.send([1]) }
             sendingAfterwards.withLock { $0.append(code) }
         }
         try await Served.run(serve: serve) { served in
@@ -285,7 +285,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         try await Served.run(UARTServerOptions(receiveCapacity: 5000), serve: serve) { served in
             let uart = try await served.open()
             let bytes = pattern(20_000)
-            #expect(await errorCode { while true { try await uart.send(bytes) } } == .disconnected)
+            #expect(await failureCode { while true { try await uart.send(bytes) } } == .disconnected)
             try await served.settle { served.events.count("offline") == 1 }
             #expect(served.events.failures.withLock { $0 } == [.overflow])
             let all = received.withLock { $0 }
@@ -307,7 +307,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         try await Served.run(options, serve: serve) { served in
             let uart = try await served.open(0, UARTOptions(profiles: [.nordic]))
             try await uart.send(pattern(100))
-            #expect(await errorCode { try await uart.send([1]) } == .attributeProtocol)
+            #expect(await failureCode { try await uart.send([1]) } == .attributeProtocol)
             #expect(try await uart.read(count: 100) == pattern(100))
             try await uart.send([1])
             #expect(try await uart.read(count: 1) == [1])
@@ -321,7 +321,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             #expect(try await first.read(count: 1) == [1])
             // Nothing is advertised meanwhile.
             let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
-            #expect(await errorCode { _ = try await served.open(1, patience) } == .notFound)
+            #expect(await failureCode { _ = try await served.open(1, patience) } == .notFound)
             await first.disconnect()
             let second = try await served.open(1)
             try await second.send([2])
@@ -452,11 +452,11 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         try await Served.run { served in
             let uart = try await served.open()
             served.server.cancel()
-            #expect(await errorCode { try await served.server.value } == .cancelled)
-            #expect(await errorCode { _ = try await uart.read(timeout: .seconds(10)) } == .disconnected)
+            #expect(await failureCode { try await served.server.value } == .cancelled)
+            #expect(await failureCode { _ = try await uart.read(timeout: .seconds(10)) } == .disconnected)
             #expect(try await served.adapter.removeForeignAdvertising() == 0)
             let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
-            #expect(await errorCode { _ = try await served.open(0, patience) } == .notFound)
+            #expect(await failureCode { _ = try await served.open(0, patience) } == .notFound)
             // It can be offered again.
             let again = Task(executorPreference: served.radio.loop) {
                 try await UARTServer.run(on: served.adapter, serve: Served.echo)
@@ -481,7 +481,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let bad = try await served.open(1)
             try await good.send([1])
             try await bad.send([0xFF])
-            #expect(await errorCode { _ = try await bad.read(timeout: .seconds(10)) } == .disconnected)
+            #expect(await failureCode { _ = try await bad.read(timeout: .seconds(10)) } == .disconnected)
             try await good.send([2])
             #expect(try await good.read(count: 2) == [1, 2])
         }

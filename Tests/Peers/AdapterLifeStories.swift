@@ -1,5 +1,6 @@
 import BluetoothLE
 import Glibc
+import TestSupport
 import Testing
 
 extension Peers {

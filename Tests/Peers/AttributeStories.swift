@@ -1,5 +1,6 @@
 import BluetoothLE
 import Synchronization
+import TestSupport
 import Testing
 
 /// The characteristics of an echo: what is written to `rx` is notified, or indicated, as `tx`.

@@ -138,18 +138,3 @@ func openSockets() -> Int {
     }
     return count
 }
-
-/// The error that `body` throws, which has to be one of this library; nil when it throws none.
-func failure(
-    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
-) async -> BluetoothError? {
-    do {
-        try await body()
-        return nil
-    } catch let error as BluetoothError {
-        return error
-    } catch {
-        Issue.record("not an error of this library: \(error)", sourceLocation: sourceLocation)
-        return nil
-    }
-}

@@ -1,6 +1,7 @@
 import BluetoothLE
 import LinuxKernel
 import Synchronization
+import TestSupport
 import Testing
 
 extension Peers {

@@ -1,5 +1,6 @@
 import BluetoothLE
 import Synchronization
+import TestSupport
 import Testing
 
 extension Peers {

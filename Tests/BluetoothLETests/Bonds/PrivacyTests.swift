@@ -108,9 +108,9 @@ import Testing
         #expect(resolution.lookUpCount == addresses.count + 1)
     }
 
-    @Test func eachOfManyKeysIsFoundAndThePlacesBetweenThemAreNobodys() throws {
+    @Test(.seeded) func eachOfManyKeysIsFoundAndThePlacesBetweenThemAreNobodys() throws {
         let resolver = PrivateAddressResolver()
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededGenerator()
         for count in 0...9 {
             let keys = (0..<count).map { number in
                 IdentityResolvingKey(

@@ -21,10 +21,10 @@ import Testing
         #expect(!resolver.matches(BluetoothAddress(address.value, kind: .public), key))
     }
 
-    @Test func addressesThatAreMadeAreOnesOwnAndNobodyElses() throws {
+    @Test(.seeded) func addressesThatAreMadeAreOnesOwnAndNobodyElses() throws {
         let resolver = PrivateAddressResolver()
         let (key, other) = (try #require(Self.key), try #require(Self.other))
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededGenerator()
         for _ in 0..<50 {
             let address = try #require(resolver.address(with: key, using: &generator))
             #expect(address.randomKind == .resolvablePrivate)

@@ -1,6 +1,7 @@
 import HCI
 import Management
 import SimulatedKernel
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

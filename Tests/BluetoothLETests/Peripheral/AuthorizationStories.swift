@@ -1,5 +1,6 @@
 import SimulatedKernel
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

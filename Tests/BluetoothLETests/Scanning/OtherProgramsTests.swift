@@ -3,6 +3,7 @@ import Logging
 import Management
 import SimulatedKernel
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import BluetoothLE

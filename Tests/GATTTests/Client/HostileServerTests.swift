@@ -117,7 +117,7 @@ import Testing
         conversation.answer(hex(exchange.answer))
     }
 
-    @Test("any answer out of the blue is survived", arguments: 0..<40)
+    @Test("any answer out of the blue is survived", .seeded, arguments: SeededGenerator.seeds(40))
     func randomAnswers(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for transcript in Self.transcripts {

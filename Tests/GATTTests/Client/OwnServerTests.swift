@@ -270,7 +270,7 @@ extension ServerFixture {
         #expect(try fixture.perform(DatabaseDiscovery()).requests == 5)
     }
 
-    @Test("any database is discovered, whole and in parts", arguments: 0..<150)
+    @Test("any database is discovered, whole and in parts", .seeded, arguments: SeededGenerator.seeds(150))
     func randomDatabase(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let services = try RandomDatabase.make(&generator)

@@ -255,7 +255,7 @@ import Testing
         (0..<count).map { AttributeHandle(UInt16(3 + 2 * $0)) }
     }
 
-    @Test("all ways to read bring the same values", arguments: 0..<60)
+    @Test("all ways to read bring the same values", .seeded, arguments: SeededGenerator.seeds(60))
     func ways(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let mtu = [23, 24, 64, 185, 247, 517].randomElement(using: &generator) ?? 23

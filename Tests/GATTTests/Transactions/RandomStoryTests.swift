@@ -8,7 +8,7 @@ import Testing
 /// Callers come and give up, the socket is full, the peer answers when it likes: whatever the order, every caller is
 /// told its own result once, and the peer is left in order.
 @Suite struct RandomStoryTests {
-    @Test("every wait ends, with its own answer", arguments: 0..<200)
+    @Test("every wait ends, with its own answer", .seeded, arguments: SeededGenerator.seeds(200))
     func drained(seed: UInt64) throws {
         var story = try Story(seed: seed)
         for _ in 0..<200 { try story.step() }
@@ -19,7 +19,7 @@ import Testing
         #expect(story.bearer.engine.strayResponseCount == 0)
     }
 
-    @Test("every wait ends with the bearer", arguments: 200..<260)
+    @Test("every wait ends with the bearer", .seeded, arguments: SeededGenerator.seeds(60))
     func cutShort(seed: UInt64) throws {
         var story = try Story(seed: seed)
         for _ in 0..<Int.random(in: 0...100, using: &story.generator) { try story.step() }

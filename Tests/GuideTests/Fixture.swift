@@ -3,6 +3,7 @@ import Glibc
 import SimulatedKernel
 import SimulatedLINBLE
 import Synchronization
+import TestSupport
 import Testing
 
 /// What a snippet has printed, line by line.
@@ -17,9 +18,9 @@ final class Output: Sendable {
 /// A machine with an adapter, and what is on the air around it, in virtual time.
 ///
 /// A LINBLE-Z1, the heart rate sensor of the guide, a heart rate belt that cannot be connected to, and a beacon.
-struct World: Sendable {
+struct Fixture: Sendable {
     /// Where snippets run that name no kernel.
-    @TaskLocal static var current: World?
+    @TaskLocal static var current: Fixture?
 
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
@@ -29,24 +30,24 @@ struct World: Sendable {
     /// Where the files of snippets go.
     let folder: String
 
-    private static let worlds = Mutex<[ObjectIdentifier: World]>([:])
+    private static let fixtures = Mutex<[ObjectIdentifier: Fixture]>([:])
 
-    /// The world of the calling task, or that of the loop on which a handler of a snippet is called.
-    static var ofCaller: World? {
-        current ?? worlds.withLock { worlds in worlds.values.first { $0.radio.loop.isCurrent } }
+    /// The fixture of the calling task, or that of the loop on which a handler of a snippet is called.
+    static var ofCaller: Fixture? {
+        current ?? fixtures.withLock { fixtures in fixtures.values.first { $0.radio.loop.isCurrent } }
     }
 
     /// Runs a story. A wait that would never end fails it, after `stallGrace` of real time: what is read from a disk takes
     /// no virtual time, and on a busy machine much of the real one.
     static func run(
         _ adapters: [SimulatedController] = [.fresh], stallGrace: Duration = .seconds(2),
-        _ story: @escaping @Sendable (World) async throws -> Void
+        _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
         var template = Array("/tmp/guideXXXXXX".utf8CString)
         let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
         defer { rmdir(folder) }
         let radio = SimulatedRadio(time: .virtual, seed: 1)
-        let world = World(
+        let fixture = Fixture(
             radio: radio, kernel: radio.makeKernel(adapters: adapters), sensor: try Sensor(on: radio),
             linble: SimulatedLINBLE(
                 on: radio,
@@ -59,10 +60,10 @@ struct World: Sendable {
                     fields: [.manufacturerData(ManufacturerData(company: .apple, data: [0x02, 0x15, 0, 1]))],
                     isConnectable: false, isScannable: false)
             ], signalStrength: -80)
-        worlds.withLock { $0[ObjectIdentifier(radio)] = world }
-        defer { worlds.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(radio)) } }
-        try await $current.withValue(world) {
-            try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(world) }
+        fixtures.withLock { $0[ObjectIdentifier(radio)] = fixture }
+        defer { fixtures.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(radio)) } }
+        try await $current.withValue(fixture) {
+            try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(fixture) }
         }
         radio.tearDown()
     }
@@ -70,22 +71,22 @@ struct World: Sendable {
     /// Runs a story with an adapter that is on.
     static func withAdapter(
         _ adapters: [SimulatedController] = [.fresh],
-        _ story: @escaping @Sendable (World, Adapter) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Adapter) async throws -> Void
     ) async throws {
-        try await run(adapters) { world in
+        try await run(adapters) { fixture in
             let adapter = try await Adapter.open(power: .powerOn)
-            try await story(world, adapter)
+            try await story(fixture, adapter)
             await adapter.close()
         }
     }
 
     /// Runs a story with a connection to the sensor.
     static func withConnection(
-        _ story: @escaping @Sendable (World, Adapter, Connection) async throws -> Void
+        _ story: @escaping @Sendable (Fixture, Adapter, Connection) async throws -> Void
     ) async throws {
-        try await withAdapter { world, adapter in
-            let connection = try await adapter.connect(to: world.sensor.address)
-            try await story(world, adapter, connection)
+        try await withAdapter { fixture, adapter in
+            let connection = try await adapter.connect(to: fixture.sensor.address)
+            try await story(fixture, adapter, connection)
             await connection.disconnect()
         }
     }
@@ -102,11 +103,8 @@ struct World: Sendable {
     func settle(
         sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
     ) async throws {
-        for _ in 0..<6000 {
-            if await condition() { return }
-            try await radio.sleep(for: .milliseconds(10))
-        }
-        Issue.record("what was waited for did not happen; printed: \(lines)", sourceLocation: sourceLocation)
+        try await radio.settle(
+            step: .milliseconds(10), sourceLocation: sourceLocation, comment: "printed: \(lines)", condition)
     }
 
     /// Lets time pass until so many lines were printed.
@@ -116,24 +114,7 @@ struct World: Sendable {
 
     /// How long `body` takes on the radio's clock.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
-        let start = radio.now
-        try await body()
-        return start.duration(to: radio.now)
-    }
-}
-
-/// The code of the error of this library that `body` ends with; nil when it ends without one.
-func code(
-    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
-) async -> BluetoothError.Code? {
-    do {
-        try await body()
-        return nil
-    } catch let error as BluetoothError {
-        return error.code
-    } catch {
-        Issue.record("not an error of this library: \(error)", sourceLocation: sourceLocation)
-        return nil
+        try await radio.duration(of: body)
     }
 }
 
@@ -141,6 +122,6 @@ extension Task where Success == Void, Failure == any Error {
     /// Ends the task by cancelling it; says with which error it ended.
     func ended(sourceLocation: SourceLocation = #_sourceLocation) async -> BluetoothError.Code? {
         cancel()
-        return await code(sourceLocation: sourceLocation) { try await value }
+        return await failureCode(sourceLocation: sourceLocation) { try await value }
     }
 }

@@ -1,10 +1,10 @@
+import BluetoothKernel
+import BluetoothPrimitives
 import SimulatedKernel
 import Synchronization
 
-@testable import BluetoothLE
-
 /// A kernel that has something happen when the link has carried a certain number of packets, in either direction.
-final class FaultingKernel: BluetoothKernel {
+package final class FaultingKernel: BluetoothKernel {
     private struct State {
         var count = 0
         var index: Int?
@@ -17,27 +17,28 @@ final class FaultingKernel: BluetoothKernel {
     private let base: SimulatedKernel
     private let state = Mutex(State())
 
-    init(_ base: SimulatedKernel) {
+    /// Counts the packets of `base`.
+    package init(_ base: SimulatedKernel) {
         self.base = base
     }
 
     /// How many packets there were since ``arm(at:_:)``.
-    var count: Int { state.withLock { $0.count } }
+    package var count: Int { state.withLock { $0.count } }
 
     /// Counts anew, and calls `fault` just before the packet with this index, from zero, is handed over.
     ///
     /// `withController` counts the packets of raw HCI sockets too.
-    func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
+    package func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
         state.withLock { $0 = State(index: index, fault: fault, countsController: withController) }
     }
 
     /// From now on nobody may listen, or with nil everybody.
-    func refuseListening(_ number: ErrorNumber?) {
+    package func refuseListening(_ number: ErrorNumber?) {
         state.withLock { $0.listeningRefusal = number }
     }
 
     /// The next so many attempts to raise a link's protection are refused with EINVAL.
-    func refuseToRaise(_ count: Int) {
+    package func refuseToRaise(_ count: Int) {
         state.withLock { $0.raiseRefusals = count }
     }
 
@@ -64,27 +65,27 @@ final class FaultingKernel: BluetoothKernel {
         fault?()
     }
 
-    var loop: EventLoop { base.loop }
-    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
-    func environment() -> HostEnvironment { base.environment() }
-    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+    package var loop: EventLoop { base.loop }
+    package func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    package func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    package func environment() -> HostEnvironment { base.environment() }
+    package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         base.watchRadioSwitches(handler)
     }
 
-    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         try base.openManagement(handler)
     }
 
-    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+    package func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         try base.openMonitor(handler)
     }
 
-    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+    package func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
         CountedHCISocket(try base.openHCI(adapter: adapter, handler), self)
     }
 
-    func connectL2CAP(
+    package func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
@@ -92,7 +93,7 @@ final class FaultingKernel: BluetoothKernel {
             try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler), self)
     }
 
-    func listenL2CAP(
+    package func listenL2CAP(
         channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
         _ accept: @escaping L2CAPAcceptHandler
     ) throws(KernelError) -> any L2CAPListener {

@@ -2,7 +2,7 @@ import BluetoothKernel
 import SimulatedKernel
 
 /// A simulated kernel with two adapters, for one story in virtual time.
-struct SimulatedRig: Sendable {
+struct SimulatedFixture: Sendable {
     private let radio: SimulatedRadio
     let kernel: SimulatedKernel
 

@@ -2,24 +2,25 @@ import BluetoothLE
 import LINBLE
 import SimulatedKernel
 import SimulatedLINBLE
+import TestSupport
 
 /// A radio with one machine and one LINBLE on it, in virtual time.
-struct SimulatedWorld: Sendable {
+struct Fixture: Sendable {
     let radio: SimulatedRadio
     let adapter: Adapter
     let linble: SimulatedLINBLE
 
-    /// Runs a story in such a world.
+    /// Runs a story in such a fixture.
     static func run<Result: Sendable>(
         _ configuration: SimulatedLINBLE.Configuration = .init(), seed: UInt64 = 1,
-        _ story: @escaping @Sendable (SimulatedWorld) async throws -> Result
+        _ story: @escaping @Sendable (Fixture) async throws -> Result
     ) async throws -> Result {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
         let linble = SimulatedLINBLE(on: radio, configuration)
         let kernel = radio.makeKernel(adapters: [.fresh])
         return try await radio.run(limit: .seconds(600)) {
             let adapter = try await Adapter.open(power: .powerOn, on: kernel)
-            return try await story(SimulatedWorld(radio: radio, adapter: adapter, linble: linble))
+            return try await story(Fixture(radio: radio, adapter: adapter, linble: linble))
         }
     }
 
@@ -35,18 +36,6 @@ struct SimulatedWorld: Sendable {
 
     /// How long `body` takes.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
-        let start = radio.now
-        try await body()
-        return start.duration(to: radio.now)
-    }
-}
-
-/// The code of the error that `body` ends in; nil when it ends in none.
-func errorCode(_ body: () async throws -> Void) async -> BluetoothError.Code? {
-    do {
-        try await body()
-        return nil
-    } catch {
-        return (error as? BluetoothError)?.code
+        try await radio.duration(of: body)
     }
 }

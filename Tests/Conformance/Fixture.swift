@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 
 /// The stories, one after the other: on a real machine they share its adapters.
-@Suite(.serialized, .enabled(if: Rig.canBePrivileged), .timeLimit(.minutes(3)))
+@Suite(.serialized, .enabled(if: Fixture.canBePrivileged), .timeLimit(.minutes(3)))
 enum Conformance {}
 
 /// A kernel with two powered adapters in range of each other, and what a story opens on them.
 ///
 /// With the environment variable `BLUETOOTH_CONFORMANCE` set to `linux` it is the kernel this runs on, with the first two
 /// adapters it has; otherwise the simulated one.
-final class Rig: Sendable {
+final class Fixture: Sendable {
     let kernel: any BluetoothKernel
     let management: ManagementUser
     /// Two adapters, lowest index first.
@@ -45,26 +45,26 @@ final class Rig: Sendable {
     ///
     /// Unprivileged, the adapters are left as they are.
     static func run(
-        privileged: Bool = true, _ story: @escaping @Sendable (Rig) async throws -> Void
+        privileged: Bool = true, _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
         guard !isLinux else { return try await run(story, privileged, on: try LinuxKernel.shared, Hotplug.linux) }
-        let simulation = SimulatedRig(privileged: privileged)
+        let simulation = SimulatedFixture(privileged: privileged)
         try await simulation.run { try await run(story, privileged, on: simulation.kernel, simulation.hotplug) }
     }
 
     private static func run(
-        _ story: @Sendable (Rig) async throws -> Void, _ isPrivileged: Bool, on kernel: any BluetoothKernel,
+        _ story: @Sendable (Fixture) async throws -> Void, _ isPrivileged: Bool, on kernel: any BluetoothKernel,
         _ hotplug: Hotplug?
     ) async throws {
-        let rig = try await Rig(kernel, hotplug)
+        let fixture = try await Fixture(kernel, hotplug)
         do {
-            if isPrivileged { try await rig.prepare() }
-            try await story(rig)
+            if isPrivileged { try await fixture.prepare() }
+            try await story(fixture)
         } catch {
-            await rig.closeAll()
+            await fixture.closeAll()
             throw error
         }
-        await rig.closeAll()
+        await fixture.closeAll()
     }
 
     private init(_ kernel: any BluetoothKernel, _ hotplug: Hotplug?) async throws {

@@ -8,7 +8,7 @@ import Testing
 /// A machine on a radio in virtual time, for programs written to Core Bluetooth.
 ///
 /// Time stands still while callbacks are on their way to the program's queue, so what programs do takes none.
-struct World: Sendable {
+struct Fixture: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
     /// What was logged of peripherals that programs let go of.
@@ -19,18 +19,18 @@ struct World: Sendable {
     static func run(
         _ controller: SimulatedController = .fresh, seed: UInt64 = 1, writeCredits: Int = 64, sendBuffer: Int? = nil,
         agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard, showsGenericServices: Bool = false,
-        _ story: @escaping @Sendable (World) async throws -> Void
+        _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)
         let kernel = radio.makeKernel(adapters: [controller])
-        let world = World(radio: radio, kernel: kernel)
+        let fixture = Fixture(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(
             kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer,
-            agent: agent, bonds: bonds, reportMisuse: { world.misuse.add($0) },
+            agent: agent, bonds: bonds, reportMisuse: { fixture.misuse.add($0) },
             showsGenericServices: showsGenericServices
         ) {
             // Long enough for a busy machine: the programs' threads are not the radio's.
-            try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(world) }
+            try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) { try await story(fixture) }
         }
         radio.tearDown()
     }
@@ -103,7 +103,7 @@ struct TimeHold: SimulationHold {
 /// A program that writes down everything it is told, and can be given more to do.
 final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
     let journal = Journal<String>()
-    let world: World
+    let fixture: Fixture
     /// Kept, as programs have to.
     var peripherals: [CBPeripheral] = []
     var advertisements: [(CBPeripheral, [String: Any], NSNumber)] = []
@@ -111,16 +111,16 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     var then: [String: (Recorder, Any?) -> Void] = [:]
     var manager: CBCentralManager?
 
-    init(_ world: World) {
-        self.world = world
+    init(_ fixture: Fixture) {
+        self.fixture = fixture
     }
 
     /// A program with its manager, powered on.
-    static func start(_ world: World) async -> Recorder {
-        let recorder = Recorder(world)
+    static func start(_ fixture: Fixture) async -> Recorder {
+        let recorder = Recorder(fixture)
         // Here and not on the queue, which does not know of this story's kernel.
-        recorder.manager = CBCentralManager(delegate: recorder, queue: world.queue)
-        await world.wait(for: "state 5", in: recorder.journal)
+        recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
+        await fixture.wait(for: "state 5", in: recorder.journal)
         return recorder
     }
 
@@ -134,14 +134,14 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
 
     /// Does something with the manager on the queue.
     func perform(_ body: @escaping @Sendable (CBCentralManager, Recorder) -> Void) async {
-        await world.onQueue {
+        await fixture.onQueue {
             guard let manager = self.manager else { return }
             body(manager, self)
         }
     }
 
     func wait(for entry: String, count: Int = 1, sourceLocation: SourceLocation = #_sourceLocation) async {
-        await world.wait(for: entry, in: journal, count: count, sourceLocation: sourceLocation)
+        await fixture.wait(for: entry, in: journal, count: count, sourceLocation: sourceLocation)
     }
 
     /// What has been told since it was asked last.
@@ -153,7 +153,7 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     private var seen = 0
 
     private func note(_ entry: String, _ subject: Any? = nil) {
-        if !world.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
         journal.add(entry)
         then[entry]?(self, subject)
     }

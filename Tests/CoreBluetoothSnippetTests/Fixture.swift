@@ -1,0 +1,1 @@
+../CoreBluetoothTests/Fixture.swift

@@ -1,1 +1,0 @@
-../CoreBluetoothTests/World.swift

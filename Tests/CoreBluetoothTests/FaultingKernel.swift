@@ -1,1 +1,0 @@
-../BluetoothLETests/FaultingKernel.swift

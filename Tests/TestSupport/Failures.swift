@@ -1,0 +1,49 @@
+import BluetoothHost
+import SimulatedKernel
+import Testing
+
+/// The error that `body` throws, which has to be one of this library; nil when it throws none.
+public func failure(
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+) async -> BluetoothError? {
+    do {
+        try await body()
+        return nil
+    } catch let error as BluetoothError {
+        return error
+    } catch {
+        Issue.record("not an error of this library: \(error)", sourceLocation: sourceLocation)
+        return nil
+    }
+}
+
+/// The code of the error that `body` throws, which has to be one of this library; nil when it throws none.
+public func failureCode(
+    sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+) async -> BluetoothError.Code? {
+    await failure(sourceLocation: sourceLocation, body)?.code
+}
+
+extension SimulatedRadio {
+    /// Lets time pass, at most a minute, until `condition` holds, which is looked at after each `step`.
+    ///
+    /// - Parameter comment: what a failure says in addition.
+    public func settle(
+        step: Duration = .milliseconds(100), sourceLocation: SourceLocation = #_sourceLocation,
+        comment: @autoclosure () -> String = "", _ condition: () async -> Bool
+    ) async throws {
+        let end = now.advanced(by: .seconds(60))
+        while now < end {
+            if await condition() { return }
+            try await sleep(for: step)
+        }
+        Issue.record("what was waited for did not happen \(comment())", sourceLocation: sourceLocation)
+    }
+
+    /// How long `body` takes on the radio's clock.
+    public func duration(of body: () async throws -> Void) async rethrows -> Duration {
+        let start = now
+        try await body()
+        return start.duration(to: now)
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+import SimulatedKernel
+import Testing
+
+/// Random numbers for a test: others in each run, and the same ones in each run with the same seed.
+///
+/// A test that uses them has the trait `.seeded`, so that its failures say how to repeat them.
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    /// The environment variable that sets ``runSeed``.
+    public static let variable = "BLUETOOTH_TEST_SEED"
+
+    /// The seed of this run of the tests: a new one, or that of the environment variable `BLUETOOTH_TEST_SEED`.
+    public static let runSeed: UInt64 = {
+        guard let value = getenv(variable) else { return .random(in: 1...999_999_999) }
+        guard let seed = UInt64(String(cString: value)) else { preconditionFailure("\(variable) is not a number") }
+        return seed
+    }()
+
+    /// Seeds for the cases of one test, which differ from each other and from run to run.
+    public static func seeds(_ count: Int) -> [UInt64] {
+        (0..<UInt64(count)).map { runSeed &* 1_000 &+ $0 }
+    }
+
+    private var numbers: SimulationGenerator
+
+    /// The numbers of one seed.
+    public init(seed: UInt64 = runSeed) {
+        numbers = SimulationGenerator(seed: seed)
+    }
+
+    /// The next 64 bits.
+    public mutating func next() -> UInt64 { numbers.next() }
+
+    /// True once in `count` times.
+    public mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Failures of the test or suite say the seed of its random numbers and how to repeat the run with it.
+    public static var seeded: Self {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append(
+                "Its numbers are random: set \(SeededGenerator.variable)=\(SeededGenerator.runSeed) to repeat them.")
+            return issue
+        }
+    }
+}
