@@ -104,7 +104,7 @@ final class Controller: RadioNode {
         signalStrength = configuration.signalStrength
     }
 
-    override var pairingParty: (any PairingParty)? { host as? any PairingParty }
+    override var user: AnyObject? { host }
     override var isOnAir: Bool { isRunning }
     override var isListening: Bool { isRunning && (scan.isEnabled || initiation != nil) }
 

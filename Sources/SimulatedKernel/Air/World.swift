@@ -183,8 +183,8 @@ class RadioNode {
     /// Whether advertisements are of any use to it.
     var isListening: Bool { false }
 
-    /// Who pairs for it.
-    var pairingParty: (any PairingParty)? { nil }
+    /// Who acts for it: the device itself, or the host of a controller.
+    var user: AnyObject? { self }
 
     /// Whether this device uses an address on the air.
     func uses(_ address: BluetoothAddress) -> Bool {

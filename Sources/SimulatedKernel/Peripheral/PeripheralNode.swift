@@ -29,8 +29,6 @@ final class PeripheralNode: RadioNode {
         super.init(world: world)
     }
 
-    override var pairingParty: (any PairingParty)? { self }
-
     func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         for advertiser in advertisers { advertiser.isEnabled = false }
         advertisers = advertisements.map { advertisement in

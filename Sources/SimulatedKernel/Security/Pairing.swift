@@ -60,6 +60,10 @@ struct PairingKeys {
 
 /// Somebody who can pair: a kernel or a simulated peripheral.
 protocol PairingParty: AnyObject {
+    /// The passkey that this side always shows; nil where each pairing has one made up.
+    var ownPasskey: UInt32? { get }
+    /// Whether it gives the key of its signatures.
+    var signs: Bool { get }
     /// What this side brings to a pairing that it begins.
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures
     /// The other side asks for a pairing.
@@ -176,7 +180,7 @@ final class Pairing {
             passkeyShown = number
             put(.showPasskey(number), .enterPasskey)
         case .responderShows:
-            let shown = responder.party.flatMap { $0 as? PeripheralNode }?.security.passkey ?? number
+            let shown = responder.party?.ownPasskey ?? number
             passkeyShown = shown
             put(.enterPasskey, .showPasskey(shown))
         case .bothEnter: put(.enterPasskey, .enterPasskey)
@@ -267,9 +271,14 @@ final class Pairing {
     }
 }
 
+extension PairingParty {
+    var ownPasskey: UInt32? { nil }
+    var signs: Bool { false }
+}
+
 extension LinkEnd {
     /// Who pairs at this end.
-    var party: (any PairingParty)? { side.node.pairingParty }
+    var party: (any PairingParty)? { side.node.user as? any PairingParty }
 }
 
 extension IOCapability {

@@ -124,7 +124,7 @@ extension Adapter: PairingParty {
                     isStored: made.isBonded))
         }
         let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
-        if (end.other.side.node as? PeripheralNode)?.security.signs == true, made.isBonded {
+        if end.other.party?.signs == true, made.isBonded {
             let isAuthenticated = made.kind == .authenticated || made.kind == .authenticatedLegacy
             let kinds: [SignatureResolvingKey.Kind] =
                 isAuthenticated
