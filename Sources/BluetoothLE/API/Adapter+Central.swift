@@ -51,13 +51,15 @@ extension Adapter {
     /// in a crowded band – is tried again up to ``ConnectionOptions/attempts`` times within the time allowed.
     /// Cancelling the task cancels the attempt. The next call may follow at once, even to the same device: it waits, at
     /// most 2.5 s, until the kernel has ended the previous attempt, and after a connection that ended with a request
-    /// outstanding until the response has arrived or the link is down. Scans continue meanwhile. Needs no privilege.
+    /// outstanding until the response has arrived or the link is down. Where a ``ConnectionOrientedChannel`` keeps that
+    /// link, it ends with `.busy` instead after 2.5 s without a response. Scans continue meanwhile. Needs no privilege.
     ///
     /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has not been
     /// answered for 8 s gives way to the next and gets its turn again. How many links there can be is the controller's
     /// affair, mostly 8 to 20; beyond that the call ends with `.connectionFailed` or `.timedOut`.
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device,
-    ///   `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.cancelled`.
+    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device, or a
+    ///   channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
+    ///   `.cancelled`.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {

@@ -22,6 +22,7 @@ struct ConnectQueue {
     private struct Waiting {
         let id: UInt64
         let peer: BluetoothAddress
+        let since: KernelInstant
         let call: Promise<Void, BluetoothError>
     }
 
@@ -39,11 +40,14 @@ struct ConnectQueue {
     /// Oldest first.
     private var underWay: [Attempt] = []
     private struct Lingering {
-        var until: KernelInstant
+        /// Nil as long as the kernel does not end it, since a channel of this program keeps it.
+        var until: KernelInstant?
         /// The link's handle, where it is known.
         let handle: UInt16?
         /// Whether there was no link yet.
         let isAttempt: Bool
+
+        func isOver(at now: KernelInstant) -> Bool { until.map { $0 <= now } ?? false }
     }
 
     private var lingering: [BluetoothAddress: Lingering] = [:]
@@ -53,9 +57,11 @@ struct ConnectQueue {
     var count: Int { waiting.count + underWay.count }
 
     /// Joins the end of the line; `call` is told when it is its turn.
-    mutating func enter(_ peer: BluetoothAddress, _ call: Promise<Void, BluetoothError>) -> UInt64 {
+    mutating func enter(
+        _ peer: BluetoothAddress, _ call: Promise<Void, BluetoothError>, at now: KernelInstant
+    ) -> UInt64 {
         nextID += 1
-        waiting.append(Waiting(id: nextID, peer: peer, call: call))
+        waiting.append(Waiting(id: nextID, peer: peer, since: now, call: call))
         return nextID
     }
 
@@ -78,14 +84,19 @@ struct ConnectQueue {
     mutating func hold(
         _ peer: BluetoothAddress, _ handle: UInt16? = nil, isAttempt: Bool = false, at now: KernelInstant
     ) {
-        lingering = lingering.filter { $0.value.until > now }
+        lingering = lingering.filter { !$0.value.isOver(at: now) }
         lingering[peer] = Lingering(
             until: now.advanced(by: Self.kernelLinger), handle: handle, isAttempt: isAttempt)
     }
 
+    /// Lets nobody begin with a peer until its link has ended or is of use again; who has waited for long is told so.
+    mutating func keep(_ peer: BluetoothAddress, _ handle: UInt16?) {
+        lingering[peer] = Lingering(until: nil, handle: handle, isAttempt: false)
+    }
+
     /// Whether an attempt at the peer was given up that the kernel may still bring to its end.
     func isGivenUp(_ peer: BluetoothAddress, at now: KernelInstant) -> Bool {
-        lingering[peer].map { $0.isAttempt && $0.until > now } ?? false
+        lingering[peer].map { $0.isAttempt && !$0.isOver(at: now) } ?? false
     }
 
     /// The kernel has ended it.
@@ -96,7 +107,9 @@ struct ConnectQueue {
     /// The controller has ended the link with this handle, which the kernel is about to be told as well.
     mutating func linkEnded(_ handle: UInt16, at now: KernelInstant) {
         let end = now.advanced(by: Self.endingTime)
-        for (peer, link) in lingering where link.handle == handle && link.until > end { lingering[peer]?.until = end }
+        for (peer, link) in lingering where link.handle == handle && !link.isOver(at: end) {
+            lingering[peer]?.until = end
+        }
     }
 
     /// Lets those begin whose turn it is.
@@ -105,15 +118,19 @@ struct ConnectQueue {
         var index = 0
         while index < waiting.count, underWay.count < Self.limit {
             let next = waiting[index]
-            let end = lingering[next.peer]?.until
-            if let end, end > now {
-                index += 1
+            let link = lingering[next.peer]
+            if let link, !link.isOver(at: now) {
+                if link.until == nil, Self.patience(of: next) <= now {
+                    waiting.remove(at: index).call.fail(.answerIsDue(.init("connect", peer: next.peer)))
+                } else {
+                    index += 1
+                }
                 continue
             }
             waiting.remove(at: index)
             guard next.call.succeed() else { continue }
             // Nobody has said that the link is down; it is only that it should be.
-            underWay.append(Attempt(id: next.id, peer: next.peer, since: now, isPrecarious: end != nil))
+            underWay.append(Attempt(id: next.id, peer: next.peer, since: now, isPrecarious: link != nil))
             lingering[next.peer] = nil
         }
     }
@@ -134,8 +151,11 @@ struct ConnectQueue {
     }
 
     private func isReady(_ waiting: Waiting, at now: KernelInstant) -> Bool {
-        lingering[waiting.peer].map { $0.until <= now } ?? true
+        lingering[waiting.peer]?.isOver(at: now) ?? true
     }
+
+    /// Until when one waits for a link of which nobody knows when it ends.
+    private static func patience(of waiting: Waiting) -> KernelInstant { waiting.since.advanced(by: kernelLinger) }
 
     /// When something changes by the passing of time alone; nil as long as nobody waits.
     func nextMoment(after now: KernelInstant) -> KernelInstant? {
@@ -143,7 +163,10 @@ struct ConnectQueue {
         let ready = waiting.contains { isReady($0, at: now) }
         let slices = ready && underWay.count >= Self.limit
         let ends = slices ? underWay.filter { !$0.isGivingWay }.map { $0.since.advanced(by: Self.slice) } : []
-        return (ends + waiting.compactMap { lingering[$0.peer]?.until }).filter { $0 > now }.min()
+        let holds = waiting.compactMap { next in
+            lingering[next.peer].map { $0.until ?? Self.patience(of: next) }
+        }
+        return (ends + holds).filter { $0 > now }.min()
     }
 
     /// Ends everybody's wait.
@@ -164,7 +187,7 @@ extension Controller {
         let operation = BluetoothError.Operation("connect", peer: peer)
         if let closeReason { throw closeReason.about(operation) }
         let call = Promise<Void, BluetoothError>()
-        let id = connects.enter(peer, call)
+        let id = connects.enter(peer, call, at: loop.now)
         advanceConnects()
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -194,9 +217,17 @@ extension Controller {
         advanceConnects()
     }
 
+    /// A link is not ended, since a channel of this program keeps it, and is of no use to whoever connects to the peer,
+    /// until ``linkGoesDown(_:_:)`` or ``linkIsDown(_:)``.
+    func linkStays(_ peer: BluetoothAddress, _ handle: UInt16?) {
+        connects.keep(peer, handle)
+        advanceConnects()
+    }
+
     /// The controller says that a link has ended.
     func linkEnded(_ handle: UInt16) {
         connects.linkEnded(handle, at: loop.now)
+        for drain in holds.drains.values where drain.handle == handle { drain.linkEnded() }
         advanceConnects()
     }
 
@@ -221,5 +252,19 @@ extension Controller {
             connectTimer = loop.makeLocalTimer { [weak self] in self?.advanceConnects() }
         }
         connectTimer?.set(at: moment)
+    }
+}
+
+extension BluetoothError {
+    /// What a connect is told whose link would be one on which another connection's answer may still come.
+    static func answerIsDue(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .busy, operation,
+            "The device still owes an answer on the link it has, which a channel of this program keeps up.",
+            remedy: """
+                Try again: the answer may be about to come.
+                Or close the channels to the device first, each ConnectionOrientedChannel by its close().
+                """,
+            isRetryable: true)
     }
 }

@@ -5,6 +5,7 @@ extension Controller {
     /// Takes note that the adapter cannot be used for now.
     func leave(_ reason: BluetoothError) {
         close(reason, isForGood: false)
+        for drain in holds.drains.values { drain.settle() }
     }
 
     /// Takes note that the adapter can be used again, as it is now.

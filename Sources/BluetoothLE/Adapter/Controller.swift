@@ -60,6 +60,9 @@ final class Controller {
     var connects = ConnectQueue()
     var connectTimer: LoopTimer?
 
+    /// What keeps links that have lost their connection; see LinkHolds.
+    var holds = LinkHolds()
+
     typealias Answer = Result<HCIReturnParameters, BluetoothError>
 
     private struct Command {
@@ -295,9 +298,8 @@ final class Controller {
 
     /// Closes the socket as long as nobody needs it; the next command opens it again.
     func closeIfIdle() {
-        guard current == nil, waiting.isEmpty, links.isIdle, audience.isEmpty, !scanner.isBusy else {
-            return
-        }
+        guard current == nil, waiting.isEmpty, links.isIdle, holds.drains.isEmpty, audience.isEmpty, !scanner.isBusy
+        else { return }
         socket?.close()
         socket = nil
         othersCommand = nil

@@ -45,6 +45,9 @@ final class LinkEnds {
         self.loop = loop
     }
 
+    /// A channel of this program keeps its link from now on, until it drops the claim.
+    func claimLink(of channel: any L2CAPSocket) -> LinkClaim { controller.value.claimLink(of: channel) }
+
     /// How many links wait to be explained.
     var waitingCount: Int { waiting.count }
 

@@ -20,6 +20,8 @@ final class CreditBasedChannel {
     /// Explains the end of the link; nil where no adapter has made the channel, and after the end.
     private var linkEnds: LinkEnds?
     private(set) var socket: (any L2CAPSocket)?
+    /// Says that the channel keeps its link; nil where no adapter has made it, and after the end.
+    private var claim: LinkClaim?
     private var opening: Promise<Void, BluetoothError>?
     private var isEstablished = false
     private(set) var end: BluetoothError?
@@ -62,9 +64,10 @@ final class CreditBasedChannel {
         let call = Promise<Void, BluetoothError>()
         opening = call
         do {
-            socket = try kernel.connectL2CAP(
+            let socket = try kernel.connectL2CAP(
                 to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
             ) { event in self.handle(event) }
+            take(socket)
         } catch {
             throw .openingChannel(operation, psm, error)
         }
@@ -84,7 +87,7 @@ final class CreditBasedChannel {
 
     /// Takes over a channel that a peer has opened; says who takes its events.
     func adopt(_ socket: any L2CAPSocket) -> SocketHandler {
-        self.socket = socket
+        take(socket)
         establish()
         return { event in self.handle(event) }
     }
@@ -95,6 +98,11 @@ final class CreditBasedChannel {
     ) throws(KernelError) {
         socket = try connect { event in self.handle(event) }
         establish()
+    }
+
+    private func take(_ socket: any L2CAPSocket) {
+        self.socket = socket
+        claim = linkEnds?.claimLink(of: socket)
     }
 
     private func establish() {
@@ -155,6 +163,7 @@ final class CreditBasedChannel {
         while let writer = writers.popFirst() { writer.fail(reason) }
         socket?.close()
         socket = nil
+        claim = nil
         endWaiters.succeedAll(reason)
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }

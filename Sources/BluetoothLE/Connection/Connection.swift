@@ -318,7 +318,9 @@ public actor Connection: LoopActor {
 
     /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.
     ///
-    /// The kernel drops the link itself two seconds after its last channel is closed.
+    /// The kernel drops the link itself two seconds after its last channel is closed. As long as a
+    /// ``ConnectionOrientedChannel`` keeps it, an answer that is outstanding now keeps the device `.busy` for
+    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)``.
     public func disconnect() {
         finish(
             BluetoothError(

@@ -1,0 +1,245 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import SimulatedKernel
+import Testing
+
+@testable import BluetoothLE
+
+/// Links that end while an answer is outstanding, and which a channel of this program keeps all the same.
+@Suite struct KeptLinkTests {
+    /// A connection that has ended so, and its channel.
+    private static func run(
+        awaiting opcode: ATTOpcode = .readRequest, late delay: Duration,
+        _ body: @escaping @Sendable (LateStory, ConnectionOrientedChannel) async throws -> Void
+    ) async throws {
+        try await LateStory.run { late in
+            let connection = try await late.connect()
+            let channel = try await connection.openChannel(psm: LateStory.channel)
+            try await late.end(connection, awaiting: opcode, late: delay)
+            try await body(late, channel)
+        }
+    }
+
+    /// Makes sure that whoever connects is told after so much time that the device is busy.
+    private static func expectBusy(
+        _ late: LateStory, after limit: Duration = ConnectQueue.kernelLinger,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        var error: BluetoothError?
+        let time = await late.story.duration {
+            error = await failure { await (try await late.connect()).disconnect() }
+        }
+        #expect(error?.code == .busy, sourceLocation: sourceLocation)
+        #expect(error?.isRetryable == true && error?.remedy != nil, sourceLocation: sourceLocation)
+        #expect(time >= limit && time < limit + .milliseconds(10), "\(time)", sourceLocation: sourceLocation)
+    }
+
+    /// Makes sure that a link has nothing of the one before.
+    private static func expectOwnLink(
+        _ late: LateStory, links: Int, within limit: Duration, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        var next: Connection?
+        let time = try await late.story.duration { next = try await late.connect() }
+        #expect(time < limit, "\(time)", sourceLocation: sourceLocation)
+        #expect(late.peer.linkCount == links, sourceLocation: sourceLocation)
+        let connection = try #require(next, sourceLocation: sourceLocation)
+        try await late.expectOwnAnswers(.readRequest, after: .zero, on: connection, sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: LateStory.requests) func theNextConnectWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
+        try await Self.run(awaiting: opcode, late: .seconds(2)) { late, channel in
+            var next: Connection?
+            let time = try await late.story.duration { next = try await late.connect() }
+            #expect(time > .milliseconds(1800) && time < .milliseconds(2400))
+            #expect(late.peer.linkCount == 1)
+            try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
+            #expect(await channel.isOpen)
+        }
+    }
+
+    @Test(arguments: LateStory.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
+        try await Self.run(awaiting: opcode, late: .seconds(6)) { late, channel in
+            try await Self.expectBusy(late)
+            // Each waits as long.
+            try await Self.expectBusy(late)
+            var next: Connection?
+            let time = try await late.story.duration { next = try await late.connect() }
+            #expect(time > .milliseconds(800) && time < .milliseconds(1400))
+            #expect(late.peer.linkCount == 1)
+            try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
+            #expect(await channel.isOpen)
+        }
+    }
+
+    @Test func anAnswerThatNobodyWaitsForIsReceivedAllTheSame() async throws {
+        try await Self.run(late: .seconds(6)) { late, channel in
+            try await late.story.radio.sleep(for: .seconds(10))
+            try await Self.expectOwnLink(late, links: 1, within: .milliseconds(100))
+            #expect(await channel.isOpen)
+        }
+    }
+
+    @Test(arguments: [100, 1000, 4000]) func theLastChannelLeavesTheLinkToTheKernel(milliseconds: Int) async throws {
+        try await LateStory.run { late in
+            let connection = try await late.connect()
+            let channels = [
+                try await connection.openChannel(psm: LateStory.channel),
+                try await late.adapter.openChannel(to: late.address, psm: LateStory.channel),
+            ]
+            try await late.end(connection, awaiting: .readRequest, late: .seconds(12))
+            await channels[0].close()
+            try await late.story.radio.sleep(for: .milliseconds(milliseconds))
+            let next = late.story.begin { try await late.connect() }
+            try await late.story.radio.sleep(for: .seconds(1))
+            await channels[1].close()
+            let time = try await late.story.duration { await (try await next.value).disconnect() }
+            #expect(time > .seconds(1) && time < .milliseconds(2800))
+            #expect(late.peer.linkCount == 2)
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
+        }
+    }
+
+    @Test func aChannelThatIsDroppedLeavesTheLinkToTheKernel() async throws {
+        try await LateStory.run { late in
+            do {
+                let connection = try await late.connect()
+                let channel = try await connection.openChannel(psm: LateStory.channel)
+                try await late.end(connection, awaiting: .readRequest, late: .seconds(10))
+                try await Self.expectBusy(late)
+                withExtendedLifetime(channel) {}
+            }
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
+        }
+    }
+
+    @Test(arguments: [100, 1000, 4000]) func theEndOfTheLinkEndsTheWait(milliseconds: Int) async throws {
+        try await Self.run(late: .seconds(10)) { late, _ in
+            if milliseconds > 2500 { try await Self.expectBusy(late) }
+            let next = late.story.begin { try await late.connect() }
+            try await late.story.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            let time = try await late.story.duration {
+                late.peripheral.disconnect()
+                await (try await next.value).disconnect()
+            }
+            #expect(time < .milliseconds(500))
+            #expect(late.peer.linkCount == 2)
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(500))
+        }
+    }
+
+    @Test func aDeviceThatNeverAnswersIsBusyUntilItsLinkEnds() async throws {
+        try await Self.run(late: .seconds(38)) { late, channel in
+            for _ in 0..<20 { try await Self.expectBusy(late) }
+            // The answer has come, and was too late for any bearer.
+            await channel.close()
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
+        }
+    }
+
+    @Test func aDeviceThatWaitsForAnAnswerIsBusyUntilItsLinkEnds() async throws {
+        try await LateStory.run { late in
+            let asked = AsyncStream.makeStream(of: Void.self)
+            let services = try await late.adapter.publish(
+                [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
+                handlers: AttributeHandlers(read: { _ in
+                    asked.continuation.yield()
+                    try await late.story.radio.sleep(for: .seconds(10))
+                    return []
+                }))
+            let handle = try #require(services.handle(of: 0xFFF4))
+            let connection = try await late.connect()
+            let channel = try await connection.openChannel(psm: LateStory.channel)
+            late.peer.send([0x0A, UInt8(handle.rawValue), 0])
+            for await _ in asked.stream { break }
+            await connection.disconnect()
+            try await Self.expectBusy(late)
+            late.peripheral.disconnect()
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(500))
+            #expect(await channel.isOpen == false)
+        }
+    }
+
+    /// The answer comes while nobody has the attribute channel, as far as the program can know.
+    @Test func aChannelThatIsOpenedWhileTheKernelWaitsKeepsTheLink() async throws {
+        try await LateStory.run { late in
+            let connection = try await late.connect()
+            try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
+            try await late.story.radio.sleep(for: .seconds(1))
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            try await Self.expectBusy(late)
+            try await late.story.radio.sleep(for: .seconds(5))
+            try await Self.expectBusy(late)
+            await channel.close()
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
+        }
+    }
+
+    @Test func aChannelOnALinkThatIsNewIsNobodysHindrance() async throws {
+        try await LateStory.run { late in
+            // Who listens is given the attribute channel of a link that is made for another channel.
+            await late.services.withdraw()
+            let connection = try await late.connect()
+            try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
+            try await late.story.radio.sleep(for: .milliseconds(500))
+            late.peripheral.disconnect()
+            try await late.story.radio.sleep(for: .milliseconds(100))
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
+            #expect(await channel.isOpen)
+        }
+    }
+
+    @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
+        try await Self.run(late: .seconds(2)) { late, _ in
+            let next = late.story.begin { try await late.connect() }
+            try await late.story.radio.sleep(for: .seconds(1))
+            next.cancel()
+            let time = await late.story.duration {
+                let end = await failure { _ = try await next.value }
+                #expect(end?.code == .cancelled)
+            }
+            #expect(time < .milliseconds(10))
+            let end = await failure {
+                _ = try await late.adapter.connect(
+                    to: late.address, options: ConnectionOptions(timeout: .milliseconds(500)))
+            }
+            #expect(end?.code == .timedOut)
+            try await Self.expectOwnLink(late, links: 1, within: .milliseconds(700))
+        }
+    }
+
+    @Test(arguments: [0, 100, 1000, 4000]) func anAdapterThatIsSwitchedOffEndsTheWait(milliseconds: Int) async throws {
+        try await Self.run(late: .seconds(10)) { late, _ in
+            await late.services.withdraw()
+            if milliseconds > 2500 { try await Self.expectBusy(late) }
+            let next = late.story.begin { try await late.connect() }
+            try await late.story.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            try await late.adapter.setPowered(false)
+            let time = await late.story.duration {
+                let end = await failure { _ = try await next.value }
+                #expect(end?.code == .adapterOff)
+            }
+            #expect(time < .milliseconds(100))
+            try await late.adapter.setPowered(true)
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
+            #expect(await channel.isOpen)
+        }
+    }
+
+    /// What is outstanding outlives the adapter as long as its link does.
+    @Test func anAdapterThatIsClosedLeavesNothingBehind() async throws {
+        try await Self.run(late: .seconds(5)) { late, channel in
+            await late.adapter.close()
+            let other = try await Adapter.open(on: late.story.kernel)
+            let end = await failure { _ = try await other.connect(to: late.address) }
+            #expect(end?.code == .busy)
+            await channel.close()
+            try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+            let next = try await other.connect(to: late.address)
+            #expect(try await next.read(LatePeer.short) == [1])
+        }
+    }
+}

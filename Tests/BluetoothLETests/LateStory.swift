@@ -1,0 +1,133 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// A device that answers late, on a radio in virtual time.
+struct LateStory: Sendable {
+    /// Everything that a link can end in the middle of, by the PDU that is not answered.
+    static let requests: [ATTOpcode] = [
+        .exchangeMTURequest, .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readRequest,
+        .readBlobRequest, .readMultipleRequest, .readByGroupTypeRequest, .writeRequest, .prepareWriteRequest,
+        .executeWriteRequest, .readMultipleVariableRequest, .handleValueIndication,
+    ]
+
+    let story: Story
+    let adapter: Adapter
+    let kernel: FaultingKernel
+    let peer: LatePeer
+    let peripheral: SimulatedPeripheral
+    let services: PublishedServices
+    let served: AttributeHandle
+
+    /// The service that the device offers by channels.
+    static let channel: UInt16 = 0x80
+
+    var address: BluetoothAddress { peripheral.address }
+
+    static func run(_ body: @escaping @Sendable (LateStory) async throws -> Void) async throws {
+        try await Story.run { story in
+            let peer = try LatePeer()
+            let peripheral = peer.peripheral(on: story.radio)
+            peripheral.setService(channel, receiveMTU: 64)
+            let kernel = FaultingKernel(story.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            let services = try await adapter.publish([PeripheralStory.service])
+            let served = try #require(services.handle(of: 0xFFF1))
+            try await body(
+                LateStory(
+                    story: story, adapter: adapter, kernel: kernel, peer: peer, peripheral: peripheral,
+                    services: services, served: served))
+        }
+    }
+
+    func connect() async throws -> Connection {
+        // Long values take several requests.
+        try await adapter.connect(to: address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+    }
+
+    /// Has `opcode` sent.
+    func perform(_ opcode: ATTOpcode, on connection: Connection) async throws {
+        switch opcode {
+        case .exchangeMTURequest: try await connection.exchangeMTU(offering: 23)
+        case .findInformationRequest:
+            let range = AttributeHandleRange(start: LatePeer.configuration, end: LatePeer.configuration)
+            _ = try await connection.perform(DescriptorDiscovery(in: range), "discover", timeout: nil)
+        case .findByTypeValueRequest: _ = try await connection.discoverServices(0xFFF0)
+        case .readByTypeRequest: _ = try await connection.readValues(of: 0xFFF1)
+        case .readRequest: _ = try await connection.read(LatePeer.short)
+        case .readBlobRequest: _ = try await connection.read(LatePeer.long)
+        case .readMultipleRequest:
+            _ = try await connection.read([LatePeer.short, LatePeer.short], lengths: [1, 1])
+        case .readByGroupTypeRequest: _ = try await connection.discoverServices()
+        case .writeRequest: try await connection.write([2], to: LatePeer.short)
+        case .prepareWriteRequest, .executeWriteRequest:
+            try await connection.write([UInt8](0..<40), to: LatePeer.long)
+        case .readMultipleVariableRequest: _ = try await connection.read([LatePeer.short, LatePeer.short])
+        default:
+            // Subscribes to what is indicated to it.
+            peer.send([0x12, UInt8(served.rawValue + 1), 0, 2, 0])
+            try await story.settle { await connection.peerConfiguration(of: served) == .indication }
+            try await connection.indicate([1], of: served)
+        }
+    }
+
+    /// Begins what `opcode` is sent for, and returns when the peer has that; ``LatePeer/delay(_:by:)`` keeps it waiting.
+    func begin(_ opcode: ATTOpcode, on connection: Connection) async throws -> Task<Void, any Error> {
+        let count = peer.count(of: opcode)
+        let call = story.begin { try await perform(opcode, on: connection) }
+        try await story.settle { peer.count(of: opcode) > count }
+        return call
+    }
+
+    /// Ends a connection while what `opcode` is sent for is under way, to which the device answers `delay` late.
+    func end(
+        _ connection: Connection, awaiting opcode: ATTOpcode, late delay: Duration,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        peer.delay(opcode, by: delay)
+        let call = try await begin(opcode, on: connection)
+        await connection.disconnect()
+        let end = await failure { try await call.value }
+        #expect(end?.code == .disconnected, sourceLocation: sourceLocation)
+        peer.delay(nil)
+    }
+
+    /// A channel to the device that is another program's.
+    func openForeignChannel() async throws -> any L2CAPSocket {
+        let own = adapter.information.address
+        let channel = try await story.kernel.onLoop {
+            try story.kernel.connectL2CAP(
+                to: address, channel: .dynamic(psm: Self.channel), from: own, options: L2CAPOptions()
+            ) { _ in }
+        }
+        try await story.radio.sleep(for: .seconds(1))
+        return channel
+    }
+
+    /// Makes sure that a link gets the answers to what is asked there, which are `delay` late, and no other.
+    func expectOwnAnswers(
+        _ opcode: ATTOpcode, after delay: Duration, on connection: Connection,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let time = try await story.duration { try await perform(opcode, on: connection) }
+        #expect(time >= delay, sourceLocation: sourceLocation)
+        try await story.radio.sleep(for: .seconds(5))
+        let isConnected = await connection.isConnected
+        #expect(isConnected, sourceLocation: sourceLocation)
+        let strays = try await connection.strayResponseCount()
+        #expect(strays == 0, sourceLocation: sourceLocation)
+    }
+}
+
+extension Connection {
+    /// How many responses came that answer nothing that was asked on this link.
+    func strayResponseCount() throws -> Int {
+        try bearer(for: .init("look")).core.strayResponseCount
+    }
+}
