@@ -156,6 +156,77 @@ extension Peers {
             }
         }
 
+        /// A link to the device "channel" that a channel keeps, with `milliseconds` to go until the device answers.
+        private static func keepLink(
+            milliseconds: Int,
+            _ story: @Sendable (Band, AttributeHandle, ConnectionOrientedChannel) async throws -> Void
+        ) async throws {
+            try await Band.run { band in
+                let connection = try await band.connect(to: "channel")
+                let value = try await connection.find(0xFFF1).valueHandle
+                let channel = try await connection.openChannel(psm: 0x80)
+                try await band.ask("late channel 0b \(Double(milliseconds) / 1000)")
+                let call = Task { _ = try await connection.read(value) }
+                try await band.wait(for: "the read") { try await band.ask("held channel") != "0" }
+                await connection.disconnect()
+                let end = await failure { try await call.value }
+                #expect(end?.code == .disconnected)
+                try await band.ask("late channel")
+                try await story(band, value, channel)
+                await channel.close()
+            }
+        }
+
+        private static func expectOwnAnswers(_ value: AttributeHandle, on connection: Connection) async throws {
+            for _ in 0..<3 {
+                #expect(try await connection.read(value).count == 100)
+                #expect(try await connection.discoverServices().isEmpty == false)
+                try await Task.sleep(for: .seconds(1))
+            }
+            #expect(try await connection.strayResponseCount() == 0)
+            #expect(await connection.isConnected)
+        }
+
+        @Test(arguments: [1000, 6000])
+        func aLinkThatAChannelKeepsIsOfUseOnceTheAnswerIsIn(milliseconds: Int) async throws {
+            try await Self.keepLink(milliseconds: milliseconds) { band, value, channel in
+                let taken = try await band.ask("taken channel")
+                let start = ContinuousClock.now
+                var waits: [Duration] = []
+                var next: Connection?
+                while next == nil, waits.count < 10 {
+                    let end = await failure { next = try await band.connect(to: "channel") }
+                    #expect(end == nil || end?.code == .busy)
+                    waits.append(start.duration(to: .now))
+                }
+                print("# answered after \(milliseconds) ms: connected or busy after \(waits)")
+                #expect(milliseconds < 2500 ? waits.count == 1 : waits.count > 1)
+                let connection = try #require(next)
+                #expect(try await band.ask("taken channel") == taken)
+                try await Self.expectOwnAnswers(value, on: connection)
+                try await channel.send([1, 2, 3])
+                #expect(try await channel.read(timeout: .seconds(30)) == [1, 2, 3])
+                await connection.disconnect()
+            }
+        }
+
+        @Test func aLinkThatAChannelKeepsIsMadeAnewOnceItIsClosed() async throws {
+            try await Self.keepLink(milliseconds: 10_000) { band, value, channel in
+                let taken = try await band.ask("taken channel")
+                let end = await failure { _ = try await band.connect(to: "channel") }
+                #expect(end?.code == .busy)
+                let start = ContinuousClock.now
+                await channel.close()
+                let connection = try await band.connect(to: "channel")
+                print("# the channel closed: connected after \(start.duration(to: .now))")
+                #expect(try await band.ask("taken channel") != taken)
+                try await Self.expectOwnAnswers(value, on: connection)
+                try await Task.sleep(for: .seconds(6))
+                #expect(try await connection.strayResponseCount() == 0)
+                await connection.disconnect()
+            }
+        }
+
         @Test func aDeviceThatWaitsForAnAnswerGetsANewLink() async throws {
             try await Late.run { late in
                 let connection = try await late.connect()

@@ -163,8 +163,12 @@ class Peripheral(Hosted):
         if not self.late or self.late[0] != opcode:
             return send(*arguments)
         self.held += 1
+        link = self.link
 
         def later():
+            # The next link may have the handle of this one.
+            if self.link is not link:
+                return
             try:
                 send(*arguments)
             except Exception:
