@@ -18,11 +18,7 @@ final class ATTBearer {
     private let drain: LoopBound<BearerDrain>?
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
-    private let onTimeOut: @Sendable (BearerTimer) -> Void
-    private let requestTimer: LoopTimer
-    private let indicationTimer: LoopTimer
-    /// Made when the kernel encrypts the link and something is to be sent.
-    private var encryptionTimer: LoopTimer?
+    private var timers: BearerLoopTimers
     private let onEnd: @Sendable (BluetoothError) -> Void
     private(set) var closeReason: BluetoothError?
     /// Tells what the end of the socket means, where more is known than the socket says; nil when that comes later, by
@@ -75,7 +71,6 @@ final class ATTBearer {
     ) {
         self.onEnd = onEnd
         self.drain = drain
-        self.onTimeOut = onTimeOut
         self.localServer = localServer
         self.mainBearer = mainBearer
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
@@ -86,8 +81,7 @@ final class ATTBearer {
         self.loop = loop
         self.log = log
         self.trace = trace
-        requestTimer = loop.makeTimer { onTimeOut(.request) }
-        indicationTimer = loop.makeTimer { onTimeOut(.indication) }
+        timers = BearerLoopTimers(on: loop, onTimeOut)
     }
 
     deinit {
@@ -154,7 +148,7 @@ final class ATTBearer {
             if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
         case .clientChanged: onClientChanged?()
-        case .setTimer(let timer, let isOn): set(timer, isOn: isOn)
+        case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn)
         case .setReading(let isOn): socket.setReading(isOn)
         case .quiet: whenQuiet.take()?()
         case .close(let failure): close(BluetoothError(failure, peer), failure)
@@ -190,20 +184,6 @@ final class ATTBearer {
             }
         }
         return false
-    }
-
-    private func set(_ timer: BearerTimer, isOn: Bool) {
-        switch timer {
-        case .request: set(requestTimer, isOn: isOn)
-        case .indication: set(indicationTimer, isOn: isOn)
-        case .encryption:
-            encryptionTimer = isOn ? loop.makeTimer { [onTimeOut] in onTimeOut(.encryption) } : nil
-            encryptionTimer?.set(after: AttributeProtocol.transactionTimeout)
-        }
-    }
-
-    private func set(_ timer: LoopTimer, isOn: Bool) {
-        if isOn { timer.set(after: AttributeProtocol.transactionTimeout) } else { timer.cancel() }
     }
 
     // MARK: Receiving

@@ -41,16 +41,16 @@ struct RequestQueue {
     /// Request in flight, whatever it says.
     var isCancellationDue: Bool { progress != .notBegun && !isExecuting && current?.stop() == .next }
 
-    mutating func append(_ transaction: any ClientTransaction, _ ended: inout RingBuffer<EndedOperation>) {
+    mutating func append(_ transaction: any ClientTransaction, _ ended: inout EndedOperations) {
         if waiting.count >= limit { waiting.removeAll { $0.isAbandoned } }
         guard waiting.count < limit else {
-            return ended.append(EndedOperation(operation: transaction, failure: .tooManyWaiting(limit)))
+            return ended.append(transaction, .tooManyWaiting(limit))
         }
         waiting.append(transaction)
     }
 
     /// Writes the next request; returns false when there is none to be sent now.
-    mutating func writeNext(into writer: inout ByteWriter, _ ended: inout RingBuffer<EndedOperation>) -> Bool {
+    mutating func writeNext(into writer: inout ByteWriter, _ ended: inout EndedOperations) -> Bool {
         guard inFlight == nil else { return false }
         while true {
             if current == nil {
@@ -73,7 +73,7 @@ struct RequestQueue {
             } catch {
                 current = nil
                 writer.removeAll()
-                ended.append(EndedOperation(operation: transaction, failure: error))
+                ended.append(transaction, error)
             }
         }
     }
@@ -85,7 +85,7 @@ struct RequestQueue {
     }
 
     /// Receives an answer; returns false when it belongs to another request than the one in flight.
-    mutating func receive(_ answer: ATTServerPDU, _ ended: inout RingBuffer<EndedOperation>) -> Bool {
+    mutating func receive(_ answer: ATTServerPDU, _ ended: inout EndedOperations) -> Bool {
         guard inFlight != nil, let transaction = current else {
             strayResponseCount += 1
             return true
@@ -113,7 +113,7 @@ struct RequestQueue {
     }
 
     /// Receives an answer that could not be decoded; returns false when it belongs to another request.
-    mutating func receiveMalformedAnswer(_ error: ATTDecodingError, _ ended: inout RingBuffer<EndedOperation>) -> Bool {
+    mutating func receiveMalformedAnswer(_ error: ATTDecodingError, _ ended: inout EndedOperations) -> Bool {
         guard inFlight != nil, let transaction = current else {
             strayResponseCount += 1
             return true
@@ -127,7 +127,7 @@ struct RequestQueue {
             current = nil
             return true
         }
-        ended.append(EndedOperation(operation: transaction, failure: .violation("\(error)")))
+        ended.append(transaction, .violation("\(error)"))
         // The peer may have done what it was asked, so it may have to be told to forget it.
         if transaction.stop() == .done { current = nil } else { progress = .stopping }
         return true
@@ -135,34 +135,34 @@ struct RequestQueue {
 
     /// Ends the transaction whose turn it is; one that was stopping has told its caller before.
     private mutating func end(
-        _ transaction: any ClientTransaction, _ failure: TransactionFailure?, _ ended: inout RingBuffer<EndedOperation>
+        _ transaction: any ClientTransaction, _ failure: TransactionFailure?, _ ended: inout EndedOperations
     ) {
         current = nil
         guard progress != .stopping else { return }
-        ended.append(EndedOperation(operation: transaction, failure: failure))
+        ended.append(transaction, failure)
     }
 
     private mutating func fail(
-        _ transaction: any ClientTransaction, _ failure: TransactionFailure, _ ended: inout RingBuffer<EndedOperation>
+        _ transaction: any ClientTransaction, _ failure: TransactionFailure, _ ended: inout EndedOperations
     ) {
         inFlight = nil
         end(transaction, failure, &ended)
     }
 
     /// The request in flight is late.
-    mutating func timeOut(_ ended: inout RingBuffer<EndedOperation>) {
+    mutating func timeOut(_ ended: inout EndedOperations) {
         guard let late = current else { return }
         fail(late, .timedOut, &ended)
     }
 
     /// Ends the transaction whose turn it is.
-    mutating func closeCurrent(_ ended: inout RingBuffer<EndedOperation>) {
+    mutating func closeCurrent(_ ended: inout EndedOperations) {
         inFlight = nil
         if let transaction = current { end(transaction, .closed, &ended) }
     }
 
     /// Ends all that wait.
-    mutating func closeWaiting(_ ended: inout RingBuffer<EndedOperation>) {
-        while let next = waiting.popFirst() { ended.append(EndedOperation(operation: next, failure: .closed)) }
+    mutating func closeWaiting(_ ended: inout EndedOperations) {
+        while let next = waiting.popFirst() { ended.append(next, .closed) }
     }
 }

@@ -56,6 +56,25 @@ public protocol CommandMessage: BearerOperation {
     func write(into writer: inout ByteWriter) throws(TransactionFailure)
 }
 
+/// The operations that have ended, in the order in which they did.
+///
+/// Mostly there is one at a time, which takes no memory of its own.
+struct EndedOperations {
+    private var first: EndedOperation?
+    private var others = RingBuffer<EndedOperation>()
+
+    mutating func append(_ operation: any BearerOperation, _ failure: TransactionFailure?) {
+        let ended = EndedOperation(operation: operation, failure: failure)
+        if first == nil { first = ended } else { others.append(ended) }
+    }
+
+    mutating func popFirst() -> EndedOperation? {
+        guard let ended = first.take() else { return nil }
+        if !others.isEmpty { first = others.popFirst() }
+        return ended
+    }
+}
+
 /// An operation that has ended, for its owner to resume the caller.
 public struct EndedOperation {
     /// The operation.

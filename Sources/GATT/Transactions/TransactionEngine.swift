@@ -76,15 +76,14 @@ public struct TransactionEngine {
     private var indications = RingBuffer<any ValueUpdate>()
     private var messages = RingBuffer<Message>()
     private var confirmationsOwed = 0
-    private var response: ByteWriter
-    private var ended = RingBuffer<EndedOperation>()
+    private var response: [UInt8] = []
+    private var ended = EndedOperations()
 
     /// An engine on which at most `waitingLimit` calls of each kind may wait; those whose callers gave up do
     /// not count.
     public init(waitingLimit: Int = 1024) {
         self.waitingLimit = waitingLimit
         requests = RequestQueue(limit: waitingLimit)
-        response = ByteWriter(capacity: 0)
     }
 
     /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
@@ -97,7 +96,7 @@ public struct TransactionEngine {
     public mutating func nextEnded() -> EndedOperation? { ended.popFirst() }
 
     private mutating func end(_ operation: any BearerOperation, _ failure: TransactionFailure?) {
-        ended.append(EndedOperation(operation: operation, failure: failure))
+        ended.append(operation, failure)
     }
 
     // MARK: What is to be sent
@@ -144,15 +143,13 @@ public struct TransactionEngine {
     }
 
     /// Whether a response waits to be sent; the peer may not make another request before it has it.
-    public var hasResponse: Bool { response.count > 0 }
+    public var hasResponse: Bool { !response.isEmpty }
 
     /// Queues the response to the peer's request, at most one at a time and no longer than ``mtu``; says whether it was
     /// taken.
     public mutating func respond(_ bytes: [UInt8]) -> Bool {
         guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.count <= mtu else { return false }
-        response.removeAll()
-        response.capacity = bytes.count
-        do { try response.write(bytes) } catch { return false }
+        response = bytes
         return true
     }
 
@@ -173,7 +170,7 @@ public struct TransactionEngine {
             // It fitted when it was made, and the peer waits for it.
             writer.capacity = max(mtu, response.count)
             return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
-                do { try writer.write(response.bytes) } catch { throw .invalid("\(error)") }
+                do { try writer.write(response) } catch { throw .invalid("\(error)") }
             }
         }
         guard !isHeld else { return nil }
@@ -243,7 +240,7 @@ public struct TransactionEngine {
         guard !isClosed else { return }
         switch outgoing {
         case .confirmation: confirmationsOwed -= 1
-        case .response: response.removeAll()
+        case .response: response = []
         case .request:
             sequence &+= 1
             requests.didSend(number: sequence)
@@ -318,7 +315,7 @@ public struct TransactionEngine {
         indicationInFlight = nil
         isServiceChangedPending = false
         confirmationsOwed = 0
-        response.removeAll()
+        response = []
         requests.closeCurrent(&ended)
         if case .value(let update)? = indication.take() { end(update, .closed) }
         requests.closeWaiting(&ended)
