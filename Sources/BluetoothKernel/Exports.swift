@@ -2,4 +2,5 @@
 @_exported import struct BluetoothPrimitives.ErrorNumber
 @_exported import struct BluetoothPrimitives.KernelError
 @_exported import struct BluetoothPrimitives.LinkSecurity
+@_exported import enum BluetoothPrimitives.L2CAPFlowControl
 @_exported import enum BluetoothPrimitives.SecurityLevel

@@ -11,16 +11,6 @@ public enum L2CAPChannel: Hashable, Sendable {
     public static let attribute = L2CAPChannel.fixed(0x0004)
 }
 
-/// How a connection-oriented channel on LE is opened (`BT_MODE`; Core Vol 3 Part A §10.1, §10.2).
-///
-/// Either way the receiver gives out credits, one for each frame, and the sender waits while it has none.
-public enum L2CAPFlowControl: UInt8, Sendable {
-    /// LE Credit Based Flow Control Mode: an MTU of 23 bytes or more, every kernel has it.
-    case leCreditBased = 3
-    /// Enhanced Credit Based Flow Control Mode (`enable_ecred`): an MTU of 64 bytes or more.
-    case enhancedCreditBased = 4
-}
-
 /// What a socket is set up with before it connects or listens. A nil leaves the kernel's own choice.
 public struct L2CAPOptions: Hashable, Sendable {
     /// The level to raise the link to once it is up; nil asks for none.

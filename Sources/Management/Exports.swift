@@ -3,5 +3,7 @@
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
 @_exported import struct BluetoothPrimitives.LongTermKey
 @_exported import struct BluetoothPrimitives.ManagementStatus
+@_exported import struct BluetoothPrimitives.PrivacyMode
+@_exported import struct BluetoothPrimitives.SecureConnectionsMode
 @_exported import struct BluetoothPrimitives.SecurityKey
 @_exported import struct BluetoothPrimitives.SignatureResolvingKey

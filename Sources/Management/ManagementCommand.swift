@@ -184,48 +184,6 @@ public enum ManagementCommand: Hashable, Sendable {
     }
 }
 
-/// Whether pairing uses LE Secure Connections.
-public struct SecureConnectionsMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
-    public let rawValue: UInt8
-
-    /// A mode of any value.
-    public init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
-
-    /// Legacy pairing only.
-    public static let off = SecureConnectionsMode(rawValue: 0)
-    /// With devices that have it.
-    public static let on = SecureConnectionsMode(rawValue: 1)
-    /// Always; devices without it are refused.
-    public static let only = SecureConnectionsMode(rawValue: 2)
-
-    /// The mode in words.
-    public var description: String { [0: "off", 1: "on", 2: "only"][rawValue] ?? "mode \(rawValue)" }
-}
-
-/// Whether the adapter hides behind private addresses.
-public struct PrivacyMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
-    public let rawValue: UInt8
-
-    /// A mode of any value.
-    public init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
-
-    /// The identity address is used.
-    public static let off = PrivacyMode(rawValue: 0)
-    /// Private addresses are used, always.
-    public static let on = PrivacyMode(rawValue: 1)
-    /// Private addresses are used except while the adapter is bondable and discoverable.
-    public static let limited = PrivacyMode(rawValue: 2)
-
-    /// The mode in words.
-    public var description: String { [0: "off", 1: "on", 2: "limited"][rawValue] ?? "mode \(rawValue)" }
-}
-
 /// What Set Advertising switches on.
 public struct AdvertisingMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.

@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import Management
 
 extension Adapter {
     /// Chooses who answers what pairing asks on this adapter's links, and what the adapter brings to its pairings.

@@ -2,7 +2,6 @@ import BluetoothKernel
 import BluetoothPrimitives
 import HCI
 import Logging
-import Management
 import Synchronization
 
 /// Everything of an opened adapter: owns its components, and is the one domain they live in.

@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import Management
 
 /// Whether the kernel knows the keys of the bonds.
 public enum BondStanding: Hashable, Sendable {

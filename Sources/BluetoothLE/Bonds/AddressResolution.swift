@@ -1,7 +1,6 @@
 import Advertising
 import BluetoothCryptography
 import BluetoothPrimitives
-import Management
 
 extension Controller {
     /// Whose address it is; nil for one that is not private, or nobody's.

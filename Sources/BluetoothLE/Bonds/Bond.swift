@@ -1,7 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import Management
 
 /// What pairing has left of a device: the keys by which it is known and its links are encrypted, and what the device
 /// wants to be sent from here (Core Vol 3 Part C §9.4.4).

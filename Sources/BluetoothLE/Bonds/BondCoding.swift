@@ -2,7 +2,6 @@ import ATT
 import BluetoothCryptography
 import BluetoothPrimitives
 import GATT
-import Management
 
 // The body: adapter and device, then fields of a kind (one byte), a length (two bytes) and that many bytes.
 

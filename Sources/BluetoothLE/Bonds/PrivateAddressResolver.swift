@@ -1,6 +1,5 @@
 import BluetoothCryptography
 import BluetoothPrimitives
-import Management
 
 /// Recognises the resolvable private addresses made with a key, and makes such addresses (Core Vol 3 Part H §2.2.2,
 /// Vol 6 Part B §1.3.2.2).

@@ -2,7 +2,6 @@ import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
-import Management
 
 // The one place that says what a kernel's error number means on a link. The numbers are those of the kernel's
 // translation of link-layer reasons (net/bluetooth/lib.c).

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothPrimitives
 
 /// How a connection-oriented channel is opened or offered.
 public struct ChannelOptions: Hashable, Sendable {
@@ -30,14 +30,5 @@ public struct ChannelOptions: Hashable, Sendable {
         self.security = security
         self.sendBuffer = sendBuffer
         self.receiveBuffer = receiveBuffer
-    }
-
-    /// The kernel gives up after 40 s by itself; our own time limit comes first.
-    var socketOptions: L2CAPOptions {
-        let smallest: UInt16 = flowControl == .enhancedCreditBased ? 64 : 23
-        return L2CAPOptions(
-            security: security, receiveMTU: max(smallest, maximumTransmissionUnit), sendBuffer: sendBuffer,
-            receiveBuffer: receiveBuffer, connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5),
-            flowControl: flowControl)
     }
 }
