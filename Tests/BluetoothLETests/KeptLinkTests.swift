@@ -3,6 +3,7 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 import SimulatedKernel
+import TestSupport
 import Testing
 
 @testable import BluetoothLE
