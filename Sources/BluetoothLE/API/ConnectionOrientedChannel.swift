@@ -52,12 +52,12 @@ public final class ConnectionOrientedChannel: Sendable {
 
     /// The largest SDU that this side receives.
     public var maximumTransmissionUnit: Int {
-        get async { await core { $0.maximumTransmissionUnit } }
+        get async { await core { $0.maximumTransmissionUnits.receive } }
     }
 
     /// The largest SDU that the peer receives, and so the longest that ``send(_:timeout:)`` takes.
     public var peerMaximumTransmissionUnit: Int {
-        get async { await core { $0.peerMaximumTransmissionUnit } }
+        get async { await core { $0.maximumTransmissionUnits.send } }
     }
 
     /// Closes the channel at once, in both directions. Calls under way fail with ``BluetoothError/Code/disconnected``.

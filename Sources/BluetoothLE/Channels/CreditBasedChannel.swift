@@ -6,41 +6,31 @@ import Logging
 ///
 /// Owned by its handle, and by its socket until the end.
 final class CreditBasedChannel {
-    let loop: EventLoop
+    private enum State {
+        case opening(Promise<Void, BluetoothError>?)
+        case open
+        /// Regular is an end that a reader may take for the end of what the peer had to say.
+        case ended(BluetoothError, isRegular: Bool)
+    }
+
     /// The device at the other end.
     let peer: BluetoothAddress
     /// The service's number: its Protocol/Service Multiplexer.
     let psm: UInt16
-    /// The largest SDU that this side receives.
-    private(set) var maximumTransmissionUnit = 0
-    /// The largest SDU that the peer receives, and so the longest that ``send(_:timeout:)`` takes.
-    private(set) var peerMaximumTransmissionUnit = 0
+    /// The largest SDUs that this side and the peer receive.
+    private(set) var maximumTransmissionUnits = (receive: 0, send: 0)
 
+    private let loop: EventLoop
     private let log: Logger
     /// Explains the end of the link; nil where no adapter has made the channel, and after the end.
     private var linkEnds: LinkEnds?
-    private(set) var socket: (any L2CAPSocket)?
+    private var socket: (any L2CAPSocket)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and after the end.
     private var claim: LinkClaim?
-    private var opening: Promise<Void, BluetoothError>?
-    private var isEstablished = false
-    private(set) var end: BluetoothError?
-    /// Whether the end is one that a reader may take for the end of what the peer had to say.
-    private var isRegularEnd = false
+    private var state = State.opening(nil)
+    private var reader = ChannelReader()
+    private var writer = ChannelWriter()
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
-
-    /// Who waits for an SDU, first first.
-    private var readers = WaiterList<[UInt8]?, BluetoothError>()
-    /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
-    /// the channel ended.
-    private var leftovers = RingBuffer<[UInt8]>()
-    private var isReading = true
-
-    /// What waits to be written, first first.
-    var writers = RingBuffer<ChannelWrite>()
-    var isSocketFull = false
-    /// Whether the socket has just said that it can send.
-    private(set) var isToldWritable = false
 
     init(to peer: BluetoothAddress, psm: UInt16, of linkEnds: LinkEnds? = nil, on loop: EventLoop, log: Logger) {
         self.linkEnds = linkEnds
@@ -50,7 +40,7 @@ final class CreditBasedChannel {
         self.log = log
     }
 
-    func operation(_ name: String) -> BluetoothError.Operation { BluetoothError.Operation(name, peer: peer) }
+    private func operation(_ name: String) -> BluetoothError.Operation { BluetoothError.Operation(name, peer: peer) }
 
     // MARK: Opening
 
@@ -60,9 +50,9 @@ final class CreditBasedChannel {
     ) async throws(BluetoothError) {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
         if Task.isCancelled { throw .cancelled(operation) }
-        if let end { throw end }
+        if case .ended(let reason, _) = state { throw reason }
         let call = Promise<Void, BluetoothError>()
-        opening = call
+        state = .opening(call)
         do {
             let socket = try kernel.connectL2CAP(
                 to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
@@ -82,7 +72,7 @@ final class CreditBasedChannel {
 
     /// Gives up an attempt that is under way; an open channel stays.
     func endOpening(_ reason: BluetoothError) {
-        if !isEstablished { finish(reason) }
+        if case .opening = state { finish(reason) }
     }
 
     /// Takes over a channel that a peer has opened; says who takes its events.
@@ -106,44 +96,39 @@ final class CreditBasedChannel {
     }
 
     private func establish() {
-        guard let socket, !isEstablished else { return }
-        isEstablished = true
+        guard let socket, case .opening(let call) = state else { return }
+        state = .open
         if let units = try? socket.maximumTransmissionUnits() {
-            maximumTransmissionUnit = Int(units.receive)
-            peerMaximumTransmissionUnit = Int(units.send)
+            maximumTransmissionUnits = (Int(units.receive), Int(units.send))
         }
-        setReading(false)
+        reader.pause(socket)
+        call?.succeed()
     }
 
     private func handle(_ event: SocketEvent) {
+        guard let socket else { return }
         switch event {
-        case .readable: receive()
+        case .readable: reader.receive(from: socket)
         case .writable:
-            if !isEstablished {
-                establish()
-                opening?.succeed()
-                opening = nil
-            }
-            isSocketFull = false
-            isToldWritable = true
-            defer { isToldWritable = false }
-            writeOut()
+            establish()
+            writer.socketCanSend(socket, upTo: maximumTransmissionUnits.send)
         case .closed(let error):
             // What arrived before is still good.
-            while isEstablished, takeOne({ leftovers.append($0) }) {}
+            if isOpen { reader.takeAll(from: socket) }
             closed(with: error)
         }
     }
 
     /// The socket has ended, which may be the adapter's doing.
     private func closed(with error: KernelError) {
+        let wasOpen = isOpen
         let other =
-            isEstablished
+            wasOpen
             ? BluetoothError.channelEnded(peer, error)
             : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error)
         let end = { (reason: BluetoothError) in
-            self.isRegularEnd = self.isEstablished && error.number == .connectionReset && !reason.concernsAdapter
-            self.finish(reason)
+            self.finish(
+                reason, isRegular: wasOpen && error.number == .connectionReset && !reason.concernsAdapter)
         }
         guard let linkEnds else { return end(other) }
         if let reason = linkEnds.reason(of: error, otherwise: other, isLocal: false, then: end) { end(reason) }
@@ -151,16 +136,13 @@ final class CreditBasedChannel {
 
     // MARK: The end
 
-    private func finish(_ reason: BluetoothError) {
-        guard end == nil else { return }
-        end = reason
+    private func finish(_ reason: BluetoothError, isRegular: Bool = false) {
+        if case .ended = state { return }
+        if case .opening(let call) = state { call?.fail(reason) }
+        state = .ended(reason, isRegular: isRegular)
         linkEnds = nil
-        opening?.fail(reason)
-        opening = nil
-        serveReaders()
-        // What readers are told after the last SDU.
-        readers.resolveAll(isRegularEnd ? .success(nil) : .failure(reason.during(operation("read"))))
-        while let writer = writers.popFirst() { writer.fail(reason) }
+        reader.end(isRegular ? .success(nil) : .failure(reason.during(operation("read"))))
+        writer.end(reason)
         socket?.close()
         socket = nil
         claim = nil
@@ -168,16 +150,22 @@ final class CreditBasedChannel {
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }
 
+    /// Closes the channel at once; what has come and was not read is dropped.
     func close() {
-        leftovers = RingBuffer()
+        reader.drop()
         finish(
             BluetoothError(.disconnected, operation("use the channel"), "The channel was closed by this program."))
     }
 
-    var isOpen: Bool { isEstablished && end == nil }
+    /// Whether the channel is open.
+    var isOpen: Bool { if case .open = state { true } else { false } }
+
+    private func checkOpen(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if case .ended(let reason, _) = state { throw reason.during(operation) }
+    }
 
     nonisolated(nonsending) func closed() async -> BluetoothError {
-        if let end { return end }
+        if case .ended(let reason, _) = state { return reason }
         let call = endWaiters.makePromise()
         do {
             return try await call.value(operation("wait for the end"), timeout: nil, on: loop)
@@ -187,7 +175,7 @@ final class CreditBasedChannel {
     }
 
     func security() throws(BluetoothError) -> LinkSecurity {
-        if let end { throw end.during(operation("read the security level")) }
+        try checkOpen(operation("read the security level"))
         do throws(KernelError) {
             guard let socket else { throw KernelError("getsockopt", .notConnected) }
             return try socket.security()
@@ -195,53 +183,59 @@ final class CreditBasedChannel {
             throw .channelEnded(peer, error)
         }
     }
-}
 
-// MARK: - Reading
+    // MARK: Reading
 
-extension CreditBasedChannel {
-    nonisolated(nonsending) func read(timeout: Duration? = nil) async throws(BluetoothError) -> [UInt8]? {
+    /// The next SDU; nil when the peer has closed the channel.
+    nonisolated(nonsending) func read(timeout: Duration?) async throws(BluetoothError) -> [UInt8]? {
         let operation = operation("read")
-        if readers.isEmpty, let waiting = leftovers.popFirst() { return waiting }
-        if let end {
-            if isRegularEnd { return nil }
-            throw end.during(operation)
-        }
+        if let waiting = reader.next() { return waiting }
+        if case .ended(_, isRegular: true) = state { return nil }
+        try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if readers.isEmpty {
-            var taken: [UInt8]?
-            if takeOne({ taken = $0 }) { return taken }
-        }
-        let reader = readers.makePromise()
-        setReading(true)
-        return try await reader.value(operation, timeout: timeout, on: loop)
+        if let socket, let taken = reader.next(from: socket) { return taken }
+        return try await reader.makePromise(socket).value(operation, timeout: timeout, on: loop)
     }
 
     /// How many reads wait.
-    var waitingReadCount: Int { readers.count }
+    var waitingReadCount: Int { reader.waitingCount }
 
-    /// Takes one SDU out of the kernel; says whether there was one.
-    private func takeOne(_ take: ([UInt8]) -> Void) -> Bool {
-        guard let socket else { return false }
-        // An end that the call learns of is told as an event, too, which is where it counts.
-        return socket.receive { take([UInt8]($0)) } == .packet
+    // MARK: Writing
+
+    /// Writes bytes as SDUs of the peer's MTU.
+    nonisolated(nonsending) func write(_ bytes: [UInt8], timeout: Duration?) async throws(BluetoothError) {
+        try await submit(ChannelWrite(bytes, operation("write")), timeout: timeout)
     }
 
-    /// Hands over what has come to who waits; without anybody the rest stays in the kernel, and the peer without credits.
-    private func receive() {
-        guard !readers.isEmpty else { return setReading(false) }
-        guard takeOne({ leftovers.append($0) }) else { return }
-        serveReaders()
+    /// Sends one SDU.
+    nonisolated(nonsending) func send(_ sdu: [UInt8], timeout: Duration?) async throws(BluetoothError) {
+        let operation = operation("send")
+        try checkOpen(operation)
+        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
+        let longest = maximumTransmissionUnits.send
+        guard sdu.count <= longest else {
+            throw .invalidArgument(
+                operation, "The peer takes SDUs of at most \(longest) bytes, not \(sdu.count).")
+        }
+        try await submit(ChannelWrite(sdu, operation), timeout: timeout)
     }
 
-    private func serveReaders() {
-        while let sdu = leftovers.first, readers.succeedFirst(sdu) { _ = leftovers.popFirst() }
+    /// Waits until the peer has given credits for all that was written before.
+    nonisolated(nonsending) func flush(timeout: Duration?) async throws(BluetoothError) {
+        try await submit(ChannelWrite(flush: operation("flush")), timeout: timeout)
     }
 
-    private func setReading(_ isOn: Bool) {
-        guard isReading != isOn else { return }
-        isReading = isOn
-        socket?.setReading(isOn)
+    private nonisolated(nonsending) func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError)
+    {
+        try checkOpen(write.operation)
+        if Task.isCancelled { throw .cancelled(write.operation) }
+        try writer.add(write)
+        if let socket { writer.advance(socket, upTo: maximumTransmissionUnits.send) }
+        do {
+            try await write.call.value(write.operation, timeout: timeout, on: loop)
+        } catch {
+            throw write.explained(error)
+        }
     }
 }
 

@@ -1,78 +1,69 @@
 import BluetoothKernel
+import BluetoothPrimitives
 
-extension CreditBasedChannel {
-    nonisolated(nonsending) func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
-        try await submit(ChannelWrite(bytes, operation("write")), timeout: timeout)
-    }
+/// What waits to be written to a channel, first first.
+struct ChannelWriter {
+    /// How many calls may wait.
+    private static let limit = 1024
 
-    nonisolated(nonsending) func send(_ sdu: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
-        let operation = operation("send")
-        if let end { throw end.during(operation) }
-        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
-        guard sdu.count <= peerMaximumTransmissionUnit else {
-            throw .invalidArgument(
-                operation, "The peer takes SDUs of at most \(peerMaximumTransmissionUnit) bytes, not \(sdu.count).")
-        }
-        try await submit(ChannelWrite(sdu, operation), timeout: timeout)
-    }
+    private var waiting = RingBuffer<ChannelWrite>()
+    private var isSocketFull = false
 
-    nonisolated(nonsending) func flush(timeout: Duration? = nil) async throws(BluetoothError) {
-        let flush = ChannelWrite([], operation("flush"))
-        flush.awaitsRoom = true
-        try await submit(flush, timeout: timeout)
-    }
-
-    private nonisolated(nonsending) func submit(_ write: ChannelWrite, timeout: Duration?) async throws(BluetoothError)
-    {
-        if let end { throw end.during(write.operation) }
-        if Task.isCancelled { throw .cancelled(write.operation) }
-        if writers.count >= 1024 { writers.removeAll { $0.call.isResolved } }
-        guard writers.count < 1024 else {
+    /// Has something written after what waits.
+    /// - Throws: `.overflow`.
+    mutating func add(_ write: ChannelWrite) throws(BluetoothError) {
+        if waiting.count >= Self.limit { waiting.removeAll { $0.call.isResolved } }
+        guard waiting.count < Self.limit else {
             throw BluetoothError(
-                .overflow, write.operation, "\(writers.count) calls are waiting on this channel already.",
+                .overflow, write.operation, "\(waiting.count) calls are waiting on this channel already.",
                 remedy: "Wait for some of them before making more.", isRetryable: true)
         }
-        writers.append(write)
-        writeOut()
-        do {
-            try await write.call.value(write.operation, timeout: timeout, on: loop)
-        } catch {
-            throw write.explained(error)
-        }
+        waiting.append(write)
     }
 
-    /// Hands over SDUs until nothing is left or the socket is full.
-    func writeOut() {
-        while !isSocketFull, let socket, let write = writers.first {
+    /// The socket tells that it can send.
+    mutating func socketCanSend(_ socket: any L2CAPSocket, upTo longest: Int) {
+        isSocketFull = false
+        advance(socket, upTo: longest, isToldWritable: true)
+    }
+
+    /// Hands over SDUs of at most `longest` bytes until nothing is left or the socket is full.
+    mutating func advance(_ socket: any L2CAPSocket, upTo longest: Int, isToldWritable: Bool = false) {
+        while !isSocketFull, let write = waiting.first {
             guard !write.call.isResolved else {
-                _ = writers.popFirst()
+                _ = waiting.popFirst()
                 continue
             }
             if write.awaitsRoom {
                 write.awaitsRoom = false
-                return waitForRoom()
+                return waitForRoom(socket)
             }
             guard !write.isDone else {
-                _ = writers.popFirst()
+                _ = waiting.popFirst()
                 write.call.succeed()
                 continue
             }
-            switch write.sendNext(limit: peerMaximumTransmissionUnit, to: socket) {
+            switch write.sendNext(limit: longest, to: socket) {
             case .sent: break
-            case .wouldBlock: return waitForRoom()
+            case .wouldBlock: return waitForRoom(socket)
             case .failed(let error):
                 // The end is told as an event, with what has arrived before. Where there is none, the kernel tells when
                 // it is worth trying again. What is refused all the same, or for its length, is this call's.
-                guard isToldWritable || error.number == .messageTooLong else { return waitForRoom() }
-                _ = writers.popFirst()
+                guard isToldWritable || error.number == .messageTooLong else { return waitForRoom(socket) }
+                _ = waiting.popFirst()
                 write.fail(.refusedSDU(write.operation, error))
             }
         }
     }
 
-    private func waitForRoom() {
+    private mutating func waitForRoom(_ socket: any L2CAPSocket) {
         isSocketFull = true
-        socket?.notifyWhenWritable()
+        socket.notifyWhenWritable()
+    }
+
+    /// Nothing more is written.
+    mutating func end(_ reason: BluetoothError) {
+        while let write = waiting.popFirst() { write.fail(reason) }
     }
 }
 
@@ -81,13 +72,19 @@ final class ChannelWrite {
     let call = Promise<Void, BluetoothError>()
     let operation: BluetoothError.Operation
     /// Whether the socket has to take packets again before this counts as done.
-    var awaitsRoom = false
+    fileprivate var awaitsRoom = false
     private let bytes: [UInt8]
     private var sent = 0
 
     init(_ bytes: [UInt8], _ operation: BluetoothError.Operation) {
         self.bytes = bytes
         self.operation = operation
+    }
+
+    /// Writes nothing, and waits until the socket takes packets again.
+    convenience init(flush operation: BluetoothError.Operation) {
+        self.init([], operation)
+        awaitsRoom = true
     }
 
     var isDone: Bool { sent == bytes.count }

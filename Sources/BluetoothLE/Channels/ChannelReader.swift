@@ -1,0 +1,75 @@
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// Who waits for a channel's SDUs, and what has come without anybody waiting for it.
+///
+/// While nobody reads, SDUs stay in the kernel and the peer without credits.
+struct ChannelReader {
+    /// First first.
+    private var waiters = WaiterList<[UInt8]?, BluetoothError>()
+    /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
+    /// the channel ended.
+    private var leftovers = RingBuffer<[UInt8]>()
+    private var isReading = true
+
+    /// How many reads wait.
+    var waitingCount: Int { waiters.count }
+
+    /// An SDU that has been taken out already, unless others wait for it.
+    mutating func next() -> [UInt8]? { waiters.isEmpty ? leftovers.popFirst() : nil }
+
+    /// An SDU that is in the kernel, unless others wait for it.
+    func next(from socket: any L2CAPSocket) -> [UInt8]? {
+        guard waiters.isEmpty else { return nil }
+        var taken: [UInt8]?
+        _ = Self.takeOne(from: socket) { taken = $0 }
+        return taken
+    }
+
+    /// Waits for an SDU, behind those that wait already.
+    mutating func makePromise(_ socket: (any L2CAPSocket)?) -> Promise<[UInt8]?, BluetoothError> {
+        let promise = waiters.makePromise()
+        if let socket { setReading(true, socket) }
+        return promise
+    }
+
+    /// Hands over what has come to who waits.
+    mutating func receive(from socket: any L2CAPSocket) {
+        guard !waiters.isEmpty else { return setReading(false, socket) }
+        guard Self.takeOne(from: socket, { leftovers.append($0) }) else { return }
+        serve()
+    }
+
+    /// Leaves what comes in the kernel.
+    mutating func pause(_ socket: any L2CAPSocket) { setReading(false, socket) }
+
+    /// Takes all that is in the kernel, before it is gone.
+    mutating func takeAll(from socket: any L2CAPSocket) {
+        while Self.takeOne(from: socket, { leftovers.append($0) }) {}
+    }
+
+    /// Drops what was not read.
+    mutating func drop() { leftovers = RingBuffer() }
+
+    /// The channel has ended: whoever waits is given what there is, and the others `result`.
+    mutating func end(_ result: Result<[UInt8]?, BluetoothError>) {
+        serve()
+        waiters.resolveAll(result)
+    }
+
+    /// Takes one SDU out of the kernel; says whether there was one.
+    private static func takeOne(from socket: any L2CAPSocket, _ take: ([UInt8]) -> Void) -> Bool {
+        // An end that the call learns of is told as an event, too, which is where it counts.
+        socket.receive { take([UInt8]($0)) } == .packet
+    }
+
+    private mutating func serve() {
+        while let sdu = leftovers.first, waiters.succeedFirst(sdu) { _ = leftovers.popFirst() }
+    }
+
+    private mutating func setReading(_ isOn: Bool, _ socket: any L2CAPSocket) {
+        guard isReading != isOn else { return }
+        isReading = isOn
+        socket.setReading(isOn)
+    }
+}
