@@ -274,14 +274,19 @@ extension AdapterSession {
     /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
     /// pairing then.
     func withPairing<Value: Sendable>(
-        with peer: BluetoothAddress, _ body: () async throws(BluetoothError) -> Value
+        with peer: BluetoothAddress, _ body: @Sendable () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
-        pairing.wishes[peer, default: 0] += 1
-        defer {
-            let count = (pairing.wishes[peer] ?? 1) - 1
-            pairing.wishes[peer] = count > 0 ? count : nil
-        }
+        pairingIsExpected(with: peer)
+        defer { pairingIsNotExpected(with: peer) }
         return try await body()
+    }
+
+    /// What follows may have the kernel pair with a device; ``pairingIsNotExpected(with:)`` follows.
+    func pairingIsExpected(with peer: BluetoothAddress) { pairing.wishes[peer, default: 0] += 1 }
+
+    func pairingIsNotExpected(with peer: BluetoothAddress) {
+        let count = (pairing.wishes[peer] ?? 1) - 1
+        pairing.wishes[peer] = count > 0 ? count : nil
     }
 
     /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.

@@ -1,0 +1,76 @@
+import Advertising
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// What handles do for tasks that do not prefer the loop: a component that is reached off its loop stops the program.
+@Suite struct ThreadPoolTests {
+    private static func onThreadPool<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body() }
+    }
+
+    @Test func channelsAreOpenedAndUsed() async throws {
+        try await TwoMachines.run { machines in
+            try await Self.onThreadPool {
+                let listener = try await machines.peripheral.listen(psm: 0x0085)
+                let options = ChannelOptions(timeout: nil)
+                let here = try await machines.central.openChannel(to: machines.peer, psm: 0x0085, options: options)
+                var accepted = listener.makeAsyncIterator()
+                let there = try #require(try await accepted.next())
+                try await here.write(pattern(3000))
+                try await here.flush()
+                #expect(try await there.read()?.isEmpty == false)
+                try await there.send([1])
+                #expect(try await here.read() == [1])
+                await there.close()
+                #expect(try await here.read() == nil)
+                _ = await here.closed()
+            }
+        }
+    }
+
+    @Test func aConnectionOpensAChannel() async throws {
+        try await TwoMachines.run { machines in
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            try await Self.onThreadPool {
+                var options = ConnectionOptions()
+                options.timeout = nil
+                let connection = try await machines.central.connect(to: machines.peer, options: options)
+                let channel = try await connection.openChannel(psm: 0x0085, options: ChannelOptions(timeout: nil))
+                #expect(await channel.isOpen)
+                await connection.disconnect()
+                await channel.close()
+            }
+            withExtendedLifetime(listener) {}
+        }
+    }
+
+    @Test func advertisingBeginsChangesAndEnds() async throws {
+        try await TwoMachines.run { machines in
+            try await Self.onThreadPool {
+                let set = try await machines.central.advertise(AdvertisementContent(localName: "one"))
+                try await set.update(AdvertisementContent(localName: "two"))
+                await set.stop()
+                #expect(try await machines.central.removeForeignAdvertising() == 0)
+            }
+        }
+    }
+
+    @Test func aConnectionIsMaintained() async throws {
+        try await TwoMachines.run { machines in
+            try await Self.onThreadPool {
+                let kept = machines.central.maintainConnection(to: machines.peer)
+                let connection = try await kept.connected(timeout: nil)
+                #expect(await kept.connection === connection)
+                var events = await kept.events().makeAsyncIterator()
+                #expect(try await events.next() != nil)
+                await kept.close()
+                #expect(await !connection.isConnected)
+            }
+        }
+    }
+}
