@@ -4,17 +4,18 @@ import Testing
 
 @testable import BluetoothLE
 
-/// A machine on a radio in virtual time.
+/// A machine on a radio, in virtual time unless a story uses threads of its own.
 struct Story: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
 
     /// Runs `body` on a machine with these adapters. A wait that would never end fails the test.
     static func run(
-        _ adapters: [SimulatedController] = [SimulatedController()], seed: UInt64 = 1, limit: Duration = .seconds(600),
+        _ adapters: [SimulatedController] = [SimulatedController()], time: SimulatedTime = .virtual, seed: UInt64 = 1,
+        limit: Duration = .seconds(600),
         _ body: @escaping @Sendable (Story) async throws -> Void
     ) async throws {
-        let radio = SimulatedRadio(time: .virtual, seed: seed)
+        let radio = SimulatedRadio(time: time, seed: seed)
         let kernel = radio.makeKernel(adapters: adapters)
         try await radio.run(limit: limit, stallGrace: .seconds(2)) {
             try await body(Story(radio: radio, kernel: kernel))

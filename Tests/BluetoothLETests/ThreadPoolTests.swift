@@ -6,6 +6,8 @@ import Testing
 @testable import BluetoothLE
 
 /// What handles do for tasks that do not prefer the loop: a component that is reached off its loop stops the program.
+//
+// In real time, as the virtual clock does not see the thread pool.
 @Suite struct ThreadPoolTests {
     private static func onThreadPool<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
@@ -14,7 +16,7 @@ import Testing
     }
 
     @Test func channelsAreOpenedAndUsed() async throws {
-        try await TwoMachines.run { machines in
+        try await TwoMachines.run(time: .real) { machines in
             try await Self.onThreadPool {
                 let listener = try await machines.peripheral.listen(psm: 0x0085)
                 let options = ChannelOptions(timeout: nil)
@@ -34,7 +36,7 @@ import Testing
     }
 
     @Test func aConnectionOpensAChannel() async throws {
-        try await TwoMachines.run { machines in
+        try await TwoMachines.run(time: .real) { machines in
             let listener = try await machines.peripheral.listen(psm: 0x0085)
             try await Self.onThreadPool {
                 var options = ConnectionOptions()
@@ -50,7 +52,7 @@ import Testing
     }
 
     @Test func advertisingBeginsChangesAndEnds() async throws {
-        try await TwoMachines.run { machines in
+        try await TwoMachines.run(time: .real) { machines in
             try await Self.onThreadPool {
                 let set = try await machines.central.advertise(AdvertisementContent(localName: "one"))
                 try await set.update(AdvertisementContent(localName: "two"))
@@ -61,7 +63,7 @@ import Testing
     }
 
     @Test func aConnectionIsMaintained() async throws {
-        try await TwoMachines.run { machines in
+        try await TwoMachines.run(time: .real) { machines in
             try await Self.onThreadPool {
                 let kept = machines.central.maintainConnection(to: machines.peer)
                 let connection = try await kept.connected(timeout: nil)

@@ -17,8 +17,10 @@ struct TwoMachines: Sendable {
     let peripheral: Adapter
     let attributes: AttributePeer
 
-    static func run(_ body: @escaping @Sendable (TwoMachines) async throws -> Void) async throws {
-        try await Story.run { story in
+    static func run(
+        time: SimulatedTime = .virtual, _ body: @escaping @Sendable (TwoMachines) async throws -> Void
+    ) async throws {
+        try await Story.run(time: time) { story in
             let other = story.radio.makeKernel()
             let faulting = FaultingKernel(story.kernel)
             let central = try await Adapter.open(on: faulting)
