@@ -58,6 +58,14 @@ extension AdapterSession {
     /// How often an address was looked up among keys.
     var lookUpCount: Int { controller.value.resolution.lookUpCount }
 
+    /// What pairings ask.
+    var pairingQuestions: PairingQuestions { pairings.value.questions }
+    /// What the kernel is told of this side of pairings.
+    var pairingSettings: KernelPairingSettings { pairings.value.settings }
+
+    /// Forgets that there is a key, where the bonds are not known.
+    func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }
+
     /// When the queue of connects has something to do next.
     func nextConnectMoment(after now: KernelInstant) -> KernelInstant? {
         controller.value.connects.nextMoment(after: now)

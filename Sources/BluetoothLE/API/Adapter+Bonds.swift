@@ -20,8 +20,13 @@ extension Adapter {
         _ agent: (any PairingAgent)?, ioCapability: IOCapability? = nil, isBondable: Bool = true,
         secureConnections: SecureConnectionsMode = .on
     ) async throws(BluetoothError) {
-        try await session.setPairingAgent(
-            agent, ioCapability: ioCapability, isBondable: isBondable, secureConnections: secureConnections)
+        let settings = PairingSettings(
+            ioCapability: ioCapability ?? agent?.ioCapability ?? .noInputNoOutput, isBondable: isBondable,
+            secureConnections: secureConnections)
+        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
+        try await pairings { pairings throws(BluetoothError) in
+            try await pairings.setAgent(agent ?? RefusingPairingAgent(), settings)
+        }
     }
 
     /// The bonds of this adapter, by address.

@@ -130,8 +130,8 @@ extension AdapterSession {
             cache: attributeCache.map {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
-            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
-            on: loop, log: log,
+            bonds: bondKeeper, pairings: pairings, receiveMTU: options.maximumTransmissionUnit,
+            securityPolicy: options.securityPolicy, on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
         let isPrecarious = controller.value.begin(turn, connection)
         do throws(BluetoothError) {

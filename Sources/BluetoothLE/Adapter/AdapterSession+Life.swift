@@ -112,7 +112,7 @@ extension AdapterSession {
         controller.value.followDiscoveries()
         controller.value.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
         advertising.onOffersChanged = { [weak self] in self?.assumeIsolated { $0.offersChanged() } }
-        followPairing()
+        pairings.value.follow()
         // What has happened since it was chosen.
         let now = monitor.value.adapter(information.index)
         update(now.flatMap { isThisOne($0) ? $0 : nil })
@@ -152,7 +152,7 @@ extension AdapterSession {
         life.stateChanged(from: before, to: state)
         log.debug("\(information.name): \(state)")
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))
-        if let reason, state == .absent { pairingAdapterIsGone(reason) } else { resendPairingSettings() }
+        pairings.value.adapterChanged(state == .absent ? reason : nil)
         if state.isReady {
             controller.value.comeBack(as: information)
         } else if let reason {

@@ -28,13 +28,15 @@ actor AdapterSession: LoopActor {
     /// What ends with the adapter, besides what the controller does.
     var ends = HandlerList<BluetoothError>()
     /// What ends with the adapter of accepting links, while they are accepted; see AdapterSession+Incoming.
-    var acceptance: (links: AcceptedLinks, end: UInt64)?
+    var acceptance: (links: AcceptedLinks, end: UInt64)? {
+        didSet { pairings.value.acceptsLinks = acceptance != nil }
+    }
     /// The links that nobody accepts; see AdapterSession+Serving.
     var unclaimed = UnclaimedLinks()
     /// What is advertised.
     let advertising: AdvertisingSets
-    /// Who answers the questions of pairing, and those that are being asked; see AdapterSession+Pairing.
-    var pairing = PairingTable()
+    /// Who answers the questions of pairing, and those that are being asked.
+    let pairings: LoopBound<Pairings>
     /// What the devices connected to find here; see AdapterSession+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
@@ -64,6 +66,10 @@ actor AdapterSession: LoopActor {
                 information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
                 trace: trace?.synthesis), to: loop)
         advertising = AdvertisingSets(of: facts, standing, management, localServer, on: loop, log: log)
+        pairings = LoopBound(
+            sending: Pairings(
+                on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
+                server: localServer, log: log), to: loop)
         linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
     }
 
@@ -88,7 +94,7 @@ actor AdapterSession: LoopActor {
         endLife(reason)
         advertising.close(reason)
         endServing()
-        endPairing()
+        pairings.value.close(reason)
         controller.value.close(reason)
         bondKeeper.value.close(reason)
         monitor.value.close(reason)

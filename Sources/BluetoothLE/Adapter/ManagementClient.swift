@@ -18,6 +18,9 @@ final class ManagementClient {
     private var nextSocket: UInt64 = 0
     private var requests: [Request] = []
     private var overdueTimer: LoopTimer?
+    /// Of commands that the kernel was too busy for.
+    private var pauses: [UInt64: LoopTimer] = [:]
+    private var nextPause: UInt64 = 0
     private var end: BluetoothError?
 
     typealias Answer = Result<ManagementReply, BluetoothError>
@@ -94,15 +97,9 @@ final class ManagementClient {
     nonisolated(nonsending) func sendWhenIdle(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
-        for _ in 0..<20 {
-            do throws(BluetoothError) {
-                return try await send(command, to: index)
-            } catch {
-                guard error.cause == .management(.busy) else { throw error }
-            }
-            guard await loop.sleep(for: .milliseconds(100)) else { throw .cancelled(Self.operation(command, index)) }
-        }
-        return try await send(command, to: index)
+        let call = Promise<ManagementReply, BluetoothError>()
+        postWhenIdle(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
+        return try await call.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
     }
 
     /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
@@ -118,6 +115,27 @@ final class ManagementClient {
         }
         requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
         sendWaiting()
+    }
+
+    /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, again and again for two seconds while the kernel
+    /// answers that it is at work on an earlier change.
+    func postWhenIdle(
+        _ command: ManagementCommand, to index: UInt16, attempts: Int = 21,
+        isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (Answer) -> Void
+    ) {
+        post(command, to: index, isAbandoned: isAbandoned) { [weak self] answer in
+            guard attempts > 1, case .failure(let error) = answer, error.cause == .management(.busy), let self,
+                !isAbandoned()
+            else { return completion(answer) }
+            let id = nextPause
+            nextPause &+= 1
+            pauses[id] = loop.makeLocalTimer { [weak self] in
+                self?.pauses[id] = nil
+                self?.postWhenIdle(
+                    command, to: index, attempts: attempts - 1, isAbandoned: isAbandoned, completion: completion)
+            }
+            pauses[id]?.set(after: .milliseconds(100))
+        }
     }
 
     private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {

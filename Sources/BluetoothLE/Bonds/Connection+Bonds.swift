@@ -72,7 +72,7 @@ extension Connection {
     /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restoreClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
-        if isReturn, madeKey == nil, adapter?.assumeIsolated({ $0.isPairing(on: self) }) != true {
+        if isReturn, madeKey == nil, pairings?.value.isPairing(addresses) != true {
             isReturn = false
             bonds?.value.noteUse(of: socketPeer)
         }
@@ -109,9 +109,9 @@ extension Connection {
     func linkEncrypted() {
         wasEncrypted = true
         // A pairing on this link is no use of the bond from an earlier one.
-        if madeKey != nil || adapter?.assumeIsolated({ $0.isPairing(on: self) }) == true { isReturn = false }
+        if madeKey != nil || pairings?.value.isPairing(addresses) == true { isReturn = false }
         // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
-        adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
+        pairings?.value.isOver(addresses)
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         bearer.isToldEncrypted = true
         restoreClient()
@@ -154,7 +154,7 @@ extension AdapterSession {
         keeper.onBonded = { [weak self] identity, isAgain in
             self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
         }
-        keeper.onRefused = { [weak self] identity in self?.assumeIsolated { $0.bondWasRefused(identity) } }
+        keeper.onRefused = { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) }
         keeper.isConnected = { [weak self] identity in
             self?.assumeIsolated { adapter in
                 adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }

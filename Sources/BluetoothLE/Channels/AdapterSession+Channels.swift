@@ -26,10 +26,9 @@ extension AdapterSession {
         let channel = CreditBasedChannel(to: peer, psm: psm, of: linkEnds, on: loop, log: log)
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
-        pairingIsExpected(with: user)
-        defer { pairingIsNotExpected(with: user) }
-        // Not in a closure: one that does not name the session would run on the thread pool.
-        try await channel.open(from: address, on: kernel, options: options)
+        try await pairings.value.expected(with: user) { () async throws(BluetoothError) in
+            try await channel.open(from: address, on: kernel, options: options)
+        }
         return ConnectionOrientedChannel(channel, in: self)
     }
 

@@ -109,8 +109,8 @@ extension Connection {
         }
         let loop = loop
         do throws(BluetoothError) {
-            guard let adapter else { throw .noRoute(operation) }
-            try await adapter.withPairing(with: peer) { () async throws(BluetoothError) in
+            guard let pairings = pairings?.value else { throw .noRoute(operation) }
+            try await pairings.expected(with: peer) { () async throws(BluetoothError) in
                 try await call.value(operation, timeout: timeout, on: loop)
             }
         } catch {

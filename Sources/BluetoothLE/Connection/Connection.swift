@@ -66,6 +66,8 @@ public actor Connection: LoopActor {
     var remembering: Task<Void, Never>?
     /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
     let bonds: LoopBound<BondKeeper>?
+    /// The pairings of the adapter; nil where no adapter has made the link, and after the end.
+    private(set) var pairings: LoopBound<Pairings>?
     /// Whether what is kept of a bonded client waits for the link to be encrypted.
     var awaitsRestoring = false
     /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
@@ -101,10 +103,12 @@ public actor Connection: LoopActor {
 
     init(
         to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
-        cache: ConnectionCache? = nil, bonds: LoopBound<BondKeeper>? = nil, receiveMTU: UInt16,
-        securityPolicy: SecurityPolicy = .automatic, on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
+        cache: ConnectionCache? = nil, bonds: LoopBound<BondKeeper>? = nil, pairings: LoopBound<Pairings>? = nil,
+        receiveMTU: UInt16, securityPolicy: SecurityPolicy = .automatic, on loop: EventLoop, log: Logger,
+        trace: AdapterTrace? = nil
     ) {
         self.bonds = bonds
+        self.pairings = pairings
         self.securityPolicy = securityPolicy
         self.peer = peer
         self.role = role
@@ -242,7 +246,7 @@ public actor Connection: LoopActor {
             self?.assumeIsolated(with: event) { $0.take($1, from: nil) }
         }
         localServer.add(self)
-        adapter?.assumeIsolated { $0.pairingMayConcern(self) }
+        pairings?.value.mayConcern(addresses)
         awaitClient()
     }
 
@@ -290,8 +294,8 @@ public actor Connection: LoopActor {
         let reason = explainingSecurity(reason)
         end = reason
         endSecurityRaise(reason)
-        adapter?.assumeIsolated { $0.pairingIsOver(on: self) }
-        adapter = nil
+        pairings?.value.isOver(addresses)
+        (adapter, pairings) = (nil, nil)
         opening?.fail(reason)
         opening = nil
         endEnhancedBearers(reason)

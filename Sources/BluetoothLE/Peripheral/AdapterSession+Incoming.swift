@@ -88,8 +88,8 @@ extension AdapterSession {
             cache: attributeCache.map {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
-            bonds: bondKeeper, receiveMTU: options.maximumTransmissionUnit, securityPolicy: options.securityPolicy,
-            on: loop, log: log,
+            bonds: bondKeeper, pairings: pairings, receiveMTU: options.maximumTransmissionUnit,
+            securityPolicy: options.securityPolicy, on: loop, log: log,
             trace: AdapterTrace(trace, adapter: information.index))
         let handler = connection.assumeIsolated {
             LoopBound($0.accept(socket, by: self, of: kernel, onEnd: onEnd), on: loop)

@@ -53,6 +53,9 @@ public struct PairingOutcome: Hashable, Sendable {
 // arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
 // raise that fails costs the link: the kernel ends it, or leaves a socket that never sends again.
 extension Connection {
+    /// The peer's addresses, by which pairings are asked about.
+    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: socketPeer) }
+
     /// Raises the link's protection (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits until it is so.
     ///
     /// With a key from an earlier pairing the link is encrypted with that; otherwise the devices pair, in which the
@@ -93,10 +96,10 @@ extension Connection {
         guard level > .low else { throw .invalidArgument(operation, "A link that is not protected is not paired for.") }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         _ = try bearer(for: operation)
-        guard let adapter else { throw .noRoute(operation) }
+        guard let pairings = pairings?.value else { throw .noRoute(operation) }
         do {
-            try await adapter.checkOwnsPairing(operation)
-            try await adapter.preparePairing(operation, again: true)
+            try pairings.checkIsOwn(operation)
+            try await pairings.prepare(operation, again: true)
         } catch {
             throw error.about(operation)
         }
@@ -104,19 +107,16 @@ extension Connection {
         madeKey = nil
         let result = try await raise(to: level, operation, timeout: deadline.map { loop.now.duration(to: $0) })
         guard result.isPaired else {
-            return PairingOutcome(security: result.security, isBonded: await adapter.hasKey(of: self))
+            return PairingOutcome(security: result.security, isBonded: pairings.hasKey(addresses))
         }
-        let isBonded = try await keyIsStored(adapter, operation)
+        let isBonded = try await keyIsStored(operation)
         return PairingOutcome(security: result.security, isBonded: isBonded)
     }
 
     /// Waits for what the kernel tells of the key, which comes after the link is encrypted.
-    private func keyIsStored(
-        _ adapter: AdapterSession, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Bool {
+    private func keyIsStored(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Bool {
         if let madeKey { return madeKey.isStored }
-        guard await adapter.isBondable else { return false }
-        if let madeKey { return madeKey.isStored }
+        guard pairings?.value.isBondable == true else { return false }
         _ = try bearer(for: operation)
         let call = madeKeyWaiters.makePromise()
         do {
@@ -165,19 +165,16 @@ extension Connection {
         nextSecurityRaise &+= 1
         securityRaise = SecurityRaise(number: number, level: level, isWanted: !asks, lastProgress: loop.now)
         do throws(BluetoothError) {
-            if let adapter, level >= .high, await !adapter.canReach(level, with: self) {
-                throw BluetoothError.pairing(operation, .insufficientLevel)
-            }
-            if let adapter, await !adapter.hasRoom(for: self) {
-                throw BluetoothError.pairing(operation, .bondStoreFull)
+            if let obstacle = pairings?.value.obstacle(to: level, addresses) {
+                throw BluetoothError.pairing(operation, obstacle)
             }
             if asks {
                 let call = Promise<Bool, BluetoothError>()
                 securityRaise?.asking = call
-                try await adapter?.askToPair(with: socketPeer, operation, until: deadline, call)
+                try await pairings?.value.askFirst(about: socketPeer, operation, until: deadline, call)
                 if securityRaise?.number == number { securityRaise?.isWanted = true }
             }
-            try await adapter?.preparePairing(operation)
+            try await pairings?.value.prepare(operation)
         } catch {
             // Where it was only this caller's business, the others try it themselves.
             let isOwn = [.cancelled, .timedOut].contains(error.code)
@@ -249,7 +246,7 @@ extension Connection {
     private func leave(_ number: UInt64, _ error: BluetoothError) {
         guard let raise = securityRaise, raise.number == number, raise.waiters.isEmpty else { return }
         guard raise.isAsked else { return complete(.failure(error)) }
-        adapter?.assumeIsolated { $0.abortPairing(on: self) }
+        pairings?.value.abort(addresses)
         finish(
             BluetoothError(
                 .disconnected, .init("raise the security level", peer: peer),
@@ -276,12 +273,11 @@ extension Connection {
     func bondWasRefused() { endLink(for: .bondStoreFull) }
 
     private var failureNow: PairingFailure {
-        let since = securityRaise?.lastProgress
-        return adapter?.assumeIsolated { $0.pairingFailure(of: self, since: since) } ?? .rejected
+        pairings?.value.failure(addresses, since: securityRaise?.lastProgress) ?? .rejected
     }
 
     private func endLink(for failure: PairingFailure) {
-        adapter?.assumeIsolated { $0.abortPairing(on: self) }
+        pairings?.value.abort(addresses)
         var reason = BluetoothError(
             .disconnected, .init("raise the security level", peer: peer),
             "\(failure.sentence) The link is closed.", remedy: failure.remedy, isRetryable: failure.isRetryable,
@@ -334,10 +330,11 @@ extension Connection {
         raise.timer?.set(after: SecurityRaise.limit)
     }
 
-    /// Something was asked.
-    func pairingAsked() {
+    /// Something was asked; says whether that is because this side wants the link protected.
+    func pairingAsked() -> Bool {
         pairingProgressed()
         securityRaise?.isPairing = true
+        return securityRaise?.isWanted == true
     }
 
     /// The kernel tells of a key.
@@ -368,7 +365,7 @@ extension Connection {
         do throws(BluetoothError) {
             _ = try await raise(
                 to: level, refusal.operation, timeout: deadline.map { loop.now.duration(to: $0) },
-                asks: await asksFirst, endsWithCaller: false)
+                asks: asksFirst, endsWithCaller: false)
         } catch {
             var failure = error
             if isConnected, let kind = failure.pairingFailure {
@@ -384,19 +381,16 @@ extension Connection {
 
     /// Whether the agent is asked before: where there is no key, so that the devices have to pair.
     private var asksFirst: Bool {
-        get async {
-            guard securityPolicy == .ask, let adapter else { return false }
-            return await !adapter.hasKey(of: self)
-        }
+        securityPolicy == .ask && pairings?.value.hasKey(addresses) == false
     }
 
     /// What to raise the link to; nil where nothing is gained by that, or nobody here could pair.
     private func levelWanted(by error: BluetoothError) -> SecurityLevel? {
-        guard let adapter, let now = try? security().level, adapter.assumeIsolated({ $0.canPair }) else { return nil }
+        guard let pairings = pairings?.value, let now = try? security().level, pairings.canPair else { return nil }
         switch now {
         case .low: return .medium
         case .medium where error.cause == .attribute(.insufficientAuthentication):
-            return adapter.assumeIsolated { $0.canAuthenticate } ? .high : nil
+            return pairings.canAuthenticate ? .high : nil
         default: return nil
         }
     }
@@ -412,25 +406,4 @@ extension BluetoothError {
         default: false
         }
     }
-}
-
-extension AdapterSession {
-    /// Whether there is a key from an earlier pairing with a link's device.
-    fileprivate func hasKey(of connection: Connection) -> Bool {
-        hasKey(of: connection.peer) || hasKey(of: connection.assumeIsolated { $0.socketPeer })
-    }
-
-    /// Whether there is a point in asking for an authenticated link: there is a key, or numbers can be shown or entered.
-    fileprivate func canReach(_ level: SecurityLevel, with connection: Connection) -> Bool {
-        canAuthenticate || hasKey(of: connection) || !kernel.environment().hasNetAdmin
-            || kernel.environment().isBluetoothDaemonRunning
-    }
-
-    /// Whether there is room for the bond that a pairing with a link's device would make, as far as that is known before.
-    fileprivate func hasRoom(for connection: Connection) -> Bool {
-        let canPair = kernel.environment().hasNetAdmin && !kernel.environment().isBluetoothDaemonRunning
-        return !canPair || hasKey(of: connection) || hasRoom(for: connection.peer, forAuthenticated: canAuthenticate)
-    }
-
-    fileprivate var isBondable: Bool { pairing.settings.wanted.isBondable }
 }

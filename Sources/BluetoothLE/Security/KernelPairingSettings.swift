@@ -1,3 +1,6 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
 import Management
 
 /// The pairing settings that the kernel should have, how far it has them, and the command it must be sent next.
@@ -111,5 +114,104 @@ struct PairingSettings: Hashable, Sendable {
             commands.append(.setSecureConnections(secureConnections))
         }
         return commands + [.setIOCapability(ioCapability)]
+    }
+}
+
+/// What the kernel is told of the pairings on one adapter.
+//
+// Lives on the loop, with the pairings.
+final class PairingCommands {
+    let adapter: AdapterFacts
+    private let loop: EventLoop
+    private let management: LoopBound<ManagementClient>
+    private let log: Logger
+    private(set) var settings = KernelPairingSettings()
+    /// Those who wait until the kernel has the settings.
+    private var waiters = WaiterList<Void, BluetoothError>()
+
+    init(to adapter: AdapterFacts, by management: LoopBound<ManagementClient>, on loop: EventLoop, log: Logger) {
+        self.adapter = adapter
+        self.management = management
+        self.loop = loop
+        self.log = log
+    }
+
+    /// Has `onNotice` called with what the kernel tells.
+    func follow(_ onNotice: @escaping (AdapterNotice) -> Void) {
+        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        _ = try? management.value.follow(onNotice)
+    }
+
+    /// Has the kernel get other settings; where it refuses, those before it.
+    nonisolated(nonsending) func change(
+        to wanted: PairingSettings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let before = settings.wanted
+        settings.wanted = wanted
+        do {
+            try await send(operation, again: true)
+        } catch {
+            settings.wanted = before
+            // The kernel may have a part of the new settings.
+            resend()
+            throw error
+        }
+    }
+
+    /// Has the kernel get the settings, also if it has them where `again` says so.
+    nonisolated(nonsending) func send(
+        _ operation: BluetoothError.Operation, again: Bool
+    ) async throws(BluetoothError) {
+        let action = settings.send(again: again, for: adapter.information)
+        guard !settings.isApplied else { return }
+        let call = waiters.makePromise()
+        perform(action)
+        do {
+            try await call.value(operation, timeout: nil, on: loop)
+        } catch {
+            throw error.about(operation)
+        }
+    }
+
+    /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
+    func resend() { perform(settings.resend(for: adapter.information)) }
+
+    /// The adapter is gone, and with it what its kernel was sent.
+    func adapterIsGone(_ reason: BluetoothError) { perform(settings.adapterLost(reason)) }
+
+    private func perform(_ action: KernelPairingSettings.Action?) {
+        switch action {
+        case nil: break
+        case .send(let command):
+            management.value.postWhenIdle(command, to: adapter.information.index) { [weak self] in self?.answered($0) }
+        case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+        }
+    }
+
+    private func answered(_ answer: ManagementClient.Answer) {
+        var failure: BluetoothError?
+        if case .failure(let error) = answer { failure = error }
+        if let failure { log.debug("\(failure)") }
+        perform(settings.answered(failure, for: adapter.information))
+    }
+
+    /// Hands the kernel the answer to a question.
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        if let command = question.command(answer, to: peer) { post(command) }
+    }
+
+    /// Has the kernel end a link, and calls `completion` when it has, or there was none.
+    func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void = {}) {
+        post(.disconnect(ManagementAddress(peer)), then: completion)
+    }
+
+    private func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
+        management.value.post(command, to: adapter.information.index) { [log] answer in
+            if case .failure(let error) = answer {
+                log.debug("\(error)")
+                guard error.cause == .management(.notConnected) else { return }
+            }
+            completion()
+        }
     }
 }

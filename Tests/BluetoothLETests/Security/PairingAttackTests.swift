@@ -20,8 +20,8 @@ import Testing
                 let isExpected = error.map { [.cancelled, .disconnected, .pairingFailed].contains($0.code) } ?? true
                 #expect(isExpected, "\(step): \(error as Any)")
                 await connection.disconnect()
-                try await scene.story.settle { await scene.adapter.session.pairing.dialogs.isEmpty }
-                #expect(await scene.adapter.session.pairing.askingCount == 0)
+                try await scene.story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+                #expect(await scene.adapter.session.pairingQuestions.calls.isEmpty)
                 try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
                 let again = try await Adapter.open(on: scene.story.kernel)
                 try await again.setPairingAgent(scene.agent(.keyboardOnly))
@@ -71,7 +71,7 @@ import Testing
             scene.story.radio.loop.execute { agent.answer(1, true) }
             try await scene.story.settle { (try? await second.security().level) == .medium }
             try await scene.end(second)
-            #expect(await scene.adapter.session.pairing.askingCount == 0)
+            #expect(await scene.adapter.session.pairingQuestions.calls.isEmpty)
         }
     }
 
@@ -88,7 +88,7 @@ import Testing
                 try await scene.story.settle { peripheral.1.cancelled == 1 }
                 let ended = start.duration(to: scene.story.radio.now)
                 #expect(ended < .seconds(1))
-                #expect(await scene.peripheral.session.pairing.dialogs.isEmpty)
+                #expect(await scene.peripheral.session.pairingQuestions.dialogs.isEmpty)
             }
         }
     }
@@ -100,10 +100,8 @@ import Testing
             let connection = try await scene.connect()
             for _ in 0..<200 { scene.peripheral.requestSecurity() }
             try await scene.story.settle { !agent.asked.isEmpty }
-            let (dialogs, asking) = (
-                await scene.adapter.session.pairing.dialogs.count, await scene.adapter.session.pairing.askingCount
-            )
-            #expect(dialogs == 1 && asking == 1)
+            let questions = await scene.adapter.session.pairingQuestions
+            #expect(questions.dialogs.count == 1 && questions.calls.count == 1)
             _ = await connection.closed()
             try await scene.pairingWorksNow()
         }

@@ -62,8 +62,8 @@ import Testing
             outcome.withLock { $0 = (start.duration(to: story.radio.now), error) }
             await connection?.disconnect()
             try await story.settle { story.kernel.links(adapter: 0).isEmpty }
-            try await story.settle { await scene.adapter.session.pairing.dialogs.isEmpty }
-            let asking = await scene.adapter.session.pairing.askingCount
+            try await story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+            let asking = await scene.adapter.session.pairingQuestions.calls.count
             #expect(asking == 0)
             // A machine on which all is well again pairs.
             if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }

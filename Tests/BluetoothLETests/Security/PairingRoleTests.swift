@@ -66,7 +66,7 @@ import Testing
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .authenticationFailed)
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
-            try await scene.story.settle { await scene.peripheral.session.pairing.dialogs.isEmpty }
+            try await scene.story.settle { await scene.peripheral.session.pairingQuestions.dialogs.isEmpty }
         }
     }
 

@@ -46,7 +46,7 @@ import Testing
             let outcome = try await connection.pair()
             #expect(outcome == PairingOutcome(security: LinkSecurity(level: model.level, keySize: 16), isBonded: true))
             #expect(agent.asked == model.asked)
-            try await scene.story.settle { await scene.adapter.session.pairing.dialogs.isEmpty }
+            try await scene.story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
             // The number is taken away when it is of no more use.
             if model.asked == ["show"] { try await scene.story.settle { agent.cancelled == 1 } }
             #expect(try await connection.read(try scene.handle(SecurityStory.encrypted)).count == 60)
@@ -142,10 +142,10 @@ import Testing
             let end = await connection.closed()
             #expect(end.code == .disconnected)
             #expect(end.pairingFailure == mishap.failure)
-            let isEmpty = await scene.adapter.session.pairing.dialogs.isEmpty
+            let isEmpty = await scene.adapter.session.pairingQuestions.dialogs.isEmpty
             #expect(isEmpty)
             if case .sleeps = mishap.agent { try await scene.story.settle { agent.cancelled == 1 } }
-            try await scene.story.settle { await scene.adapter.session.pairing.askingCount == 0 }
+            try await scene.story.settle { await scene.adapter.session.pairingQuestions.calls.isEmpty }
             try await scene.pairingWorksNow()
         }
     }
@@ -192,7 +192,7 @@ import Testing
             scene.peripheral.requestSecurity()
             try await scene.story.radio.sleep(for: .seconds(5))
             #expect(agent.asked.isEmpty)
-            #expect(await scene.adapter.session.pairing.dialogs.isEmpty)
+            #expect(await scene.adapter.session.pairingQuestions.dialogs.isEmpty)
             #expect(await connection.isConnected)
             scene.story.kernel.isBluetoothDaemonRunning = false
             try await scene.end(connection)

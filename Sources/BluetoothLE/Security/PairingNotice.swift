@@ -39,7 +39,7 @@ struct MadeKey: Sendable {
 }
 
 /// What pairing asks of this side.
-enum PairingQuestion: Sendable {
+enum PairingQuestion: Hashable, Sendable {
     case confirm
     case compare(Passkey)
     case enter
@@ -76,56 +76,8 @@ enum PairingQuestion: Sendable {
 }
 
 /// What this side answers.
-enum PairingAnswer: Sendable {
+enum PairingAnswer: Hashable, Sendable {
     case yes
     case no
     case passkey(Passkey)
-}
-
-/// What has been asked and answered in the pairing with one device.
-struct PairingDialog {
-    /// The question that is open, and the task that asks it.
-    struct Open {
-        let number: UInt64
-        let question: PairingQuestion
-        var task: Task<Void, Never>?
-    }
-
-    var open: Open?
-    /// Ends the wait for the answer, and after that the dialog itself, where nothing tells its end.
-    let timer: LoopTimer
-    var isRefusedHere = false
-    /// Whether it was refused because the key there is from a pairing that made sure of the device, and this one would not.
-    var wouldWeaken = false
-    /// Whether it was refused because as many bonds are kept as may be.
-    var findsNoRoom = false
-    var hasNumber = false
-    var lastProgress: KernelInstant
-}
-
-/// Who answers the questions of pairing on an adapter, and what is being asked.
-struct PairingTable {
-    var agent: (any PairingAgent)?
-    var settings = KernelPairingSettings()
-    /// Callers that wait until the kernel has the settings.
-    var settingsWaiters = WaiterList<Void, BluetoothError>()
-    var dialogs: [BluetoothAddress: PairingDialog] = [:]
-    var nextQuestion: UInt64 = 0
-    /// How many tasks ask agents, those included whose question is settled but who have not returned.
-    var askingCount = 0
-    /// With whom this program does something that may need pairing, besides raising a link's protection, and how often.
-    var wishes: [BluetoothAddress: Int] = [:]
-    /// What devices are asked about whose link may yet turn out to be this program's.
-    var held: [BluetoothAddress: (question: PairingQuestion, since: KernelInstant)] = [:]
-    /// With whom there has been a pairing that made a key to be kept.
-    var keyHolders: Set<BluetoothAddress> = []
-
-    /// How many devices may be asked about at the same time.
-    static let dialogLimit = 32
-    /// How long the link that a question is about may take to be accepted by this program.
-    static let acceptLimit = Duration.seconds(5)
-    /// How long an agent has for an answer. The pairing itself ends after 30 s without one (Core Vol 3 Part H §3.4).
-    static let answerLimit = Duration.seconds(25)
-    /// How long a dialog of which nothing more is heard is kept.
-    static let silenceLimit = Duration.seconds(35)
 }

@@ -1,0 +1,77 @@
+import BluetoothPrimitives
+
+/// The addresses of a link's peer.
+struct LinkAddresses: Hashable, Sendable {
+    /// The one that the link was made with.
+    var connected: BluetoothAddress
+    /// The one that the kernel knows the peer by now: after pairing its identity.
+    var known: BluetoothAddress
+
+    /// Both, if they differ.
+    var all: [BluetoothAddress] { connected == known ? [known] : [connected, known] }
+}
+
+/// The links of an adapter, as its pairings see them.
+struct PairingLinks {
+    let server: LocalServer
+
+    /// The link to a device, by any of the addresses that the kernel knows it by.
+    func link(to peer: BluetoothAddress) -> Connection? {
+        let links = server.connections
+        return links.first { $0.peer == peer } ?? links.first { on($0) { $0.socketPeer } == peer }
+    }
+
+    /// Tells a link that its pairing asks something; says whether that is because its protection is being raised.
+    func asked(_ link: Connection) -> Bool { on(link) { $0.pairingAsked() } }
+
+    /// Tells the link to a device something, if there is one.
+    func tell(_ peer: BluetoothAddress, _ body: (isolated Connection) -> Void) {
+        if let link = link(to: peer) { on(link, body) }
+    }
+
+    /// Tells all links something.
+    func tellAll(_ body: (isolated Connection) -> Void) {
+        for link in server.connections { on(link, body) }
+    }
+
+    private func on<Value: Sendable>(_ link: Connection, _ body: (isolated Connection) -> Value) -> Value {
+        link.assumeIsolated(body)
+    }
+}
+
+/// The keys from earlier pairings, as the next ones see them.
+struct PairingKeys {
+    let bonds: LoopBound<BondKeeper>
+    /// With whom there has been a pairing that made a key to be kept: what is known where the bonds are not.
+    private var holders: Set<BluetoothAddress> = []
+
+    init(bonds: LoopBound<BondKeeper>) {
+        self.bonds = bonds
+    }
+
+    /// A pairing has made a key that is to be kept.
+    mutating func note(_ peer: BluetoothAddress) {
+        if holders.count < 1024 { holders.insert(peer) }
+    }
+
+    /// A device's key is gone from this machine.
+    mutating func forget(_ peer: BluetoothAddress) { holders.remove(peer) }
+
+    /// Whether there is one with a link's peer.
+    func exist(_ addresses: LinkAddresses) -> Bool {
+        let isLoaded = bonds.value.standing == .loaded
+        return addresses.all.contains { isLoaded ? bonds.value.bond(with: $0) != nil : holders.contains($0) }
+    }
+
+    /// Whether the one with a link's peer has made sure of the device.
+    func areAuthenticated(_ addresses: LinkAddresses) -> Bool {
+        bonds.value.standing == .loaded
+            && addresses.all.contains { bonds.value.bond(with: $0)?.isAuthenticated == true }
+    }
+
+    /// Whether the bond that a pairing makes finds room.
+    func haveRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
+        addresses.all.contains { bonds.value.bond(with: $0) != nil }
+            || bonds.value.hasRoom(forAuthenticated: isAuthenticated)
+    }
+}

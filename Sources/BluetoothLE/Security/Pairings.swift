@@ -1,0 +1,298 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+import Management
+
+/// The pairings on one adapter: whether there can be any, who answers what they ask, and how they go.
+//
+// Lives on the loop, with the adapter.
+final class Pairings {
+    private let loop: EventLoop
+    private let kernel: any BluetoothKernel
+    private let commands: PairingCommands
+    private let controller: LoopBound<Controller>
+    private var keys: PairingKeys
+    private let links: PairingLinks
+    private let log: Logger
+    private var agent: any PairingAgent = RefusingPairingAgent()
+    private(set) var questions = PairingQuestions()
+    /// The tasks in which the agent is asked.
+    private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
+    /// Ends what is late.
+    private var timer: LoopTimer?
+    /// Whether links are accepted, of which the kernel may tell after it has asked about them.
+    var acceptsLinks = false
+    private var end: BluetoothError?
+
+    init(
+        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
+        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, server: LocalServer, log: Logger
+    ) {
+        loop = kernel.loop
+        self.kernel = kernel
+        self.controller = controller
+        self.log = log
+        keys = PairingKeys(bonds: bonds)
+        commands = PairingCommands(to: adapter, by: management, on: loop, log: log)
+        links = PairingLinks(server: server)
+    }
+
+    /// Begins to take what the kernel tells of pairings.
+    func follow() { commands.follow { [weak self] in self?.take($0) } }
+
+    /// The adapter is closed: nobody answers any more.
+    func close(_ reason: BluetoothError) {
+        end = reason
+        perform(questions.endAll())
+        agent = RefusingPairingAgent()
+    }
+
+    // MARK: Settings
+
+    var settings: KernelPairingSettings { commands.settings }
+
+    /// Chooses who answers, and what the adapter brings to its pairings.
+    nonisolated(nonsending) func setAgent(
+        _ agent: any PairingAgent, _ settings: PairingSettings
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("set the pairing agent", adapter: commands.adapter.information.name)
+        try checkIsOwn(operation)
+        let before = self.agent
+        self.agent = agent
+        do {
+            try await commands.change(to: settings, operation)
+        } catch {
+            self.agent = before
+            throw error
+        }
+    }
+
+    /// Has the kernel get the settings, where pairing is this program's business.
+    nonisolated(nonsending) func prepare(
+        _ operation: BluetoothError.Operation, again: Bool = false
+    ) async throws(BluetoothError) {
+        if isOwn { try await commands.send(operation, again: again) }
+    }
+
+    /// The adapter has changed; with a reason, it is gone.
+    func adapterChanged(_ reason: BluetoothError?) {
+        if let reason { commands.adapterIsGone(reason) } else { commands.resend() }
+    }
+
+    // MARK: Whether there can be any
+
+    /// Makes sure that pairing is this program's to do.
+    func checkIsOwn(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        if let end { throw end }
+        let environment = kernel.environment()
+        if environment.isBluetoothDaemonRunning { throw .pairing(operation, .ownedByDaemon) }
+        guard environment.hasNetAdmin else {
+            throw .notPermitted(operation, executable: environment.executablePath)
+        }
+    }
+
+    private var isOwn: Bool {
+        let environment = kernel.environment()
+        return environment.hasNetAdmin && !environment.isBluetoothDaemonRunning
+    }
+
+    /// Whether a pairing that begins now finds somebody to answer its questions: this program, or BlueZ's daemon.
+    var canPair: Bool {
+        let environment = kernel.environment()
+        return environment.hasNetAdmin || environment.isBluetoothDaemonRunning
+    }
+
+    /// Whether what makes two devices sure of each other can be seen or entered here.
+    var canAuthenticate: Bool { settings.wanted.ioCapability != .noInputNoOutput }
+
+    /// Whether keys are kept.
+    var isBondable: Bool { settings.wanted.isBondable }
+
+    /// Why there is no point in raising a link to a level, as far as that is known before.
+    func obstacle(to level: SecurityLevel, _ addresses: LinkAddresses) -> PairingFailure? {
+        guard isOwn, !hasKey(addresses) else { return nil }
+        if level >= .high, !canAuthenticate { return .insufficientLevel }
+        return hasRoom(addresses, forAuthenticated: canAuthenticate) ? nil : .bondStoreFull
+    }
+
+    /// Whether there is a key from an earlier pairing with a link's peer.
+    func hasKey(_ addresses: LinkAddresses) -> Bool { keys.exist(addresses) }
+
+    /// Whether the bond that a pairing makes finds room, or there is none to be made.
+    private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
+        !isBondable || keys.haveRoom(addresses, forAuthenticated: isAuthenticated)
+    }
+
+    // MARK: What happens
+
+    private func take(_ notice: AdapterNotice) {
+        let own = commands.adapter.information.index
+        switch notice {
+        case .pairing(own, .question(let question, let peer)): take(question, peer)
+        case .pairing(own, .failed(let peer)):
+            links.tell(peer) { $0.pairingFailed() }
+            perform(questions.end(LinkAddresses(connected: peer, known: peer)))
+        case .pairing(own, .keyMade(let peer, let key)): keyMade(key, peer)
+        case .longTermKey(own, let key): keyMade(MadeKey(kind: key.kind, isStored: true), key.address)
+        case .unpaired(own, let peer): forgetKey(of: peer)
+        default: break
+        }
+    }
+
+    private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
+        if key.isStored { keys.note(peer) }
+        perform(questions.end(LinkAddresses(connected: links.link(to: peer)?.peer ?? peer, known: peer)))
+        links.tell(peer) { $0.keyWasMade(key) }
+    }
+
+    /// A device's key is gone from this machine.
+    func forgetKey(of peer: BluetoothAddress) { keys.forget(peer) }
+
+    private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
+        // The links of other programs are theirs to pair, and where the daemon runs, all are its.
+        guard !kernel.environment().isBluetoothDaemonRunning else { return }
+        let link = links.link(to: peer)
+        let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
+        let isWished = questions.isWished(addresses)
+        guard link != nil || isWished else {
+            if acceptsLinks, !questions.hold(question, peer, at: loop.now) {
+                log.debug("questions about links of others are forgotten")
+            }
+            return
+        }
+        let isRaised = link.map { links.asked($0) } ?? false
+        let request = PairingRequest(
+            peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: isWished || isRaised)
+        log.debug("pairing asks", metadata: ["peer": "\(peer)"])
+        perform(questions.asked(question, request, verdict(on: question, request, addresses), at: loop.now))
+    }
+
+    private func verdict(
+        on question: PairingQuestion, _ request: PairingRequest, _ addresses: LinkAddresses
+    ) -> PairingQuestions.Verdict {
+        // Whoever has taken the device's place could pair like that, too.
+        if case .confirm = question, keys.areAuthenticated(addresses) {
+            log.notice("a pairing that would replace a better key is refused", metadata: ["peer": "\(request.peer)"])
+            return .refuse(.keyMissing)
+        }
+        if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
+            keys.bonds.value.tellRefused(request.peer)
+            return .refuse(.bondStoreFull)
+        }
+        if case .confirm = question, request.isInitiatedHere { return .accept }
+        return .ask
+    }
+
+    private func perform(_ actions: [PairingQuestions.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let call, let question, let request): ask(call, question, request)
+            case .cancel(let call): calls[call]?.cancel()
+            case .reply(let answer, let question, let peer):
+                links.tell(peer) { $0.pairingProgressed() }
+                commands.reply(answer, to: question, peer)
+            case .disconnect(let peer): commands.disconnect(peer)
+            }
+        }
+        guard let moment = questions.nextMoment else {
+            timer?.cancel()
+            return
+        }
+        if timer == nil {
+            timer = loop.makeLocalTimer { [weak self] in
+                if let self { perform(questions.late(at: loop.now)) }
+            }
+        }
+        timer?.set(at: moment)
+    }
+
+    private func ask(_ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest) {
+        let returned = LoopBound<(PairingAnswer) -> Void>(
+            { [weak self] answer in
+                guard let self else { return }
+                calls[call] = nil
+                perform(questions.answered(call, answer, of: request.peer, at: loop.now))
+            }, on: loop)
+        calls[call] = Task(executorPreference: loop) { [agent, log] in
+            var answer = PairingAnswer.no
+            do {
+                answer = try await question.answer(of: agent, request)
+            } catch {
+                log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(request.peer)"])
+            }
+            returned.value(answer)
+        }
+    }
+
+    // MARK: Links
+
+    /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
+    /// pairing then.
+    nonisolated(nonsending) func expected<Value>(
+        with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
+    ) async throws(BluetoothError) -> Value {
+        questions.beginWish(peer)
+        defer { questions.endWish(peer) }
+        return try await body()
+    }
+
+    /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
+    /// - Parameter answer: takes the answer; failing it ends the question.
+    nonisolated(nonsending) func askFirst(
+        about peer: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
+        _ answer: Promise<Bool, BluetoothError>
+    ) async throws(BluetoothError) {
+        guard let call = questions.beginCall() else { throw .pairing(operation, .notConfirmed) }
+        let request = PairingRequest(
+            peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: true)
+        let limit = loop.now.advanced(by: PairingQuestions.answerLimit)
+        let returned = LoopBound<() -> Void>({ [weak self] in self?.questions.endCall(call) }, on: loop)
+        let task = Task(executorPreference: loop) { [agent] in
+            answer.succeed((try? await agent.confirmPairing(request)) ?? false)
+            returned.value()
+        }
+        defer { task.cancel() }
+        var isConfirmed = false
+        do {
+            isConfirmed = try await answer.value(
+                operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
+        } catch {
+            // The agent's time is over, and not the caller's.
+            guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
+        }
+        if !isConfirmed { throw .pairing(operation, .notConfirmed) }
+    }
+
+    /// A link has become this program's: what was asked about it is asked now.
+    func mayConcern(_ addresses: LinkAddresses) {
+        for peer in addresses.all {
+            if let question = questions.release(peer, at: loop.now) { take(question, peer) }
+        }
+    }
+
+    /// Whether something has been asked about a pairing with a link's peer that has not ended.
+    func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
+
+    /// What has come of the pairing on a link that was not protected as it should be.
+    func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
+        questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: loop.now)
+    }
+
+    /// A link has ended or is encrypted, and what was asked about it is settled.
+    func isOver(_ addresses: LinkAddresses) { perform(questions.end(addresses)) }
+
+    /// Ends a pairing on this side: says no where something is asked, and has the kernel end the link, which it would keep
+    /// up as long as the pairing is under way.
+    func abort(_ addresses: LinkAddresses) {
+        perform(questions.abort(addresses, at: loop.now))
+        let peer = addresses.connected
+        controller.value.linkGoesDown(peer)
+        guard kernel.environment().hasNetAdmin else { return }
+        commands.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }
+    }
+
+    /// There was no room for the bond that a pairing has made.
+    func bondWasRefused(_ identity: BluetoothAddress) {
+        links.tellAll { if $0.identity == identity || $0.peer == identity { $0.bondWasRefused() } }
+    }
+}
