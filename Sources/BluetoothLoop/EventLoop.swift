@@ -93,6 +93,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         append(.call(body))
     }
 
+    /// Calls `body` on the loop, after what came before it; `body` may use what belongs to those who live there.
+    ///
+    /// Called on the loop; a caller on another thread stops the program.
+    public func executeLocally(_ body: @escaping () -> Void) {
+        let bound = LoopBound(body, on: self)
+        execute { bound.value() }
+    }
+
     /// Has `delivery` hand over what it has collected once the packets that are there have been taken. Allocates nothing.
     public func deliverSoon(_ delivery: any LoopDelivery) {
         append(.delivery(delivery))

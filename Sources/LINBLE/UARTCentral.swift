@@ -22,7 +22,7 @@ public actor UARTCentral {
     public nonisolated var receivedByteCount: Int { buffer.total }
 
     /// It lives where the connection lives, so that a chunk costs no change of threads.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.unownedExecutor }
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
     /// The central's address.
     public nonisolated var peer: BluetoothAddress { connection.peer }
@@ -122,7 +122,7 @@ public actor UARTCentral {
                 remedy:
                     "Read faster, or have the central send less at a time: a UART over Bluetooth LE has no flow control "
                     + "in this direction."))
-        connection.assumeIsolated { $0.disconnect() }
+        connection.disconnectNow()
         return nil
     }
 

@@ -33,7 +33,7 @@ public actor UARTConnection {
     public nonisolated var receivedByteCount: Int { buffer.total }
 
     /// It lives where the connection lives, so that a chunk costs no change of threads.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.unownedExecutor }
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
     /// The peer's address.
     public nonisolated var peer: BluetoothAddress { connection.peer }

@@ -137,7 +137,7 @@ private final class OnlineCentrals: Sendable {
             guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true, []) }
             // Of those that have left, only what they have sent is still of interest.
             let left = state.waiting.filter { central in
-                central.receivedByteCount == 0 && !central.connection.assumeIsolated { $0.isConnected }
+                central.receivedByteCount == 0 && !central.connection.isConnectedNow
             }
             for central in left { state.centrals[ObjectIdentifier(central.connection)] = nil }
             state.waiting.removeAll { central in left.contains { $0 === central } }
@@ -150,7 +150,7 @@ private final class OnlineCentrals: Sendable {
         // They may hold the last reference to their links, which are released outside the lock.
         withExtendedLifetime(left) {}
         waiter?.succeed(true)
-        if !isTaken { connection.assumeIsolated { $0.disconnect() } }
+        if !isTaken { connection.disconnectNow() }
     }
 
     private func goesOffline(_ connection: Connection, _ reason: BluetoothError?) {

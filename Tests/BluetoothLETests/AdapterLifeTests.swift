@@ -333,7 +333,7 @@ private let controller = SimulatedController(address: address)
                 _ = try await adapter.connect(to: peripheral.address)
                 try await story.radio.sleep(for: .seconds(3))
             }
-            #expect(await adapter.session.localServer.listenerCount == 0)
+            #expect(await adapter.session.linkCount == 0)
         }
     }
 

@@ -16,10 +16,14 @@ func withConnection(
     let radio = SimulatedRadio(time: .virtual, seed: 1)
     try await radio.run {
         let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
-        let connection = Connection(
-            to: peer, database: .generic(deviceName: "test"), receiveMTU: 517, on: radio.loop,
-            log: Logger(label: "test"))
-        let socket = try await connection.adoptScript(script)
+        let made = Mutex<ScriptedSocket?>(nil)
+        let connection = try await Connection(
+            over: { handler in
+                let socket = ScriptedSocket(script, on: radio.loop, handler)
+                made.withLock { $0 = socket }
+                return socket
+            }, to: peer, on: radio.loop, database: .generic(deviceName: "test"), log: Logger(label: "test"))
+        let socket = try #require(made.withLock { $0 })
         if mtu != 23 { try await connection.setMTU(mtu) }
         try await body(connection, socket)
         try ScriptDeviation.check(socket)
@@ -48,18 +52,7 @@ extension Connection {
         Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
     }
 
-    fileprivate func adoptScript(_ script: [Exchange]) throws -> ScriptedSocket {
-        var made: ScriptedSocket?
-        try adopt { handler throws(KernelError) in
-            let socket = ScriptedSocket(script, on: loop, handler)
-            made = socket
-            return socket
-        }
-        guard let made else { throw ScriptDeviation(description: "no socket was made") }
-        return made
-    }
-
-    fileprivate func setMTU(_ mtu: Int) throws {
-        try bearer(for: .init("set up the test")).mtu = mtu
+    fileprivate func setMTU(_ mtu: Int) async throws {
+        try await core { (link) throws in try link.bearer(for: .init("set up the test")).mtu = mtu }
     }
 }

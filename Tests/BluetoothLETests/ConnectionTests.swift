@@ -277,7 +277,7 @@ private let characteristic = RemoteCharacteristic(
             Exchange("0A 0300"), Exchange("08 0100 FFFF 2A2B"), Exchange.optional("0A 0300")
         ) { connection, socket in
             let hash = "000102030405060708090A0B0C0D0E0F"
-            try await connection.expectHash(hash)
+            await connection.expectHash(hash)
             let start = connection.loop.now
             let reading = Task(executorPreference: connection.loop) {
                 try await connection.read(AttributeHandle(0x0003), timeout: .seconds(10))
@@ -300,7 +300,7 @@ private let characteristic = RemoteCharacteristic(
             var options = ConnectionOptions()
             options.maximumTransmissionUnit = mtu
             let connection = try await adapter.connect(to: peripheral.address, options: options)
-            #expect(await connection.receiveMTU == receiveMTU)
+            #expect(await connection.core { $0.receiveMTU } == receiveMTU)
             await connection.disconnect()
         }
     }
@@ -328,9 +328,11 @@ private let characteristic = RemoteCharacteristic(
 
 extension Connection {
     /// Takes note of a database with this hash.
-    fileprivate func expectHash(_ hash: String) throws {
-        var known = KnownDatabase()
-        known.discovered([], hash: DatabaseHash(hex(hash)))
-        knownDatabase = known
+    fileprivate func expectHash(_ hash: String) async {
+        await core { link in
+            var known = KnownDatabase()
+            known.discovered([], hash: DatabaseHash(hex(hash)))
+            link.knownDatabase = known
+        }
     }
 }

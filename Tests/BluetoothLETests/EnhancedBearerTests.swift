@@ -151,7 +151,7 @@ import Testing
                 case .unplug: machines.kernel.unplug(0)
                 case .powerOff: machines.kernel.setPowered(false, adapter: 0)
                 case .disconnect:
-                    machines.story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
+                    connection.disconnectSoon()
                 default: break
                 }
             }
@@ -183,8 +183,10 @@ import Testing
 }
 
 extension Connection {
-    fileprivate func closeFirstEnhancedBearer() {
-        enhancedBearers.first?.bearer?.close(
-            BluetoothError(.disconnected, .init("close", peer: peer), "closed by the test"))
+    fileprivate func closeFirstEnhancedBearer() async {
+        await core { link in
+            link.enhancedBearers.first?.bearer?.close(
+                BluetoothError(.disconnected, .init("close", peer: link.peer), "closed by the test"))
+        }
     }
 }

@@ -35,8 +35,7 @@ extension Fault {
         case .powerOff: story.kernel.setPowered(false, adapter: 0)
         case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
         case .disconnect:
-            guard let connection else { break }
-            story.radio.loop.execute { connection.assumeIsolated { $0.disconnect() } }
+            connection?.disconnectSoon()
         }
     }
 }

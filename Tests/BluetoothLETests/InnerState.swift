@@ -42,6 +42,9 @@ extension Adapter {
 }
 
 extension AdapterSession {
+    /// How many links are known, those that the program has just dropped included.
+    var linkCount: Int { links.value.count }
+
     /// Has the kernel do something by the adapter's management client.
     fileprivate func sendToManagement(
         _ command: ManagementCommand, to index: UInt16

@@ -57,7 +57,9 @@ struct LateStory: Sendable {
         case .exchangeMTURequest: try await connection.exchangeMTU(offering: 23)
         case .findInformationRequest:
             let range = AttributeHandleRange(start: LatePeer.configuration, end: LatePeer.configuration)
-            _ = try await connection.perform(DescriptorDiscovery(in: range), "discover", timeout: nil)
+            _ = try await connection.core { (link) async throws in
+                try await link.perform(DescriptorDiscovery(in: range), "discover", timeout: nil)
+            }
         case .findByTypeValueRequest: _ = try await connection.discoverServices(0xFFF0)
         case .readByTypeRequest: _ = try await connection.readValues(of: 0xFFF1)
         case .readRequest: _ = try await connection.read(LatePeer.short)
@@ -127,7 +129,7 @@ struct LateStory: Sendable {
 
 extension Connection {
     /// How many responses came that answer nothing that was asked on this link.
-    func strayResponseCount() throws -> Int {
-        try bearer(for: .init("look")).core.strayResponseCount
+    func strayResponseCount() async throws -> Int {
+        try await core { (link) throws in try link.bearer(for: .init("look")).core.strayResponseCount }
     }
 }

@@ -444,5 +444,7 @@ import Testing
 
 extension Connection {
     /// Whether something is to be sent that the socket does not take.
-    fileprivate var isWaitingForRoom: Bool { (try? bearer(for: .init("look")))?.core.isCongested ?? false }
+    fileprivate var isWaitingForRoom: Bool {
+        get async { await core { (try? $0.bearer(for: .init("look")))?.core.isCongested ?? false } }
+    }
 }

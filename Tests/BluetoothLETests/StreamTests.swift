@@ -288,7 +288,9 @@ private final class Counter: Sendable {
 }
 
 extension Connection {
-    fileprivate func expectServiceChanged(at handle: AttributeHandle) throws {
-        try bearer(for: .init("set up the test")).remoteServiceChanged.handle = handle
+    fileprivate func expectServiceChanged(at handle: AttributeHandle) async throws {
+        try await core { (link) throws in
+            try link.bearer(for: .init("set up the test")).remoteServiceChanged.handle = handle
+        }
     }
 }

@@ -235,11 +235,11 @@ private let characteristic = RemoteCharacteristic(
 }
 
 extension Connection {
-    fileprivate func isWanted(_ handle: AttributeHandle) -> Bool {
-        (try? bearer(for: .init("test")).subscribers.contains(handle)) ?? false
+    fileprivate func isWanted(_ handle: AttributeHandle) async -> Bool {
+        await core { (try? $0.bearer(for: .init("test")).subscribers.contains(handle)) ?? false }
     }
 
-    fileprivate func wantedKinds(_ handle: AttributeHandle) -> ClientCharacteristicConfiguration {
-        (try? bearer(for: .init("test")).subscribers.wanted(of: handle)) ?? []
+    fileprivate func wantedKinds(_ handle: AttributeHandle) async -> ClientCharacteristicConfiguration {
+        await core { (try? $0.bearer(for: .init("test")).subscribers.wanted(of: handle)) ?? [] }
     }
 }

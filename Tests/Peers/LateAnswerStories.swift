@@ -247,12 +247,12 @@ extension Peers {
 
 extension Connection {
     /// How many responses came that answer nothing that was asked on this link.
-    fileprivate func strayResponseCount() throws -> Int {
-        try bearer(for: .init("look")).core.strayResponseCount
+    fileprivate func strayResponseCount() async throws -> Int {
+        try await core { (link) throws in try link.bearer(for: .init("look")).core.strayResponseCount }
     }
 
     /// Whether the device waits for an answer of ours.
-    fileprivate func isAskedForAnAnswer() -> Bool {
-        (try? bearer(for: .init("look")))?.core.server.isWaitingForProgram == true
+    fileprivate func isAskedForAnAnswer() async -> Bool {
+        await core { (try? $0.bearer(for: .init("look")))?.core.server.isWaitingForProgram == true }
     }
 }

@@ -48,7 +48,7 @@ extension AdapterSession {
         } catch {
             throw await end(connection, error, isAgain: isAgain)
         }
-        await connection.linkHolds()
+        connection.core.value.linkHolds()
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
@@ -125,19 +125,13 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         let turn = try await controller.value.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
         let remaining = deadline.map { loop.now.duration(to: $0) }
-        let connection = Connection(
-            to: peer, server: localServer,
-            cache: attributeCache.map {
-                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
-            },
-            bonds: bondKeeper, pairings: pairings, receiveMTU: options.maximumTransmissionUnit,
-            securityPolicy: options.securityPolicy, on: loop, log: log,
-            trace: AdapterTrace(trace, adapter: information.index))
-        let isPrecarious = controller.value.begin(turn, connection)
+        let link = makeLink(
+            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+        let connection = Connection(link, in: loose)
+        let isPrecarious = controller.value.begin(turn, link)
         do throws(BluetoothError) {
-            try await connection.open(
-                from: self, on: kernel, options: options.socketOptions(remaining), isPrecarious: isPrecarious,
-                timeout: remaining)
+            try await link.open(
+                options: options.socketOptions(remaining), isPrecarious: isPrecarious, timeout: remaining)
         } catch {
             // The kernel does not know yet that the attempt is over when it is this side that ended it, nor when it was
             // one that had been given up by another program.
@@ -149,6 +143,21 @@ extension AdapterSession {
         }
         controller.value.endTurn(turn, isPending: false)
         return connection
+    }
+}
+
+extension AdapterSession {
+    /// A link that is to be, whoever makes it.
+    func makeLink(
+        to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
+    ) -> Link {
+        Link(
+            to: peer, role: role, of: self, in: linkSurroundings, server: localServer,
+            cache: attributeCache.map {
+                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
+            },
+            receiveMTU: receiveMTU, securityPolicy: securityPolicy, on: loop, log: log,
+            trace: AdapterTrace(trace, adapter: information.index))
     }
 }
 

@@ -10,10 +10,10 @@ extension AdapterSession {
         try checkPublishable(services)
         let failure: AttributeDatabaseError
         do throws(AttributeDatabaseError) {
-            let (range, number, listeners) = try localServer.append(services, handlers)
+            let (range, number) = try localServer.append(services, handlers)
             guard let range else { throw AttributeDatabaseError.outOfHandles }
             offersChanged()
-            tell(listeners, of: range)
+            tellOfChange(in: range)
             return PublishedServices(range, number, localServer, self)
         } catch {
             failure = error
@@ -41,14 +41,12 @@ extension AdapterSession {
 
     /// Takes published services away.
     func withdraw(_ services: PublishedServices) {
-        tell(localServer.remove(services.number), of: services.handles)
+        if localServer.remove(services.number) { tellOfChange(in: services.handles) }
         offersChanged()
     }
 
-    private func tell(_ listeners: [Connection], of range: AttributeHandleRange) {
+    private func tellOfChange(in range: AttributeHandleRange) {
         let serviceChanged = localServer.serviceChanged
-        for connection in listeners {
-            connection.assumeIsolated { $0.localServicesChanged(in: range, serviceChanged) }
-        }
+        for link in links.value.all { link.localServicesChanged(in: range, serviceChanged) }
     }
 }

@@ -37,6 +37,13 @@ actor AdapterSession: LoopActor {
     let advertising: AdvertisingSets
     /// Who answers the questions of pairing, and those that are being asked.
     let pairings: LoopBound<Pairings>
+    /// The links that are up.
+    let links: LoopBound<LinkRegistry>
+    /// What they use of the adapter.
+    let linkSurroundings: LinkSurroundings
+    /// Where the handles of links and channels find them: a domain of its own, so that one that has ended does not keep the
+    /// adapter.
+    nonisolated let loose: LooseSession
     /// What the devices connected to find here; see AdapterSession+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
@@ -59,18 +66,22 @@ actor AdapterSession: LoopActor {
         self.trace = trace
         trace?.synthesis?.opened(information)
         loop = kernel.loop
+        loose = LooseSession(on: kernel.loop)
         standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
+        links = LoopBound(sending: LinkRegistry(), to: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
         controller = LoopBound(
             sending: Controller(
                 information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
                 trace: trace?.synthesis), to: loop)
-        advertising = AdvertisingSets(of: facts, standing, management, localServer, on: loop, log: log)
+        advertising = AdvertisingSets(of: facts, standing, management, localServer, links, on: loop, log: log)
         pairings = LoopBound(
             sending: Pairings(
                 on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
-                server: localServer, log: log), to: loop)
+                links: links, log: log), to: loop)
         linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
+        linkSurroundings = LinkSurroundings(
+            of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings)
     }
 
     nonisolated var information: AdapterInformation { facts.information }

@@ -30,7 +30,7 @@ struct ConnectQueue {
         let id: UInt64
         let peer: BluetoothAddress
         let since: KernelInstant
-        weak var connection: Connection?
+        weak var connection: Link?
         var isGivingWay = false
         /// Whether the kernel may be about to end the link that it gets.
         let isPrecarious: Bool
@@ -66,7 +66,7 @@ struct ConnectQueue {
     }
 
     /// Says who is to be asked to give way; returns whether the kernel may be about to end the link that it gets.
-    mutating func begin(_ id: UInt64, _ connection: Connection) -> Bool {
+    mutating func begin(_ id: UInt64, _ connection: Link) -> Bool {
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return false }
         underWay[index].connection = connection
         return underWay[index].isPrecarious
@@ -136,9 +136,9 @@ struct ConnectQueue {
     }
 
     /// Those who have had their time, as long as others wait for nothing but a place.
-    mutating func overdue(at now: KernelInstant) -> [Connection] {
+    mutating func overdue(at now: KernelInstant) -> [Link] {
         var places = waiting.count { isReady($0, at: now) }
-        var found: [Connection] = []
+        var found: [Link] = []
         for index in underWay.indices where places > 0 && underWay.count >= Self.limit {
             guard !underWay[index].isGivingWay, underWay[index].since.duration(to: now) >= Self.slice,
                 let connection = underWay[index].connection
@@ -176,7 +176,7 @@ struct ConnectQueue {
     }
 
     /// Those that are being connected.
-    var connections: [Connection] { underWay.compactMap(\.connection) }
+    var connections: [Link] { underWay.compactMap(\.connection) }
 }
 
 extension Controller {
@@ -199,7 +199,7 @@ extension Controller {
     }
 
     /// Says which connection has the turn; returns whether the kernel may be about to end the link that it gets.
-    func begin(_ turn: UInt64, _ connection: Connection) -> Bool {
+    func begin(_ turn: UInt64, _ connection: Link) -> Bool {
         defer { advanceConnects() }
         return connects.begin(turn, connection)
     }
@@ -243,7 +243,7 @@ extension Controller {
     func advanceConnects() {
         let now = loop.now
         connects.admit(at: now)
-        for connection in connects.overdue(at: now) { connection.assumeIsolated { $0.giveWay() } }
+        for connection in connects.overdue(at: now) { connection.giveWay() }
         guard let moment = connects.nextMoment(after: now) else {
             connectTimer?.cancel()
             return

@@ -65,7 +65,7 @@ extension Controller {
     }
 
     /// Begins to follow a link of ours that has just come up; `onEncrypted` is told on the loop when it is encrypted.
-    func attach(_ handle: UInt16, onEncrypted: (@Sendable () -> Void)? = nil) -> LinkAttachment {
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)? = nil) -> LinkAttachment {
         receiveWaiting()
         return LinkAttachment(self, links.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
     }
@@ -176,7 +176,7 @@ extension Controller {
 
     /// What happens to a link from now on; `connection` is kept until the stream ends.
     func changes(
-        of number: UInt64, _ operation: BluetoothError.Operation, capacity: Int, keeping connection: Connection
+        of number: UInt64, _ operation: BluetoothError.Operation, capacity: Int, keeping connection: Connection?
     ) throws(BluetoothError) -> BoundedStream<LinkChange> {
         _ = try handle(of: number, operation)
         guard let watch = watch(of: number) else { throw .linkProcedure(operation, .unknownConnectionIdentifier) }

@@ -233,7 +233,7 @@ final class Controller {
                 loop.execute { bound.value.linkEnded(event.handle.rawValue) }
             case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
                 // Later, since the packet is still being received.
-                if let handler = links.encryptionHandler(of: event.handle) { loop.execute(handler) }
+                if let handler = links.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
             case .leMeta(.connectionUpdateComplete(let event)): receive(event)
             case .leMeta(.phyUpdateComplete(let event)): receive(event)
             case .leMeta(.dataLengthChange(let event)): receive(event)
@@ -266,7 +266,7 @@ final class Controller {
         links.end(reason)
         connects.end(reason)
         // Of an adapter that is off or gone the kernel tells them itself.
-        if isForGood { for connection in connects.connections { connection.assumeIsolated { $0.giveUp(reason) } } }
+        if isForGood { for connection in connects.connections { connection.giveUp(reason) } }
         connectTimer = nil
         (discoveryTimer, holdTimer, privateAddressTimer) = (nil, nil, nil)
         // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.

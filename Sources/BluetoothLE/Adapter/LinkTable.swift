@@ -15,7 +15,7 @@ struct LinkTable {
         /// Why it ended, between Disconnection Complete and the end of its socket.
         var endReason: HCIStatus?
         /// Who wants to know when it is encrypted.
-        var onEncrypted: (@Sendable () -> Void)?
+        var onEncrypted: (() -> Void)?
         /// Made when somebody waits or listens.
         var watch: LinkWatch?
     }
@@ -37,12 +37,12 @@ struct LinkTable {
     }
 
     /// Who wants to know when the link of ours with this handle is encrypted.
-    func encryptionHandler(of handle: ConnectionHandle) -> (@Sendable () -> Void)? {
+    func encryptionHandler(of handle: ConnectionHandle) -> (() -> Void)? {
         numbers[handle].flatMap { entries[$0]?.onEncrypted }
     }
 
     /// A link of ours has come up.
-    mutating func add(_ handle: ConnectionHandle, onEncrypted: (@Sendable () -> Void)? = nil) -> UInt64 {
+    mutating func add(_ handle: ConnectionHandle, onEncrypted: (() -> Void)? = nil) -> UInt64 {
         nextNumber += 1
         entries[nextNumber] = Entry(
             handle: handle, parameters: others.removeValue(forKey: handle), onEncrypted: onEncrypted)

@@ -11,6 +11,7 @@ final class AdvertisingSets {
     private let facts: AdapterFacts
     private let standing: LatestValue<AdapterState>
     private let localServer: LocalServer
+    private let links: LoopBound<LinkRegistry>
     private let loop: EventLoop
     private let log: Logger
     private var table = AdvertisingTable()
@@ -24,12 +25,13 @@ final class AdvertisingSets {
 
     init(
         of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ management: LoopBound<ManagementClient>,
-        _ localServer: LocalServer, on loop: EventLoop, log: Logger
+        _ localServer: LocalServer, _ links: LoopBound<LinkRegistry>, on loop: EventLoop, log: Logger
     ) {
         self.facts = facts
         self.standing = standing
         self.management = management
         self.localServer = localServer
+        self.links = links
         self.loop = loop
         self.log = log
     }
@@ -165,7 +167,7 @@ final class AdvertisingSets {
             advertise(id, .lossExplained(reason))
         } else {
             // While there are links, the end of one is waited for.
-            advertise(id, .retry(hasLinks: !localServer.connections.isEmpty))
+            advertise(id, .retry(hasLinks: !links.value.all.isEmpty))
         }
         workOff()
     }

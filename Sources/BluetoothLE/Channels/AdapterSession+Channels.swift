@@ -11,7 +11,7 @@ extension AdapterSession {
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
         return try await openChannel(
-            psm: psm, to: peer, answeringFor: peer, from: information.address, on: kernel, options: options)
+            psm: psm, to: peer, answeringFor: peer, options: options)
     }
 
     /// Opens a channel of a link that the adapter has or makes: what pairing that takes is this program's own, and no
@@ -19,15 +19,15 @@ extension AdapterSession {
     ///
     /// - Parameter user: the address by which pairing asks about the device.
     func openChannel(
-        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, from address: BluetoothAddress,
-        on kernel: any BluetoothKernel, options: ChannelOptions
+        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress,
+        options: ChannelOptions
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         if let end { throw end }
         let channel = CreditBasedChannel(to: peer, psm: psm, of: linkEnds, on: loop, log: log)
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
         try await pairings.value.expected(with: user) { () async throws(BluetoothError) in
-            try await channel.open(from: address, on: kernel, options: options)
+            try await channel.open(from: information.address, on: kernel, options: options)
         }
         return ConnectionOrientedChannel(channel, in: self)
     }

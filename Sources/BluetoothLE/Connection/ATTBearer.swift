@@ -19,7 +19,7 @@ final class ATTBearer {
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
-    private let onEnd: @Sendable (BluetoothError) -> Void
+    private let onEnd: (BluetoothError) -> Void
     private(set) var closeReason: BluetoothError?
     /// Tells what the end of the socket means, where more is known than the socket says; nil when that comes later, by
     /// ``close(_:)``.
@@ -67,7 +67,7 @@ final class ATTBearer {
         _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
         loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
         enhancing mainBearer: ATTBearer? = nil,
-        onTimeOut: @escaping @Sendable (BearerTimer) -> Void, onEnd: @escaping @Sendable (BluetoothError) -> Void
+        onTimeOut: @escaping (BearerTimer) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
         self.onEnd = onEnd
         self.drain = drain

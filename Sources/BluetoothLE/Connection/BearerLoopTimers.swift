@@ -7,13 +7,13 @@ import GATT
 /// Each timer is made when it is first set, as most links never need all: there may be thousands of links.
 struct BearerLoopTimers {
     private let loop: EventLoop
-    private let onTimeOut: @Sendable (BearerTimer) -> Void
+    private let onTimeOut: (BearerTimer) -> Void
     private var request: LoopTimer?
     private var indication: LoopTimer?
     private var encryption: LoopTimer?
 
     /// `onTimeOut` is called on the loop when a time limit is over.
-    init(on loop: EventLoop, _ onTimeOut: @escaping @Sendable (BearerTimer) -> Void) {
+    init(on loop: EventLoop, _ onTimeOut: @escaping (BearerTimer) -> Void) {
         self.loop = loop
         self.onTimeOut = onTimeOut
     }
@@ -32,7 +32,7 @@ struct BearerLoopTimers {
             existing?.cancel()
             return existing
         }
-        let loopTimer = existing ?? loop.makeTimer { [onTimeOut] in onTimeOut(timer) }
+        let loopTimer = existing ?? loop.makeLocalTimer { [onTimeOut] in onTimeOut(timer) }
         loopTimer.set(after: AttributeProtocol.transactionTimeout)
         return loopTimer
     }

@@ -4,17 +4,10 @@ import BluetoothPrimitives
 import GATT
 import Synchronization
 
-/// The attributes of this machine: one database for all devices, and the connections that have to know when it changes.
+/// The attributes of this machine: one database for all devices.
 ///
 /// Used on the loop, and from elsewhere to read and change stored values.
 final class LocalServer: Sendable {
-    /// A connection that does not live on because of us.
-    private struct Listener {
-        weak var connection: Connection?
-        /// How many there were before.
-        let number: UInt64
-    }
-
     private struct Handler {
         /// How many publications there were before: what tells this one from others at the same handles.
         var number: UInt64
@@ -29,8 +22,6 @@ final class LocalServer: Sendable {
         /// By ascending handles, which nobody shares.
         var handlers: [Handler] = []
         var nextPublication: UInt64 = 0
-        var listeners: [ObjectIdentifier: Listener] = [:]
-        var nextListener: UInt64 = 0
 
         /// Where among ``handlers`` the first are whose range ends at `handle` or behind it.
         func position(of handle: AttributeHandle) -> Int {
@@ -106,22 +97,10 @@ final class LocalServer: Sendable {
 
     // MARK: Changes
 
-    func add(_ connection: Connection) {
-        state.withLock { state in
-            state.listeners[ObjectIdentifier(connection)] = Listener(
-                connection: connection, number: state.nextListener)
-            state.nextListener += 1
-        }
-    }
-
-    func remove(_ connection: ObjectIdentifier) {
-        state.withLock { _ = $0.listeners.removeValue(forKey: connection) }
-    }
-
-    /// Adds services; returns their handles, the number they are known by, and the connections to be told.
+    /// Adds services; returns their handles, nil when there were none, and the number they are known by.
     func append(
         _ services: [GATTService], _ handlers: AttributeHandlers
-    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, publication: UInt64, listeners: [Connection]) {
+    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, publication: UInt64) {
         typealias Added = (range: AttributeHandleRange?, publication: UInt64)
         let result = state.withLock { state -> Result<Added, AttributeDatabaseError> in
             do throws(AttributeDatabaseError) {
@@ -138,12 +117,11 @@ final class LocalServer: Sendable {
                 return .failure(error)
             }
         }
-        let added = try result.get()
-        return (added.range, added.publication, added.range == nil ? [] : connections)
+        return try result.get()
     }
 
-    /// Removes services; returns the connections to be told, none when the services are gone already.
-    func remove(_ publication: UInt64) -> [Connection] {
+    /// Removes services; false when they are gone already.
+    func remove(_ publication: UInt64) -> Bool {
         let removed = state.withLock { state -> Handler? in
             guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
             let removed = state.handlers.remove(at: index)
@@ -152,17 +130,8 @@ final class LocalServer: Sendable {
             return removed
         }
         // The program's handlers are released outside the lock.
-        return withExtendedLifetime(removed) { removed == nil ? [] : connections }
+        return withExtendedLifetime(removed) { removed != nil }
     }
-
-    /// The connections there are, in the order they came about.
-    var connections: [Connection] {
-        let listeners = state.withLock { $0.listeners.values.map { ($0.number, $0.connection) } }
-        return listeners.sorted { $0.0 < $1.0 }.compactMap(\.1)
-    }
-
-    /// How many connections are known, those that are gone and have not been taken out included.
-    var listenerCount: Int { state.withLock { $0.listeners.count } }
 
     /// Has devices told what this server can do (Core Vol 3 Part G §7.4).
     func tellFeatures(_ features: GATTServerFeatures) {

@@ -63,7 +63,7 @@ extension AdapterSession {
         guard !closeIfGivenUp(socket) else { return { _ in } }
         let (connection, handler) = accept(socket, options) { [weak links] in links?.remove($0) }
         // One that has ended by now was told of before it was kept.
-        if connection.assumeIsolated({ $0.isConnected }) { links.add(connection) }
+        if connection.isConnectedNow { links.add(connection) }
         return handler
     }
 
@@ -80,21 +80,12 @@ extension AdapterSession {
 
     /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
     func accept(
-        _ socket: any L2CAPSocket, _ options: IncomingConnectionOptions, onEnd: @escaping @Sendable (Connection) -> Void
+        _ socket: any L2CAPSocket, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
     ) -> (connection: Connection, handler: SocketHandler) {
-        let peer = socket.peer
-        let connection = Connection(
-            to: peer, role: .peripheral, server: localServer,
-            cache: attributeCache.map {
-                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
-            },
-            bonds: bondKeeper, pairings: pairings, receiveMTU: options.maximumTransmissionUnit,
-            securityPolicy: options.securityPolicy, on: loop, log: log,
-            trace: AdapterTrace(trace, adapter: information.index))
-        let handler = connection.assumeIsolated {
-            LoopBound($0.accept(socket, by: self, of: kernel, onEnd: onEnd), on: loop)
-        }
-        return (connection, handler.value)
+        let link = makeLink(
+            to: socket.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+        let connection = Connection(link, in: loose)
+        return (connection, link.accept(socket, onEnd: onEnd))
     }
 
     /// Takes further bearers of any link that there is, whoever has made it.
@@ -106,15 +97,13 @@ extension AdapterSession {
             flowControl: .enhancedCreditBased)
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedPSM), on: information.address, of: kernel, socketOptions
-        ) { [weak self] socket in
-            let connection = self?.localServer.connections.first { connection in
-                connection.assumeIsolated { $0.takesEnhancedBearer(socket, atMost: options.enhancedBearers) }
-            }
-            guard let connection else {
+        ) { [links] socket in
+            let link = links.value.all.first { $0.takesEnhancedBearer(socket, atMost: options.enhancedBearers) }
+            guard let link else {
                 socket.close()
                 return { _ in }
             }
-            return connection.assumeIsolated { LoopBound($0.acceptEnhancedBearer(socket), on: $0.loop) }.value
+            return link.acceptEnhancedBearer(socket)
         }
     }
 }

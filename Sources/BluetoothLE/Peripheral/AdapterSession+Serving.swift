@@ -59,7 +59,7 @@ extension AdapterSession {
     /// Ends the links that nobody else holds as well.
     func endServing() {
         stopServing()
-        for connection in unclaimed.takeAll() { connection.assumeIsolated { $0.disconnect() } }
+        for connection in unclaimed.takeAll() { connection.disconnectNow() }
     }
 
     private func serve(_ socket: any L2CAPSocket, _ options: IncomingConnectionOptions) -> SocketHandler {
@@ -76,14 +76,14 @@ extension AdapterSession {
             self?.assumeIsolated { $0.unclaimed.remove(connection) }
         }
         // One that has ended by now was told of before it was kept.
-        if connection.assumeIsolated({ $0.isConnected }) { unclaimed.add(connection) }
+        if connection.isConnectedNow { unclaimed.add(connection) }
         return handler
     }
 
     /// Hands over the links that nobody has taken so far.
     func claimLinks(for links: AcceptedLinks) {
         for connection in unclaimed.takeAll() {
-            connection.assumeIsolated { connection in connection.keep { [weak links] in links?.remove($0) } }
+            connection.core.value.keep { [weak links] in links?.remove($0) }
             links.add(connection)
         }
     }

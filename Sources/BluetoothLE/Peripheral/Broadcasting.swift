@@ -74,9 +74,9 @@ extension AdapterSession {
         timeout: Duration?
     ) async -> [ValueDelivery] {
         // All are on their way before anybody is waited for.
-        let sent = localServer.connections.compactMap { connection in
-            connection.assumeIsolated { $0.beginSending(value, of: characteristic, as: kind) }
-                .map { (connection: connection, call: $0) }
+        let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.value.all.compactMap { link in
+            guard let connection = link.connection else { return nil }
+            return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         var deliveries: [ValueDelivery] = []
@@ -89,7 +89,7 @@ extension AdapterSession {
                 try await call.value(operation, timeout: remaining, on: loop)
                 deliveries.append(ValueDelivery(connection: connection, result: .success(())))
             } catch {
-                if error.code == .timedOut { await connection.fallsBehind() }
+                if error.code == .timedOut { connection.core.value.fallsBehind() }
                 deliveries.append(ValueDelivery(connection: connection, result: .failure(error)))
             }
         }
@@ -97,7 +97,7 @@ extension AdapterSession {
     }
 }
 
-extension Connection {
+extension Link {
     /// Begins to send a value to the peer; nil when it has not subscribed.
     fileprivate func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration

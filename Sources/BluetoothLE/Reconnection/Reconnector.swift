@@ -167,7 +167,7 @@ final class Reconnector {
     /// The adapter is of no more use to this program; attempts to connect end by themselves.
     func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
-        connection?.soon { $0.disconnect() }
+        connection?.disconnectNow()
     }
 
     /// Ends it all; ``run()`` has been told so.
@@ -248,7 +248,7 @@ final class Reconnector {
                 let found = services.service(subscription.wish.service)?.characteristic(
                     subscription.wish.characteristic)
                 guard found?.valueHandle != pump.handle else { continue }
-                await connection.endSubscriptions(to: pump.handle)
+                connection.core.value.endSubscriptions(to: pump.handle)
             }
             await restore(id, on: connection)
         }

@@ -13,29 +13,22 @@ struct LinkAddresses: Hashable, Sendable {
 
 /// The links of an adapter, as its pairings see them.
 struct PairingLinks {
-    let server: LocalServer
+    let registry: LoopBound<LinkRegistry>
 
     /// The link to a device, by any of the addresses that the kernel knows it by.
-    func link(to peer: BluetoothAddress) -> Connection? {
-        let links = server.connections
-        return links.first { $0.peer == peer } ?? links.first { on($0) { $0.socketPeer } == peer }
+    func link(to peer: BluetoothAddress) -> Link? {
+        let links = registry.value.all
+        return links.first { $0.peer == peer } ?? links.first { $0.socketPeer == peer }
     }
 
-    /// Tells a link that its pairing asks something; says whether that is because its protection is being raised.
-    func asked(_ link: Connection) -> Bool { on(link) { $0.pairingAsked() } }
-
     /// Tells the link to a device something, if there is one.
-    func tell(_ peer: BluetoothAddress, _ body: (isolated Connection) -> Void) {
-        if let link = link(to: peer) { on(link, body) }
+    func tell(_ peer: BluetoothAddress, _ body: (Link) -> Void) {
+        if let link = link(to: peer) { body(link) }
     }
 
     /// Tells all links something.
-    func tellAll(_ body: (isolated Connection) -> Void) {
-        for link in server.connections { on(link, body) }
-    }
-
-    private func on<Value: Sendable>(_ link: Connection, _ body: (isolated Connection) -> Value) -> Value {
-        link.assumeIsolated(body)
+    func tellAll(_ body: (Link) -> Void) {
+        for link in registry.value.all { body(link) }
     }
 }
 

@@ -26,7 +26,8 @@ final class Pairings {
 
     init(
         on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
-        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, server: LocalServer, log: Logger
+        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links registry: LoopBound<LinkRegistry>,
+        log: Logger
     ) {
         loop = kernel.loop
         self.kernel = kernel
@@ -34,7 +35,7 @@ final class Pairings {
         self.log = log
         keys = PairingKeys(bonds: bonds)
         commands = PairingCommands(to: adapter, by: management, on: loop, log: log)
-        links = PairingLinks(server: server)
+        links = PairingLinks(registry: registry)
     }
 
     /// Begins to take what the kernel tells of pairings.
@@ -160,7 +161,7 @@ final class Pairings {
             }
             return
         }
-        let isRaised = link.map { links.asked($0) } ?? false
+        let isRaised = link.map { $0.pairingAsked() } ?? false
         let request = PairingRequest(
             peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])

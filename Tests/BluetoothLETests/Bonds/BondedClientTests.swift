@@ -344,10 +344,15 @@ import Testing
 extension Connection {
     /// Whether the peer has asked to be told of changes of our services.
     var isTellingOfChanges: Bool {
-        guard let handle = localServer.serviceChanged else { return false }
-        return peerConfiguration(of: handle).contains(.indication)
+        get async {
+            await core { link in
+                link.localServer.serviceChanged.map { link.peerConfiguration(of: $0).contains(.indication) } ?? false
+            }
+        }
     }
 
     /// Whether the peer knows of the last change of our services.
-    var isPeerAware: Bool { (try? bearer(for: .init("look")))?.client.isChangeAware ?? false }
+    var isPeerAware: Bool {
+        get async { await core { (try? $0.bearer(for: .init("look")))?.client.isChangeAware ?? false } }
+    }
 }

@@ -80,7 +80,7 @@ final class AttributePeer: Sendable {
             let listener = try kernel.listenL2CAP(channel: .dynamic(psm: 0x0027), on: address, options: options) {
                 [weak self] socket in
                 guard let connection = self?.connections.last else { return { _ in } }
-                return connection.assumeIsolated { LoopBound($0.acceptEnhancedBearer(socket), on: $0.loop) }.value
+                return connection.core.value.acceptEnhancedBearer(socket)
             }
             state.withLock { $0.listeners.append(listener) }
         }
@@ -108,23 +108,12 @@ final class AttributePeer: Sendable {
     var connections: [Connection] { state.withLock { $0.connections } }
 
     private func accept(_ socket: any L2CAPSocket, on loop: EventLoop) -> SocketHandler {
-        let made = Connection(
-            to: socket.peer, database: Self.database(), receiveMTU: 517, on: loop,
+        let link = Link(
+            to: socket.peer, role: .peripheral, server: LocalServer(Self.database()), receiveMTU: 517, on: loop,
             log: Logger(label: "peer"))
+        let made = Connection(link, in: LooseSession(on: loop))
         state.withLock { $0.connections.append(made) }
-        return made.assumeIsolated { LoopBound($0.take(socket), on: loop) }.value
-    }
-}
-
-extension Connection {
-    /// Takes over a channel that a peer has opened; says who takes its events.
-    fileprivate func take(_ socket: any L2CAPSocket) -> SocketHandler {
-        var taker: SocketHandler?
-        try? adopt { handler throws(KernelError) in
-            taker = handler
-            return socket
-        }
-        return taker ?? { _ in }
+        return link.accept(socket) { _ in }
     }
 }
 

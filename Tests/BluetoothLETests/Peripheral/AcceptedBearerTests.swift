@@ -241,7 +241,11 @@ import Testing
 extension Connection {
     /// How many parts of writes the peer has prepared: on the link's own bearer, and on the others.
     fileprivate var preparedCounts: (main: Int, enhanced: Int) {
-        let main = (try? bearer(for: .init("look")))?.core.server.preparedWriteCount ?? 0
-        return (main, enhancedBearers.reduce(0) { $0 + ($1.bearer?.core.server.preparedWriteCount ?? 0) })
+        get async {
+            await core { link in
+                let main = (try? link.bearer(for: .init("look")))?.core.server.preparedWriteCount ?? 0
+                return (main, link.enhancedBearers.reduce(0) { $0 + ($1.bearer?.core.server.preparedWriteCount ?? 0) })
+            }
+        }
     }
 }

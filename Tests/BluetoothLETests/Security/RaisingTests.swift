@@ -163,7 +163,7 @@ import Testing
             for reader in readers { #expect(try await reader.value.count == 60) }
             #expect(try await open.value == [10])
             #expect(agent.asked == ["confirm own"])
-            #expect(await connection.securityChangeCount == 1)
+            #expect(await connection.core { $0.securityChangeCount } == 1)
             try await scene.end(connection)
         }
     }

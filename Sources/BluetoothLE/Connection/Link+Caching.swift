@@ -9,31 +9,10 @@ struct ConnectionCache: Sendable {
     var key: AttributeCacheKey
 }
 
-extension Connection {
+extension Link {
     // MARK: Discovery
 
-    /// The peer's whole database: as it is remembered where the peer confirms it, otherwise discovered.
-    ///
-    /// - What this connection has discovered, and the peer has not changed since, costs no PDU.
-    /// - A known device that has a Database Hash costs one request, the reading of the hash (Core Vol 3 Part G §7.3).
-    /// - A bonded one that tells of changes costs none, since it would have told (§2.5.2).
-    /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
-    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are found, and secondary ones that are
-    ///   included; what follows from something else is not asked for.
-    ///
-    /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse what
-    /// relies on an old database, as far as it supports either; see ``serviceChanges()``.
-    /// ``Adapter/setAttributeCache(_:)`` sets where the database is stored.
-    ///
-    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log has
-    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with what it has found, and
-    /// with the problem ``DatabaseProblem/Reason/tooManyRequests``.
-    /// - Parameters:
-    ///   - cached: false discovers in any case.
-    ///   - timeout: the time limit of each step; nil for 5 minutes.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
-    ///   response is malformed, `.timedOut`, `.cancelled`, `.disconnected`.
-    public func discover(
+    nonisolated(nonsending) func discover(
         cached: Bool = true, timeout: Duration? = nil
     ) async throws(BluetoothError) -> RemoteDatabase {
         let operation = BluetoothError.Operation("discover all attributes", peer: peer)
@@ -72,16 +51,10 @@ extension Connection {
     /// The default time limit of a discovery; a peer may take 30 s for each response.
     private static let discoveryTimeLimit = Duration.seconds(300)
 
-    /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
-    ///
-    /// They are told from when the database has been discovered, if the peer has Service Changed. What was discovered
-    /// before is of no use then: calls that use it throw ``BluetoothError/Code/attributesChanged`` until
-    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to what is not there any more and
-    /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
-    public func serviceChanges() -> BoundedStream<AttributeHandleRange> {
+    func serviceChanges() -> BoundedStream<AttributeHandleRange> {
         let operation = BluetoothError.Operation("follow changes of services", peer: peer)
         var known = knownDatabase ?? KnownDatabase()
-        let stream = known.changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: self)
+        let stream = known.changes.stream(capacity: 256, policy: .fail, operation, from: loop, keeping: connection)
         knownDatabase = known
         if let reason = endReason {
             stream.finish(reason)
@@ -146,18 +119,13 @@ extension Connection {
         let services = database.services
         guard KnownDatabase.genericAttribute(.databaseHash, in: services) != nil else { return follow(services) }
         submit(DatabaseHashRead()) { [weak self] answer in
-            self?.assumeIsolated { connection in
-                if case .success(let hash?) = answer {
-                    let isTheirs = hash.isHash(of: services)
-                    if isTheirs, connection.knownDatabase?.services == services {
-                        connection.knownDatabase?.hash = hash
-                    }
-                    connection.remember(
-                        isTheirs
-                            ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil))
-                }
-                connection.follow(services)
+            guard let self else { return }
+            if case .success(let hash?) = answer {
+                let isTheirs = hash.isHash(of: services)
+                if isTheirs, knownDatabase?.services == services { knownDatabase?.hash = hash }
+                remember(isTheirs ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil))
             }
+            follow(services)
         }
     }
 
@@ -169,13 +137,12 @@ extension Connection {
         let features = KnownDatabase.genericAttribute(.clientSupportedFeatures, in: services)
         let configuration = KnownDatabase.genericAttribute(.serviceChanged, in: services)?
             .descriptor(.clientCharacteristicConfiguration)
-        let subscribe: @Sendable (isolated Connection) -> Void = { connection in
-            guard let configuration else { return }
-            connection.subscribeToChanges(configuration.handle)
+        let subscribe: (Link) -> Void = { link in
+            if let configuration { link.subscribeToChanges(configuration.handle) }
         }
         guard let features else { return subscribe(self) }
         submit(ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle)) { [weak self] _ in
-            self?.assumeIsolated { subscribe($0) }
+            if let self { subscribe(self) }
         }
     }
 
@@ -184,7 +151,7 @@ extension Connection {
         submit(ValueWrite([2, 0], to: configuration)) { [weak self, log] answer in
             switch answer {
             case .failure(let failure): log.debug("changes are not told of: \(failure)")
-            case .success: self?.assumeIsolated { $0.changesAreTold(configuration) }
+            case .success: self?.changesAreTold(configuration)
             }
         }
     }
@@ -192,11 +159,11 @@ extension Connection {
     /// Has a procedure done that nobody waits for.
     private func submit<Procedure: ClientProcedure>(
         _ procedure: Procedure,
-        _ completion: @escaping @Sendable (Result<Procedure.Output, TransactionFailure>) -> Void
+        _ completion: @escaping (Result<Procedure.Output, TransactionFailure>) -> Void
     ) {
         guard let bearer = try? bearer(for: .init("follow the database", peer: peer)) else { return }
         // Later, since the transaction engine that tells is still at it.
-        bearer.submit(BackgroundProcedure(procedure) { [loop] answer in loop.execute { completion(answer) } })
+        bearer.submit(BackgroundProcedure(procedure) { [loop] answer in loop.executeLocally { completion(answer) } })
     }
 
     // MARK: Out of sync
@@ -206,7 +173,7 @@ extension Connection {
     ///
     /// What was refused has not been done, so it may be asked again, provided that the database is the one we know.
     /// - Throws: `.attributesChanged` when it is not.
-    func resynchronize(
+    nonisolated(nonsending) func resynchronize(
         _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         let hash = try await perform(

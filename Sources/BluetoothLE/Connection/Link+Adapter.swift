@@ -1,7 +1,7 @@
 import BluetoothKernel
 
 // What a link's adapter has to do with its end.
-extension Connection {
+extension Link {
     /// Why the link has ended, whose socket says `error`; nil when ``finish(_:)`` tells it later.
     func reasonOfEnd(_ error: KernelError) -> BluetoothError? {
         let own = attachment?.reasonOfEnd(peer, error) ?? .disconnected(peer, error)
@@ -18,13 +18,11 @@ extension Connection {
     /// later, within five seconds.
     func reason(
         of error: KernelError, otherwise other: BluetoothError,
-        then end: @escaping @Sendable (isolated Connection, BluetoothError) -> Void = { $0.finish($1) }
+        then end: @escaping (Link, BluetoothError) -> Void = { $0.finish($1) }
     ) -> BluetoothError? {
         guard let adapter else { return other }
-        return adapter.assumeIsolated { adapter in
-            adapter.linkEnds.reason(of: error, otherwise: other, isLocal: other.disconnectReason == .localHost) {
-                [weak self] reason in self?.assumeIsolated { end($0, reason) }
-            }
+        return adapter.linkEnds.reason(of: error, otherwise: other, isLocal: other.disconnectReason == .localHost) {
+            [weak self] reason in if let self { end(self, reason) }
         }
     }
 }

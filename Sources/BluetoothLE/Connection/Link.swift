@@ -4,27 +4,17 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-/// Which side of a link this is (Core Vol 3 Part C §2.2.2).
-public enum ConnectionRole: Hashable, Sendable {
-    /// This side made the link, to a device that advertised.
-    case central
-    /// The device made the link, to what this machine advertised.
-    case peripheral
-}
-
-/// A link to a device with its attribute bearer.
+/// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
-/// Every call ends with a value or a ``BluetoothError``: the peer's answer, the time limit, the task's cancellation, or
-/// the end of the link, whichever comes first. Calls may be made at the same time from several tasks; requests are sent
-/// one after the other, as the Attribute Protocol demands. The link is closed by ``disconnect()`` or when the last
-/// reference goes.
-public actor Connection: LoopActor {
-    /// The loop the connection lives on; a task that prefers it as its executor saves two thread switches a call.
-    public nonisolated let loop: EventLoop
+/// Owned by its handle, and, while it is up, by the links of its adapter.
+final class Link {
+    let loop: EventLoop
     /// The device at the other end.
-    public nonisolated let peer: BluetoothAddress
-    /// This side's role on the link; either side may be GATT client and server, whatever its role.
-    public nonisolated let role: ConnectionRole
+    let peer: BluetoothAddress
+    /// This side's role on the link.
+    let role: ConnectionRole
+    /// What the program holds; nil once it has dropped that, which ends the link.
+    weak var connection: Connection?
 
     let log: Logger
     /// What the peer finds here when it is a client as well.
@@ -32,8 +22,10 @@ public actor Connection: LoopActor {
     let receiveMTU: UInt16
     private let trace: AdapterTrace?
     private var linkTrace: LinkTrace?
-    /// How the peer was reached: from which adapter of which kernel.
-    private(set) var route: (adapter: BluetoothAddress, kernel: any BluetoothKernel)?
+    /// What it uses of its adapter; nil where no adapter has made it, and after the end.
+    private(set) var adapter: LinkSurroundings?
+    /// Kept while the link is up.
+    private(set) var session: AdapterSession?
     private var opening: Promise<Void, BluetoothError>?
     /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
     private(set) var isPrecarious = false
@@ -41,14 +33,12 @@ public actor Connection: LoopActor {
     private var establishedBearer: ATTBearer?
     /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
     private var drain: LoopBound<BearerDrain>?
-    /// The bearers beside the fixed channel's, oldest first. See Connection+EnhancedBearers.
+    /// The bearers beside the fixed channel's, oldest first. See Link+EnhancedBearers.
     var enhancedBearers: [EnhancedBearer] = []
     var nextBearerID: UInt64 = 0
-    /// Follows the link at the controller; nil where no adapter has made it. See Connection+Link.
+    /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
-    /// Whose link it is; nil where no adapter has made it, and after the end.
-    private(set) var adapter: AdapterSession?
-    /// What is known of the peer's database; see Connection+Caching.
+    /// What is known of the peer's database; see Link+Caching.
     var knownDatabase: KnownDatabase? {
         get { knownDatabaseStorage?.value }
         set {
@@ -64,10 +54,6 @@ public actor Connection: LoopActor {
     let cache: ConnectionCache?
     /// The last change of what is remembered, which the next waits for.
     var remembering: Task<Void, Never>?
-    /// The bonds of the adapter; nil where no adapter has made the link. See Connection+Bonds.
-    let bonds: LoopBound<BondKeeper>?
-    /// The pairings of the adapter; nil where no adapter has made the link, and after the end.
-    private(set) var pairings: LoopBound<Pairings>?
     /// Whether what is kept of a bonded client waits for the link to be encrypted.
     var awaitsRestoring = false
     /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
@@ -80,15 +66,15 @@ public actor Connection: LoopActor {
     private var lastIdentity: BluetoothAddress?
     /// Whether that was to forget it, which need not be done twice.
     var isForgotten = false
-    /// What the peer asks of the program; nil until it asks for something. See Connection+LocalServer.
+    /// What the peer asks of the program; nil until it asks for something. See Link+LocalServer.
     var peerRequests: PeerRequests?
     /// Who keeps the connection, and wants to know when it has ended.
-    private var onEnd: (@Sendable (Connection) -> Void)?
+    private var onEnd: ((Connection) -> Void)?
     /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
     var isBehind = false
     /// What is done where the peer wants a better protected link.
     let securityPolicy: SecurityPolicy
-    /// The raising of the link's protection that is going on; see Connection+Security.
+    /// The raising of the link's protection that is going on; see Link+Security.
     var securityRaise: SecurityRaise?
     var nextSecurityRaise: UInt64 = 0
     /// How often the link's protection was raised.
@@ -102,13 +88,12 @@ public actor Connection: LoopActor {
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     init(
-        to peer: BluetoothAddress, role: ConnectionRole = .central, server: LocalServer,
-        cache: ConnectionCache? = nil, bonds: LoopBound<BondKeeper>? = nil, pairings: LoopBound<Pairings>? = nil,
-        receiveMTU: UInt16, securityPolicy: SecurityPolicy = .automatic, on loop: EventLoop, log: Logger,
-        trace: AdapterTrace? = nil
+        to peer: BluetoothAddress, role: ConnectionRole = .central, of session: AdapterSession? = nil,
+        in adapter: LinkSurroundings? = nil, server: LocalServer,
+        cache: ConnectionCache? = nil, receiveMTU: UInt16, securityPolicy: SecurityPolicy = .automatic,
+        on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
     ) {
-        self.bonds = bonds
-        self.pairings = pairings
+        (self.session, self.adapter) = (session, adapter)
         self.securityPolicy = securityPolicy
         self.peer = peer
         self.role = role
@@ -120,36 +105,23 @@ public actor Connection: LoopActor {
         self.trace = trace
     }
 
-    init(
-        to peer: BluetoothAddress, database: AttributeDatabase, receiveMTU: UInt16, on loop: EventLoop, log: Logger
-    ) {
-        self.init(
-            to: peer, role: .peripheral, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log)
-    }
-
-    deinit {
-        localServer.remove(ObjectIdentifier(self))
-    }
+    var bonds: BondKeeper? { adapter?.bonds.value }
+    var pairings: Pairings? { adapter?.pairings.value }
 
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is up.
-    func open(
-        from adapter: AdapterSession, on kernel: any BluetoothKernel, options: L2CAPOptions, isPrecarious: Bool = false,
-        timeout: Duration?
+    nonisolated(nonsending) func open(
+        options: L2CAPOptions, isPrecarious: Bool = false, timeout: Duration?
     ) async throws(BluetoothError) {
         self.isPrecarious = isPrecarious
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = Promise<Void, BluetoothError>()
         opening = call
-        self.adapter = adapter
-        let address = adapter.information.address
-        route = (address, kernel)
-        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
-        self.drain = drain
+        guard let adapter else { throw .noRoute(operation) }
         do {
-            socket = try kernel.connectL2CAP(
-                to: peer, channel: .attribute, from: address, options: options, handler(drain))
+            socket = try adapter.kernel.connectL2CAP(
+                to: peer, channel: .attribute, from: adapter.address, options: options, handler(makeDrain(adapter)))
         } catch {
             let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
             finish(reason)
@@ -181,8 +153,11 @@ public actor Connection: LoopActor {
     }
 
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
-    func adopt(_ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket) throws(KernelError) {
-        socket = try connect { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1) } }
+    func adopt(
+        _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, for connection: Connection
+    ) throws(KernelError) {
+        self.connection = connection
+        socket = try connect { [weak self] event in self?.handle(event) }
         establish()
     }
 
@@ -190,28 +165,30 @@ public actor Connection: LoopActor {
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
-        _ socket: any L2CAPSocket, by adapter: AdapterSession, of kernel: any BluetoothKernel,
-        onEnd: @escaping @Sendable (Connection) -> Void
+        _ socket: any L2CAPSocket, onEnd: @escaping (Connection) -> Void
     ) -> SocketHandler {
-        self.adapter = adapter
         self.onEnd = onEnd
-        route = (adapter.information.address, kernel)
         self.socket = socket
-        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
-        self.drain = drain
+        let drain = adapter.map { makeDrain($0) }
         establish()
         attach()
         return handler(drain)
     }
 
     /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
-    func keep(_ onEnd: @escaping @Sendable (Connection) -> Void) { self.onEnd = onEnd }
+    func keep(_ onEnd: @escaping (Connection) -> Void) { self.onEnd = onEnd }
+
+    private func makeDrain(_ adapter: LinkSurroundings) -> LoopBound<BearerDrain> {
+        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
+        self.drain = drain
+        return drain
+    }
 
     /// Takes the socket's events, and hands them on once the connection is no more.
-    private func handler(_ drain: LoopBound<BearerDrain>) -> SocketHandler {
+    private func handler(_ drain: LoopBound<BearerDrain>?) -> SocketHandler {
         { [weak self] event in
-            guard let self else { return drain.value.handle(event) }
-            assumeIsolated(with: event) { $0.handle($1) }
+            guard let self else { return drain?.value.handle(event) ?? () }
+            handle(event)
         }
     }
 
@@ -223,11 +200,11 @@ public actor Connection: LoopActor {
         guard let adapter, attachment == nil else { return }
         establishedBearer?.reasonOfEnd = { [weak self, peer] error in
             guard let self else { return .disconnected(peer, error) }
-            return assumeIsolated { $0.reasonOfEnd(error) }
+            return reasonOfEnd(error)
         }
         guard let handle = try? socket?.connectionHandle() else { return }
         attachment = adapter.controller.value.attach(handle) { [weak self] in
-            self?.assumeIsolated { $0.linkEncrypted() }
+            self?.linkEncrypted()
         }
     }
 
@@ -237,23 +214,23 @@ public actor Connection: LoopActor {
         log.debug("link up", metadata: ["peer": "\(peer)"])
         establishedBearer = makeBearer(
             socket, trace: linkTrace?.attributeChannel, drain: drain,
-            onTimeOut: { [weak self] timer in self?.assumeIsolated { $0.establishedBearer?.timedOut(timer) } },
-            onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
+            onTimeOut: { [weak self] timer in self?.establishedBearer?.timedOut(timer) },
+            onEnd: { [weak self] reason in self?.finish(reason) })
         establishedBearer?.onServicesChanged = { [weak self] range in
-            self?.assumeIsolated { $0.servicesChanged(in: range) }
+            self?.servicesChanged(in: range)
         }
         establishedBearer?.onPeerRequest = { [weak self] event in
-            self?.assumeIsolated(with: event) { $0.take($1, from: nil) }
+            self?.take(event, from: nil)
         }
-        localServer.add(self)
-        pairings?.value.mayConcern(addresses)
+        adapter?.registry.value.add(self)
+        pairings?.mayConcern(addresses)
         awaitClient()
     }
 
     func makeBearer(
         _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
-        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping @Sendable (BearerTimer) -> Void,
-        onEnd: @escaping @Sendable (BluetoothError) -> Void
+        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping (BearerTimer) -> Void,
+        onEnd: @escaping (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: receiveMTU, loop: loop, log: log, trace: trace,
@@ -294,15 +271,16 @@ public actor Connection: LoopActor {
         let reason = explainingSecurity(reason)
         end = reason
         endSecurityRaise(reason)
-        pairings?.value.isOver(addresses)
-        (adapter, pairings) = (nil, nil)
+        pairings?.isOver(addresses)
+        let registry = adapter?.registry
+        (adapter, session) = (nil, nil)
         opening?.fail(reason)
         opening = nil
         endEnhancedBearers(reason)
         establishedBearer?.close(reason)
         knownDatabase?.finish(reason)
         endPeerRequests(reason)
-        localServer.remove(ObjectIdentifier(self))
+        registry?.value.remove(self)
         lastIdentity = socketPeer
         // The bearer has closed it, or has left it to those who wait for the last answers.
         if establishedBearer == nil { socket?.close() }
@@ -315,31 +293,29 @@ public actor Connection: LoopActor {
         linkTrace?.ended(reason)
         linkTrace = nil
         endWaiters.succeedAll(reason)
-        onEnd?(self)
+        if let connection { onEnd?(connection) }
         onEnd = nil
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 
-    /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.
-    ///
-    /// The kernel drops the link itself two seconds after its last channel is closed. As long as a
-    /// ``ConnectionOrientedChannel`` keeps it, an answer that is outstanding now keeps the device `.busy` for
-    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)``.
-    public func disconnect() {
+    func disconnect() {
         finish(
             BluetoothError(
                 .disconnected, .init("disconnect", peer: peer), DisconnectReason.local.sentence,
                 disconnectReason: .local))
     }
 
+    /// The program has let go of the handle.
+    func dropped() {
+        if connection == nil { disconnect() }
+    }
+
     /// Why the link ended; nil while it has not.
     var endReason: BluetoothError? { end }
 
-    /// Whether the link is up.
-    public var isConnected: Bool { establishedBearer != nil && end == nil }
+    var isConnected: Bool { establishedBearer != nil && end == nil }
 
-    /// Waits for the end of the link and tells why it ended; a cancelled task is told so instead.
-    public func closed() async -> BluetoothError {
+    nonisolated(nonsending) func closed() async -> BluetoothError {
         if let end { return end }
         let call = endWaiters.makePromise()
         do {
@@ -363,30 +339,20 @@ public actor Connection: LoopActor {
     /// The address the kernel knows the peer by now: after pairing its identity.
     var socketPeer: BluetoothAddress { socket?.peer ?? lastIdentity ?? peer }
 
-    /// Who the peer is, as far as the kernel can tell: ``peer``, or what pairing has told of a device that came with an
-    /// address that changes.
-    public var identity: BluetoothAddress { socketPeer }
+    var identity: BluetoothAddress { socketPeer }
 
-    /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
-    public var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }
+    var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }
 
-    /// The longest value a Write Command or a single Write Request carries: ATT_MTU − 3 bytes, and never more than the
-    /// 512 bytes a value can have (Core Vol 3 Part F §3.2.9), beyond which a peer drops it.
-    public var maximumCommandLength: Int {
+    var maximumCommandLength: Int {
         min(maximumTransmissionUnit - 3, AttributeProtocol.maximumAttributeValueLength)
     }
 
-    /// How many values the peer notified that nobody had subscribed to.
-    public var unwantedValueCount: Int { establishedBearer?.subscribers.unwantedCount ?? 0 }
+    var unwantedValueCount: Int { establishedBearer?.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
     var attributeSocket: (any L2CAPSocket)? { socket }
 
-    /// The link's protection now (`getsockopt(BT_SECURITY)`): how far it is encrypted, and with how long a key.
-    ///
-    /// Needs no privilege.
-    /// - Throws: `.disconnected` after the end.
-    public func security() throws(BluetoothError) -> LinkSecurity {
+    func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
         _ = try bearer(for: operation)
         do throws(KernelError) {

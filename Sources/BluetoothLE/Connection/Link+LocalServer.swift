@@ -5,35 +5,22 @@ import GATT
 import Logging
 
 // What the peer finds here when it is a client as well, on this one connection.
-extension Connection {
+extension Link {
     // MARK: Sending values
 
-    /// Notifies the peer of one of our values (Core Vol 3 Part G §4.10.1).
-    ///
-    /// Returns as soon as the kernel has the notification, and waits for that while its buffer is full: notifications
-    /// are neither lost nor reordered on this side. Of a value that is longer than the ATT_MTU − 3 bytes the beginning
-    /// is sent.
-    /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
-    /// - Throws: `.notSubscribed` when the peer has not asked for notifications of it, besides what every call throws.
-    public func notify(
+    nonisolated(nonsending) func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await send(value, of: characteristic, as: .notification, timeout: timeout)
     }
 
-    /// Indicates one of our values to the peer and waits until it has confirmed (Core Vol 3 Part G §4.11.1).
-    ///
-    /// One indication is on its way at a time; others wait for their turn. A peer that does not confirm within 30 s
-    /// loses the link, as the Attribute Protocol demands.
-    /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
-    /// - Throws: `.notSubscribed` when the peer has not asked for indications of it, besides what every call throws.
-    public func indicate(
+    nonisolated(nonsending) func indicate(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await send(value, of: characteristic, as: .indication, timeout: timeout)
     }
 
-    private func send(
+    private nonisolated(nonsending) func send(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?
     ) async throws(BluetoothError) {
@@ -45,30 +32,23 @@ extension Connection {
         try await message.call.value(operation, timeout: timeout, on: loop)
     }
 
-    /// What the peer wants to be sent of one of our characteristics; empty for nothing.
-    public func peerConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
+    func peerConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
         (try? bearer(for: .init("look", peer: peer)))?.client.configurations[characteristic] ?? []
     }
 
-    /// The peer's subscriptions to our characteristics: those there are, then every change.
-    ///
-    /// What a bonded device has subscribed to on an earlier link is among them as soon as the link is protected as the
-    /// characteristic demands. Withdrawing services ends the subscriptions to them. The stream ends with the link, throwing
-    /// why, and by an overflow when more than 256 changes wait.
-    public func peerSubscriptions() -> BoundedStream<PeerSubscription> {
+    func peerSubscriptions() -> BoundedStream<PeerSubscription> {
         let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
         let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
             .filter { !untoldSubscriptions.contains($0.key) }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
         let stream = requests().subscriptions.stream(
             capacity: 256 + subscriptions.count, policy: .fail, operation, from: loop, beginningWith: subscriptions,
-            keeping: self)
+            keeping: connection)
         if let reason = endReason { stream.finish(reason) }
         return stream
     }
 
-    /// How many commands of the peer were passed over because a handler did not keep pace.
-    public var missedCommandCount: Int { peerRequests?.missedCommands ?? 0 }
+    var missedCommandCount: Int { peerRequests?.missedCommands ?? 0 }
 
     private func requests() -> PeerRequests {
         if let peerRequests { return peerRequests }
@@ -94,7 +74,8 @@ extension Connection {
     /// Tells the program what the peer wants to be sent from now on.
     func tell(_ subscription: PeerSubscription) {
         peerRequests?.subscriptions.send(subscription)
-        localServer.handlers(of: subscription.characteristic)?.subscriptionChanged?(self, subscription)
+        guard let connection else { return }
+        localServer.handlers(of: subscription.characteristic)?.subscriptionChanged?(connection, subscription)
     }
 
     // MARK: Answering
@@ -122,8 +103,9 @@ extension Connection {
     /// Hands what was written to a program that takes it at once; nil when it does not.
     private func takeAtOnce(_ writes: [AttributeWrite]) -> Result<HandlerWork.Outcome, ATTErrorCode>? {
         guard let first = writes.first, let take = localServer.handlers(of: first.handle)?.take else { return nil }
+        guard let connection else { return .failure(.unlikelyError) }
         for write in writes {
-            if let code = take(self, write) { return .failure(code) }
+            if let code = take(connection, write) { return .failure(code) }
         }
         return .success(.accepted)
     }
@@ -155,16 +137,17 @@ extension Connection {
             return
         }
         let watchdog =
-            requests.watchdog ?? loop.makeTimer { [weak self] in self?.assumeIsolated { $0.handlerIsLate() } }
+            requests.watchdog ?? loop.makeLocalTimer { [weak self] in self?.handlerIsLate() }
         requests.watchdog = watchdog
         watchdog.set(after: loop.now.duration(to: deadline))
     }
 
     private func beginWork(_ requests: PeerRequests) {
-        requests.worker = Task(executorPreference: loop) { [weak self] in
-            while let work = await self?.nextWork() {
+        let link = LoopBound(WeakReference(to: self), on: loop)
+        requests.worker = Task(executorPreference: loop) {
+            while let work = link.value.object?.nextWork() {
                 let result = await work.result()
-                guard await self?.finish(work, result) == true else { return }
+                guard link.value.object?.finish(work, result) == true else { return }
             }
         }
     }

@@ -14,24 +14,10 @@ public protocol AttributeSigner: Sendable {
     func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature
 }
 
-extension Connection {
-    /// The longest value a Signed Write Command carries: ATT_MTU − 15 bytes (Core Vol 3 Part F §3.4.5.4).
-    public var maximumSignedLength: Int { ATTValueLimits(mtu: maximumTransmissionUnit).signedWrite }
+extension Link {
+    var maximumSignedLength: Int { ATTValueLimits(mtu: maximumTransmissionUnit).signedWrite }
 
-    /// Orders a bonded peer to write a value, signed in place of encrypted and without an answer
-    /// (Core Vol 3 Part G §4.9.2).
-    ///
-    /// Over a link that is encrypted a plain Write Command is sent, as the specification demands. Returns as soon as the
-    /// kernel has the command, like ``writeCommand(_:to:timeout:)``. A peer that does not know the signature's key, or
-    /// has seen its counter, drops the command without a word.
-    /// - Parameters:
-    ///   - value: at most ``maximumSignedLength`` bytes.
-    ///   - attribute: where to; a characteristic has to have the property `authenticatedSignedWrites`.
-    ///   - signer: has the key that the peer knows from the bonding.
-    ///   - timeout: the most time to wait for room.
-    /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
-    ///   besides what every call throws.
-    public func writeSigned(
+    nonisolated(nonsending) func writeSigned(
         _ value: [UInt8], to attribute: some RemoteAttribute, signer: some AttributeSigner, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write signed")

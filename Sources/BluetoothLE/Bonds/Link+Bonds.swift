@@ -4,13 +4,13 @@ import BluetoothPrimitives
 import GATT
 
 // What a bond means for a link: our subscriptions there, and the peer's here, outlive it.
-extension Connection {
+extension Link {
     /// Whether the peer keeps our subscriptions from link to link: it is bonded with, and, since the link is encrypted,
     /// surely the one that it was.
     var isPeerBonded: Bool { isEncrypted && bond != nil }
 
     private var bond: Bond? {
-        bonds?.value.bond(with: socketPeer)
+        bonds?.bond(with: socketPeer)
     }
 
     private var isEncrypted: Bool {
@@ -40,7 +40,7 @@ extension Connection {
         guard let bonds, let bond, bond.name == nil, let adapter else { return }
         let names = adapter.controller.value.heardNames
         let name = names.name(of: peer) ?? names.name(of: bond.identity)
-        if let name { bonds.value.setName(name, of: bond.identity) }
+        if let name { bonds.setName(name, of: bond.identity) }
     }
 
     /// The peer's GAP Device Name was read (Core Vol 3 Part C §12.1): that is what its bond is called from now on.
@@ -50,7 +50,7 @@ extension Connection {
             if !name.isEmpty { adapter?.controller.value.heardNames.note(name, of: peer) }
             return
         }
-        bonds.value.setName(name, of: bond.identity)
+        bonds.setName(name, of: bond.identity)
     }
 
     // MARK: The peer as a client
@@ -59,22 +59,22 @@ extension Connection {
     /// encrypted: before, it may be anybody, and is not sent anything.
     func awaitClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), bonds != nil else { return }
-        bearer.onClientChanged = { [weak self] in self?.assumeIsolated { $0.keepClient() } }
+        bearer.onClientChanged = { [weak self] in self?.keepClient() }
         guard let bond else { return }
         (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
         guard awaitsRestoring || isReturn else { return }
-        bearer.onRequest = { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
+        bearer.onRequest = { [weak self] in self?.restoreClient() }
         // Later, when whoever took the link has it.
-        loop.execute { [weak self] in self?.assumeIsolated { $0.restoreClient() } }
+        loop.executeLocally { [weak self] in self?.restoreClient() }
     }
 
     /// Takes up what a bonded client wanted to be sent, and what it knows of our attributes, when it was here last, once
     /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restoreClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
-        if isReturn, madeKey == nil, pairings?.value.isPairing(addresses) != true {
+        if isReturn, madeKey == nil, pairings?.isPairing(addresses) != true {
             isReturn = false
-            bonds?.value.noteUse(of: socketPeer)
+            bonds?.noteUse(of: socketPeer)
         }
         if awaitsRestoring {
             awaitsRestoring = false
@@ -109,9 +109,9 @@ extension Connection {
     func linkEncrypted() {
         wasEncrypted = true
         // A pairing on this link is no use of the bond from an earlier one.
-        if madeKey != nil || pairings?.value.isPairing(addresses) == true { isReturn = false }
+        if madeKey != nil || pairings?.isPairing(addresses) == true { isReturn = false }
         // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
-        pairings?.value.isOver(addresses)
+        pairings?.isOver(addresses)
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         bearer.isToldEncrypted = true
         restoreClient()
@@ -127,7 +127,7 @@ extension Connection {
         guard !awaitsRestoring else { return }
         let record = localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
         if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
-        bonds.value.setClient(record, of: bond.identity)
+        bonds.setClient(record, of: bond.identity)
     }
 
     // MARK: The peer as a server
@@ -151,22 +151,12 @@ extension AdapterSession {
     /// Has bonds and links know of each other.
     func followBonds() {
         let keeper = bondKeeper.value
-        keeper.onBonded = { [weak self] identity, isAgain in
-            self?.assumeIsolated { $0.bonded(identity, isAgain: isAgain) }
+        keeper.onBonded = { [links] identity, isAgain in
+            for link in links.value.all where link.identity == identity { link.bonded(isAgain: isAgain) }
         }
         keeper.onRefused = { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) }
-        keeper.isConnected = { [weak self] identity in
-            self?.assumeIsolated { adapter in
-                adapter.localServer.connections.contains { $0.assumeIsolated { $0.identity } == identity }
-            } ?? false
-        }
+        keeper.isConnected = { [links] identity in links.value.all.contains { $0.identity == identity } }
         keeper.onKeysChanged = { [controller] keys in controller.value.resolution.setKeys(keys) }
         keeper.keysChanged()
-    }
-
-    private func bonded(_ identity: BluetoothAddress, isAgain: Bool) {
-        for connection in localServer.connections {
-            connection.assumeIsolated { if $0.identity == identity { $0.bonded(isAgain: isAgain) } }
-        }
     }
 }

@@ -13,23 +13,8 @@ public enum SubscriptionKind: Sendable, Hashable {
     case indication
 }
 
-extension Connection {
-    /// Subscribes to a characteristic's values.
-    ///
-    /// The subscription is live when the call returns: values that arrive while the peer is still being told are in the
-    /// stream's buffer. Indications are confirmed as they arrive. The stream finishes by throwing why the link ended.
-    ///
-    /// Several subscriptions to one characteristic each get every value; only what the peer does not send already is
-    /// asked for. Where some ask for notifications and some for indications, the peer is asked for both, and each gets
-    /// the kind it asked for. The last consumer that leaves its loop ends the subscription at the peer; one that comes
-    /// back meanwhile finds it live again when its call returns.
-    /// - Parameters:
-    ///   - characteristic: one whose properties have `notify` or `indicate`.
-    ///   - kind: which of the two to use.
-    ///   - bufferCapacity: how many values may wait for the consumer. A value that finds no room ends the stream with
-    ///     an error of code ``BluetoothError/Code/overflow`` after those before it: none is lost in silence.
-    ///   - timeout: the most time to wait for the peer's answer.
-    public func subscribe(
+extension Link {
+    nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
         timeout: Duration? = nil
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
@@ -48,7 +33,7 @@ extension Connection {
         }
     }
 
-    private func subscribeOnce(
+    private nonisolated(nonsending) func subscribeOnce(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind, bufferCapacity: Int,
         until deadline: KernelInstant?
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
@@ -77,8 +62,13 @@ extension Connection {
             throw error
         }
         // The stream keeps the link up for as long as somebody reads it.
-        return BoundedStream(channel: channel) { [self, loop] in
-            loop.execute { self.assumeIsolated { $0.unsubscribe(id, from: handle, configuredBy: descriptor) } }
+        let link = LoopBound(self, on: loop)
+        return BoundedStream(channel: channel) { [connection, loop] in
+            loop.execute {
+                withExtendedLifetime(connection) {
+                    link.value.unsubscribe(id, from: handle, configuredBy: descriptor)
+                }
+            }
         }
     }
 
@@ -101,7 +91,7 @@ extension Connection {
         }
     }
 
-    private func configurationHandle(
+    private nonisolated(nonsending) func configurationHandle(
         of characteristic: RemoteCharacteristic, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> AttributeHandle {
         if let known = characteristic.descriptor(.clientCharacteristicConfiguration) { return known.handle }
@@ -114,11 +104,7 @@ extension Connection {
         return descriptor.handle
     }
 
-    /// Has every value that the peer notifies or indicates told as it arrives, whoever has subscribed to it.
-    ///
-    /// For who writes the peer's configurations itself and needs values in order with the answers to requests. Called on
-    /// the loop; `observer` may not call the connection. There is one: nil takes it away.
-    package func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?) {
+    func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?) {
         guard let bearer = try? bearer(for: .init("observe values", peer: peer)) else { return }
         bearer.subscribers.observer = observer
     }

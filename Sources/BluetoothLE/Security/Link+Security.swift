@@ -52,51 +52,27 @@ public struct PairingOutcome: Hashable, Sendable {
 // While the kernel raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
 // arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
 // raise that fails costs the link: the kernel ends it, or leaves a socket that never sends again.
-extension Connection {
+extension Link {
     /// The peer's addresses, by which pairings are asked about.
     var addresses: LinkAddresses { LinkAddresses(connected: peer, known: socketPeer) }
 
-    /// Raises the link's protection (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits until it is so.
-    ///
-    /// With a key from an earlier pairing the link is encrypted with that; otherwise the devices pair, in which the
-    /// adapter's agent answers what is asked: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``.
-    /// The peripheral of a link can only ask its central for it. Requests made meanwhile wait; what the peer sends
-    /// meanwhile the kernel drops. When it fails the link is closed, also when the last task that waits for it is
-    /// cancelled or out of time.
-    ///
-    /// Needs CAP_NET_ADMIN where the devices have to pair, nothing where there is a key.
-    /// - Parameters:
-    ///   - level: what to reach at the least; a link that has it already is left alone.
-    ///   - timeout: the most time for all of it; nil leaves the 30 s that pairing has for each of its steps.
-    /// - Returns: the protection reached.
-    /// - Throws: `.pairingFailed`, with how in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`, `.cancelled`.
     @discardableResult
-    public func raiseSecurity(
+    nonisolated(nonsending) func raiseSecurity(
         to level: SecurityLevel, timeout: Duration? = nil
     ) async throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("raise the security level", peer: peer)
         return try await raise(to: level, operation, timeout: timeout).security
     }
 
-    /// Pairs with the peer, and keeps the key where both sides want that (Core Vol 3 Part H §2.1).
-    ///
-    /// As ``raiseSecurity(to:timeout:)``, but makes sure first that pairing is this program's to do, and tells whether the
-    /// devices are bonded. A link that is encrypted as well as that, with a key or by an earlier call, is left alone. The
-    /// peripheral of a link sends a Security Request, and pairing begins when the central wants it. Needs CAP_NET_ADMIN.
-    /// - Parameters:
-    ///   - level: what to reach at the least.
-    ///   - timeout: the most time for all of it.
-    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
-    ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothKernel/SecurityLevel/low``, which needs no pairing.
     @discardableResult
-    public func pair(
+    nonisolated(nonsending) func pair(
         to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
         guard level > .low else { throw .invalidArgument(operation, "A link that is not protected is not paired for.") }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         _ = try bearer(for: operation)
-        guard let pairings = pairings?.value else { throw .noRoute(operation) }
+        guard let pairings else { throw .noRoute(operation) }
         do {
             try pairings.checkIsOwn(operation)
             try await pairings.prepare(operation, again: true)
@@ -114,9 +90,11 @@ extension Connection {
     }
 
     /// Waits for what the kernel tells of the key, which comes after the link is encrypted.
-    private func keyIsStored(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Bool {
+    private nonisolated(nonsending) func keyIsStored(_ operation: BluetoothError.Operation) async throws(BluetoothError)
+        -> Bool
+    {
         if let madeKey { return madeKey.isStored }
-        guard pairings?.value.isBondable == true else { return false }
+        guard pairings?.isBondable == true else { return false }
         _ = try bearer(for: operation)
         let call = madeKeyWaiters.makePromise()
         do {
@@ -132,7 +110,7 @@ extension Connection {
     /// - Parameters:
     ///   - asks: whether the agent is asked first.
     ///   - endsWithCaller: whether the link is closed when nobody waits any more.
-    func raise(
+    nonisolated(nonsending) func raise(
         to level: SecurityLevel, _ operation: BluetoothError.Operation, timeout: Duration?, asks: Bool = false,
         endsWithCaller: Bool = true
     ) async throws(BluetoothError) -> SecurityRaiseResult {
@@ -158,23 +136,23 @@ extension Connection {
         }
     }
 
-    private func begin(
+    private nonisolated(nonsending) func begin(
         _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         let number = nextSecurityRaise
         nextSecurityRaise &+= 1
         securityRaise = SecurityRaise(number: number, level: level, isWanted: !asks, lastProgress: loop.now)
         do throws(BluetoothError) {
-            if let obstacle = pairings?.value.obstacle(to: level, addresses) {
+            if let obstacle = pairings?.obstacle(to: level, addresses) {
                 throw BluetoothError.pairing(operation, obstacle)
             }
             if asks {
                 let call = Promise<Bool, BluetoothError>()
                 securityRaise?.asking = call
-                try await pairings?.value.askFirst(about: socketPeer, operation, until: deadline, call)
+                try await pairings?.askFirst(about: socketPeer, operation, until: deadline, call)
                 if securityRaise?.number == number { securityRaise?.isWanted = true }
             }
-            try await pairings?.value.prepare(operation)
+            try await pairings?.prepare(operation)
         } catch {
             // Where it was only this caller's business, the others try it themselves.
             let isOwn = [.cancelled, .timedOut].contains(error.code)
@@ -185,7 +163,7 @@ extension Connection {
         }
         let bearer = try bearer(for: operation)
         guard securityRaise?.number == number else { return }
-        bearer.quiesce { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
+        bearer.quiesce { [weak self] in self?.askKernel(number) }
     }
 
     /// Asks the kernel, as soon as the peer owes no answer.
@@ -206,7 +184,7 @@ extension Connection {
             return complete(.failure(BluetoothError(.failed, operation, "The kernel refused.", cause: .kernel(error))))
         }
         securityRaise?.isAsked = true
-        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.securityIsLate(number) } }
+        let timer = loop.makeLocalTimer { [weak self] in self?.securityIsLate(number) }
         securityRaise?.timer = timer
         pairingProgressed()
         socket.notifyWhenWritable()
@@ -214,7 +192,7 @@ extension Connection {
 
     private func askKernelAgain(_ number: UInt64) {
         securityRaise?.refusalCount += 1
-        let timer = loop.makeTimer { [weak self] in self?.assumeIsolated { $0.askKernel(number) } }
+        let timer = loop.makeLocalTimer { [weak self] in self?.askKernel(number) }
         securityRaise?.timer = timer
         timer.set(after: SecurityRaise.pauseAfterRefusal)
     }
@@ -246,7 +224,7 @@ extension Connection {
     private func leave(_ number: UInt64, _ error: BluetoothError) {
         guard let raise = securityRaise, raise.number == number, raise.waiters.isEmpty else { return }
         guard raise.isAsked else { return complete(.failure(error)) }
-        pairings?.value.abort(addresses)
+        pairings?.abort(addresses)
         finish(
             BluetoothError(
                 .disconnected, .init("raise the security level", peer: peer),
@@ -273,11 +251,11 @@ extension Connection {
     func bondWasRefused() { endLink(for: .bondStoreFull) }
 
     private var failureNow: PairingFailure {
-        pairings?.value.failure(addresses, since: securityRaise?.lastProgress) ?? .rejected
+        pairings?.failure(addresses, since: securityRaise?.lastProgress) ?? .rejected
     }
 
     private func endLink(for failure: PairingFailure) {
-        pairings?.value.abort(addresses)
+        pairings?.abort(addresses)
         var reason = BluetoothError(
             .disconnected, .init("raise the security level", peer: peer),
             "\(failure.sentence) The link is closed.", remedy: failure.remedy, isRetryable: failure.isRetryable,
@@ -346,7 +324,7 @@ extension Connection {
 
 // MARK: - Requests the peer refuses
 
-extension Connection {
+extension Link {
     /// How often a request is repeated: to be encrypted, and to be authenticated after that.
     static let repetitionLimit = 2
 
@@ -356,7 +334,7 @@ extension Connection {
     /// - Parameters:
     ///   - change: ``securityChangeCount`` when the request was made.
     /// - Throws: `refusal` itself where there is nothing to be done about it, or why it could not be done.
-    func satisfy(
+    nonisolated(nonsending) func satisfy(
         _ refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         // Another's refused request has had it raised meanwhile.
@@ -381,12 +359,12 @@ extension Connection {
 
     /// Whether the agent is asked before: where there is no key, so that the devices have to pair.
     private var asksFirst: Bool {
-        securityPolicy == .ask && pairings?.value.hasKey(addresses) == false
+        securityPolicy == .ask && pairings?.hasKey(addresses) == false
     }
 
     /// What to raise the link to; nil where nothing is gained by that, or nobody here could pair.
     private func levelWanted(by error: BluetoothError) -> SecurityLevel? {
-        guard let pairings = pairings?.value, let now = try? security().level, pairings.canPair else { return nil }
+        guard let pairings, let now = try? security().level, pairings.canPair else { return nil }
         switch now {
         case .low: return .medium
         case .medium where error.cause == .attribute(.insufficientAuthentication):

@@ -37,8 +37,8 @@ extension AttributeHandle: RemoteAttribute {
 
 // A `timeout` is the most time the caller waits; nil leaves the 30 s that the Attribute Protocol gives each request. The
 // request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.
-extension Connection {
-    func perform<Procedure: ClientProcedure>(
+extension Link {
+    nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
         timeout: Duration?, departure: (@Sendable () -> Void)? = nil,
         arrival: (@Sendable (Procedure.Output) -> Void)? = nil
@@ -83,11 +83,9 @@ extension Connection {
         }
     }
 
-    /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1).
-    ///
-    /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes, and not more
-    /// than the connection was made for; what is not counts as the nearest that is.
-    public func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil) async throws(BluetoothError) {
+    nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
+        async throws(BluetoothError)
+    {
         let agreed = try await perform(
             MTUExchange(offering: min(mtu, receiveMTU)), "exchange MTU", requestLength: .max, timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
@@ -95,16 +93,13 @@ extension Connection {
 
     // MARK: Values
 
-    /// Reads a whole value, up to 512 bytes, in as many requests as it takes (Core Vol 3 Part G §4.8.1, §4.8.3).
-    public func read(
+    nonisolated(nonsending) func read(
         _ attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [UInt8] {
         try await read(attribute, timeout: timeout, arrival: nil)
     }
 
-    /// As ``read(_:timeout:)``; `arrival` is told the value when it arrives, in order with what
-    /// ``observeValues(_:)`` tells. It is called on the loop and may not call the connection.
-    package func read(
+    nonisolated(nonsending) func read(
         _ attribute: some RemoteAttribute, timeout: Duration? = nil, arrival: (@Sendable ([UInt8]) -> Void)?
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
@@ -113,21 +108,13 @@ extension Connection {
         return value
     }
 
-    /// Writes a value and waits until the peer has taken it.
-    ///
-    /// Up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512 bytes in
-    /// prepared parts whose echo is compared and that the peer writes all at once (§4.9.4).
-    /// - Throws: `.invalidArgument` for more than 512 bytes, besides what every call throws.
-    public func write(
+    nonisolated(nonsending) func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await write(value, to: attribute, timeout: timeout, arrival: nil)
     }
 
-    /// As ``write(_:to:timeout:)``; `departure` is called when a request is about to be sent, so that a command made
-    /// then follows it, and `arrival` when the peer's answer arrives, in order with what ``observeValues(_:)`` tells.
-    /// They are called on the loop and may not call the connection.
-    package func write(
+    nonisolated(nonsending) func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
         departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (()) -> Void)?
     ) async throws(BluetoothError) {
@@ -149,12 +136,7 @@ extension Connection {
         }
     }
 
-    /// Orders the peer to write a value, without an answer (Core Vol 3 Part G §4.9.1).
-    ///
-    /// Returns as soon as the kernel has the command, and waits for that while its buffer is full: commands are neither
-    /// lost nor reordered on this side, and a fast sender is slowed down to the link's pace.
-    /// - Throws: `.invalidArgument` for more than ``maximumCommandLength`` bytes, besides what every call throws.
-    public func writeCommand(
+    nonisolated(nonsending) func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")

@@ -17,23 +17,9 @@ struct EnhancedBearer {
 // the fixed channel. So a program that makes one call after the other uses the fixed channel alone and keeps the order it
 // has there; only requests made at the same time are spread, among which no order is promised. Commands stay on the fixed
 // channel, in order. A procedure of several requests, prepared writes among them, stays on one bearer.
-extension Connection {
-    /// Opens further bearers for attributes, so that requests made at the same time need not wait for each other
-    /// (Enhanced ATT: Core Vol 3 Part G §5.3.2, Part F §3.2.11).
-    ///
-    /// Tells the peer that this side has them (Client Supported Features), and opens one channel after the other until
-    /// there are `count` of them or the peer takes no more. The link has to be encrypted for it: where it is not, pairing
-    /// begins by itself. Each bearer has its own request under way, its own 30 s and its own MTU. They last as long as
-    /// the link or until the peer closes them; what was under way on one that ends fails with
-    /// ``BluetoothError/Code/disconnected`` and may be tried again, while the connection goes on.
-    /// - Parameters:
-    ///   - count: how many, 1 to 5 for most peers.
-    ///   - timeout: the most time for each step.
-    /// - Returns: how many were opened, at least one.
-    /// - Throws: `.unsupported` when the peer, the kernel or the way this connection came about has none,
-    ///   `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`.
+extension Link {
     @discardableResult
-    public func openEnhancedBearers(
+    nonisolated(nonsending) func openEnhancedBearers(
         count: Int = 1, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("open enhanced bearers", peer: peer)
@@ -55,14 +41,13 @@ extension Connection {
         return opened
     }
 
-    /// How many bearers carry attributes: one, and the enhanced ones that are open; none after the end.
-    public var bearerCount: Int {
+    var bearerCount: Int {
         isConnected ? 1 + enhancedBearers.count { $0.bearer != nil } : 0
     }
 
     /// Makes sure that the peer's server has enhanced bearers, and tells it that this client has (Core Vol 3 Part G §7.2,
     /// §7.4).
-    private func agreeOnEnhancedBearers(
+    private nonisolated(nonsending) func agreeOnEnhancedBearers(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
         var characteristics: [RemoteCharacteristic] = []
@@ -85,11 +70,11 @@ extension Connection {
         try await write(features, to: characteristic, timeout: timeout)
     }
 
-    private func openEnhancedBearer(
+    private nonisolated(nonsending) func openEnhancedBearer(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
         _ = try bearer(for: operation)
-        guard let route else { throw .noRoute(operation) }
+        guard let adapter else { throw .noRoute(operation) }
         if Task.isCancelled { throw .cancelled(operation) }
         let options = L2CAPOptions(
             security: .medium, receiveMTU: max(64, receiveMTU), receiveBuffer: 1 << 20,
@@ -98,10 +83,10 @@ extension Connection {
         let id = nextBearerID
         let call = Promise<Void, BluetoothError>()
         do {
-            let socket = try route.kernel.connectL2CAP(
-                to: socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: route.adapter,
+            let socket = try adapter.kernel.connectL2CAP(
+                to: socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: adapter.address,
                 options: options
-            ) { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
+            ) { [weak self] event in self?.handle(event, ofBearer: id) }
             enhancedBearers.append(EnhancedBearer(id: id, socket: socket, opening: call))
         } catch {
             let other = BluetoothError.openingEnhancedBearer(operation, error)
@@ -109,7 +94,7 @@ extension Connection {
         }
         let loop = loop
         do throws(BluetoothError) {
-            guard let pairings = pairings?.value else { throw .noRoute(operation) }
+            guard let pairings else { throw .noRoute(operation) }
             try await pairings.expected(with: peer) { () async throws(BluetoothError) in
                 try await call.value(operation, timeout: timeout, on: loop)
             }
@@ -139,7 +124,7 @@ extension Connection {
         let id = nextBearerID
         enhancedBearers.append(EnhancedBearer(id: id, socket: socket, isPeers: true))
         establishEnhancedBearer(id)
-        return { [weak self] event in self?.assumeIsolated(with: event) { $0.handle($1, ofBearer: id) } }
+        return { [weak self] event in self?.handle(event, ofBearer: id) }
     }
 
     private func establishEnhancedBearer(_ id: UInt64) {
@@ -149,17 +134,15 @@ extension Connection {
         let socket = enhancedBearers[index].socket
         let bearer = makeBearer(
             socket, enhancing: main,
-            onTimeOut: { [weak self] timer in self?.assumeIsolated { $0.enhancedBearer(id)?.timedOut(timer) } },
-            onEnd: { [weak self] reason in self?.assumeIsolated { $0.endEnhancedBearer(id, reason) } })
+            onTimeOut: { [weak self] timer in self?.enhancedBearer(id)?.timedOut(timer) },
+            onEnd: { [weak self] reason in self?.endEnhancedBearer(id, reason) })
         bearer.reasonOfEnd = { [weak self, peer] error in
             let other = BluetoothError.bearerEnded(peer, error)
             guard let self else { return other }
-            return assumeIsolated {
-                $0.reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
-            }
+            return reason(of: error, otherwise: other) { $0.endEnhancedBearer(id, $1) }
         }
         bearer.onPeerRequest = { [weak self] event in
-            self?.assumeIsolated(with: event) { $0.take($1, from: id) }
+            self?.take(event, from: id)
         }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }

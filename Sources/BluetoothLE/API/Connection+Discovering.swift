@@ -1,0 +1,140 @@
+import ATT
+import BluetoothPrimitives
+import GATT
+
+// Every discovery throws ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its
+// answers cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
+extension Connection {
+    /// The peer's whole database: as it is remembered where the peer confirms it, otherwise discovered.
+    ///
+    /// - What this connection has discovered, and the peer has not changed since, costs no PDU.
+    /// - A known device that has a Database Hash costs one request, the reading of the hash (Core Vol 3 Part G §7.3).
+    /// - A bonded one that tells of changes costs none, since it would have told (§2.5.2).
+    /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
+    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are found, and secondary ones that are
+    ///   included; what follows from something else is not asked for.
+    ///
+    /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse what
+    /// relies on an old database, as far as it supports either; see ``serviceChanges()``.
+    /// ``Adapter/setAttributeCache(_:)`` sets where the database is stored.
+    ///
+    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log has
+    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with what it has found, and
+    /// with the problem ``DatabaseProblem/Reason/tooManyRequests``.
+    /// - Parameters:
+    ///   - cached: false discovers in any case.
+    ///   - timeout: the time limit of each step; nil for 5 minutes.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
+    ///   response is malformed, `.timedOut`, `.cancelled`, `.disconnected`.
+    public nonisolated(nonsending) func discover(
+        cached: Bool = true, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> RemoteDatabase {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discover(cached: cached, timeout: timeout)
+        }
+    }
+
+    /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
+    ///
+    /// They are told from when the database has been discovered, if the peer has Service Changed. What was discovered
+    /// before is of no use then: calls that use it throw ``BluetoothError/Code/attributesChanged`` until
+    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to what is not there any more and
+    /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
+    public nonisolated(nonsending) func serviceChanges() async -> BoundedStream<AttributeHandleRange> {
+        await core { $0.serviceChanges() }
+    }
+
+    /// Discovers primary services without what is in them: all, or those with the given UUID
+    /// (Core Vol 3 Part G §4.4.1, §4.4.2).
+    public nonisolated(nonsending) func discoverServices(
+        _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteService] {
+        try await core { (link) async throws(BluetoothError) in try await link.discoverServices(uuid, timeout: timeout)
+        }
+    }
+
+    /// Discovers all secondary services without what is in them, included or not, by Read By Group Type
+    /// (Core Vol 3 Part F §3.4.4.9); none where the peer does not group them.
+    public nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
+        -> [RemoteService]
+    {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverSecondaryServices(timeout: timeout)
+        }
+    }
+
+    /// Finds the services that a service includes (Core Vol 3 Part G §4.5.1).
+    ///
+    /// A UUID of 128 bits takes one more request for each included service.
+    public nonisolated(nonsending) func discoverIncludedServices(
+        of service: RemoteService, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteIncludedService] {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverIncludedServices(of: service, timeout: timeout)
+        }
+    }
+
+    /// Discovers the characteristics of a service, all or those with the given UUID (Core Vol 3 Part G §4.6.1,
+    /// §4.6.2), with those descriptors that follow from their declarations.
+    public nonisolated(nonsending) func discoverCharacteristics(
+        _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverCharacteristics(uuid, of: service, timeout: timeout)
+        }
+    }
+
+    /// Discovers the characteristics of an included service, as ``discoverCharacteristics(_:of:timeout:)-service`` does.
+    public nonisolated(nonsending) func discoverCharacteristics(
+        _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverCharacteristics(uuid, of: included, timeout: timeout)
+        }
+    }
+
+    /// Discovers the descriptors of a characteristic (Core Vol 3 Part G §4.7.1).
+    public nonisolated(nonsending) func discoverDescriptors(
+        of characteristic: RemoteCharacteristic, timeout: Duration? = nil
+    ) async throws(BluetoothError) -> [RemoteDescriptor] {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverDescriptors(of: characteristic, timeout: timeout)
+        }
+    }
+}
+
+extension Connection {
+    /// Subscribes to a characteristic's values.
+    ///
+    /// The subscription is live when the call returns: values that arrive while the peer is still being told are in the
+    /// stream's buffer. Indications are confirmed as they arrive. The stream finishes by throwing why the link ended.
+    ///
+    /// Several subscriptions to one characteristic each get every value; only what the peer does not send already is
+    /// asked for. Where some ask for notifications and some for indications, the peer is asked for both, and each gets
+    /// the kind it asked for. The last consumer that leaves its loop ends the subscription at the peer; one that comes
+    /// back meanwhile finds it live again when its call returns.
+    /// - Parameters:
+    ///   - characteristic: one whose properties have `notify` or `indicate`.
+    ///   - kind: which of the two to use.
+    ///   - bufferCapacity: how many values may wait for the consumer. A value that finds no room ends the stream with
+    ///     an error of code ``BluetoothError/Code/overflow`` after those before it: none is lost in silence.
+    ///   - timeout: the most time to wait for the peer's answer.
+    public nonisolated(nonsending) func subscribe(
+        to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
+        timeout: Duration? = nil
+    ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.subscribe(to: characteristic, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)
+        }
+    }
+
+    /// Has every value that the peer notifies or indicates told as it arrives, whoever has subscribed to it.
+    ///
+    /// For who writes the peer's configurations itself and needs values in order with the answers to requests. Called on
+    /// the loop; `observer` may not call the connection. There is one: nil takes it away.
+    package nonisolated(nonsending) func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?)
+        async
+    {
+        await core { $0.observeValues(observer) }
+    }
+}

@@ -1,0 +1,123 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+/// Which side of a link this is (Core Vol 3 Part C §2.2.2).
+public enum ConnectionRole: Hashable, Sendable {
+    /// This side made the link, to a device that advertised.
+    case central
+    /// The device made the link, to what this machine advertised.
+    case peripheral
+}
+
+/// A link to a device with its attribute bearer.
+///
+/// Every call ends with a value or a ``BluetoothError``: the peer's answer, the time limit, the task's cancellation, or
+/// the end of the link, whichever comes first. Calls may be made at the same time from several tasks; requests are sent
+/// one after the other, as the Attribute Protocol demands. The link is closed by ``disconnect()`` or when the last
+/// reference goes.
+public final class Connection: Sendable {
+    /// The device at the other end.
+    public let peer: BluetoothAddress
+    /// This side's role on the link; either side may be GATT client and server, whatever its role.
+    public let role: ConnectionRole
+    let core: SessionReference<Link>
+
+    /// The handle of a link; called on the loop.
+    init(_ link: Link, in domain: any LoopActor) {
+        (peer, role) = (link.peer, link.role)
+        core = SessionReference(link, in: domain)
+        link.connection = self
+    }
+
+    /// A connection over an L2CAP channel that is connected already: one that a peer opened, or one of a pair that
+    /// stands for a link in a test.
+    ///
+    /// The ATT_MTU is 23 until ``exchangeMTU(offering:timeout:)`` or the peer's client raises it.
+    /// - Parameters:
+    ///   - connect: hands over the channel and is given the handler of its events; called once, on `loop`.
+    ///   - peer: the device at the other end.
+    ///   - loop: the loop that owns the channel.
+    ///   - database: what the peer finds here when it is a client as well.
+    ///   - receiveMTU: the largest PDU to receive, 23 to 517 bytes.
+    ///   - log: where the link's events are told.
+    ///   - trace: what records the link.
+    public init(
+        over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
+        to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
+        log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
+    ) async throws(KernelError) {
+        (self.peer, role) = (peer, .central)
+        let link = Link(
+            to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log,
+            trace: AdapterTrace(trace, adapter: 0))
+        core = SessionReference(sending: link, in: LooseSession(on: loop))
+        try await core { (link) throws(KernelError) in try link.adopt(connect, for: self) }
+    }
+
+    deinit {
+        core.later { $0.dropped() }
+    }
+
+    /// The loop the connection lives on; a task that prefers it as its executor saves two thread switches a call.
+    public var loop: EventLoop { core.loop }
+
+    /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.
+    ///
+    /// The kernel drops the link itself two seconds after its last channel is closed. As long as a
+    /// ``ConnectionOrientedChannel`` keeps it, an answer that is outstanding now keeps the device `.busy` for
+    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)``.
+    public nonisolated(nonsending) func disconnect() async {
+        await core { $0.disconnect() }
+    }
+
+    /// As ``disconnect()``; nobody waits for it.
+    package func disconnectSoon() { core.later { $0.disconnect() } }
+
+    /// As ``disconnect()``, at once; for callers on the loop.
+    package func disconnectNow() { core.value.disconnect() }
+
+    /// Whether the link is up; for callers on the loop.
+    package var isConnectedNow: Bool { core.value.isConnected }
+
+    /// Whether the link is up.
+    public var isConnected: Bool {
+        get async { await core { $0.isConnected } }
+    }
+
+    /// Waits for the end of the link and tells why it ended; a cancelled task is told so instead.
+    public nonisolated(nonsending) func closed() async -> BluetoothError {
+        await core { await $0.closed() }
+    }
+
+    /// Who the peer is, as far as the kernel can tell: ``peer``, or what pairing has told of a device that came with an
+    /// address that changes.
+    public var identity: BluetoothAddress {
+        get async { await core { $0.identity } }
+    }
+
+    /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).
+    public var maximumTransmissionUnit: Int {
+        get async { await core { $0.maximumTransmissionUnit } }
+    }
+
+    /// The longest value a Write Command or a single Write Request carries: ATT_MTU − 3 bytes, and never more than the
+    /// 512 bytes a value can have (Core Vol 3 Part F §3.2.9), beyond which a peer drops it.
+    public var maximumCommandLength: Int {
+        get async { await core { $0.maximumCommandLength } }
+    }
+
+    /// How many values the peer notified that nobody had subscribed to.
+    public var unwantedValueCount: Int {
+        get async { await core { $0.unwantedValueCount } }
+    }
+
+    /// The link's protection now (`getsockopt(BT_SECURITY)`): how far it is encrypted, and with how long a key.
+    ///
+    /// Needs no privilege.
+    /// - Throws: `.disconnected` after the end.
+    public nonisolated(nonsending) func security() async throws(BluetoothError) -> LinkSecurity {
+        try await core { (link) throws(BluetoothError) in try link.security() }
+    }
+}

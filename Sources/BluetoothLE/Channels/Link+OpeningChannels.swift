@@ -1,0 +1,12 @@
+import BluetoothKernel
+
+extension Link {
+    nonisolated(nonsending) func openChannel(
+        psm: UInt16, options: ChannelOptions = ChannelOptions()
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
+        _ = try bearer(for: operation)
+        guard let session else { throw .noRoute(operation) }
+        return try await session.openChannel(psm: psm, to: socketPeer, answeringFor: peer, options: options)
+    }
+}
