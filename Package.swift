@@ -37,7 +37,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "SimulatedKernel", "SimulatedLINBLE", log,
+                "CCoreBluetooth", "BluetoothLE", "KernelHost", "SimulatedKernel", "SimulatedLINBLE", log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(
@@ -109,12 +109,20 @@ let package = Package(
                 "Management", "Capture",
             ]),
 
+        // What a Bluetooth host does, done by the Linux kernel; all that Linux does oddly.
+        floor(
+            "KernelHost",
+            on: [
+                "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "LinuxKernel", "ATT", "HCI",
+                "Management", "Capture", log,
+            ]),
+
         // What programs import.
         floor(
             "BluetoothLE",
             on: [
                 "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem",
-                "BluetoothCryptography", "LinuxKernel", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
+                "BluetoothCryptography", "KernelHost", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
                 log,
             ]),
         // A name for programs that import it; what was in it is in BluetoothLE.
@@ -155,7 +163,8 @@ let package = Package(
         tests(of: "BluetoothKernel"),
         tests(of: "LinuxKernel"),
         tests(of: "SimulatedKernel"),
-        tests(of: "BluetoothLE", with: ["SimulatedKernel"]),
+        tests(of: "KernelHost", with: ["SimulatedKernel"]),
+        tests(of: "BluetoothLE", with: ["KernelHost", "SimulatedKernel"]),
         tests(of: "BluetoothSecurity"),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         tests(of: "ExampleSupport"),

@@ -164,7 +164,7 @@ extension BluetoothError.Cause: CustomStringConvertible {
 
 // The errors that several places make.
 extension BluetoothError {
-    package static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
+    @usableFromInline package static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
         BluetoothError(.timedOut, operation, "No answer within \(duration.inSeconds).", isRetryable: true)
     }
 

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
 
 /// What stands between this program and Bluetooth, point by point, each with its fix.
 public struct Diagnosis: Hashable, Sendable {

@@ -62,3 +62,9 @@ extension Sequence<UInt8> {
         return text
     }
 }
+
+/// `0x0085`.
+package func hexadecimal(_ psm: UInt16) -> String {
+    let digits = String(psm, radix: 16, uppercase: true)
+    return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
+}

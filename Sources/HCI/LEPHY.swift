@@ -88,12 +88,3 @@ public struct LEPHYPreference: Hashable, Sendable {
         try writer.write(codedOptions)
     }
 }
-
-/// The names of the bits that are set, lowest first; bits without a name are numbered.
-func listed(_ bits: some FixedWidthInteger & UnsignedInteger, names: [Int: String]) -> String {
-    var found: [String] = []
-    for bit in 0..<bits.bitWidth where bits >> bit & 1 == 1 {
-        found.append(names[bit] ?? "bit \(bit)")
-    }
-    return found.isEmpty ? "none" : found.joined(separator: ", ")
-}

@@ -2,6 +2,7 @@
 @_exported import struct BluetoothPrimitives.IOCapability
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
 @_exported import struct BluetoothPrimitives.LongTermKey
+@_exported import struct BluetoothPrimitives.ManagementSettings
 @_exported import struct BluetoothPrimitives.ManagementStatus
 @_exported import struct BluetoothPrimitives.PrivacyMode
 @_exported import struct BluetoothPrimitives.SecureConnectionsMode

@@ -1,4 +1,5 @@
 import HCI
+import KernelHost
 import SimulatedKernel
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import KernelHost
 import SimulatedKernel
 import Synchronization
 import TestSupport

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 import Logging
 
 extension Adapter {

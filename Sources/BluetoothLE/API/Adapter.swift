@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 import Logging
 
 /// A Bluetooth adapter, through everything that happens to it.

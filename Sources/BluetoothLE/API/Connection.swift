@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 
 /// Which side of a link this is (Core Vol 3 Part C §2.2.2).
@@ -51,7 +52,7 @@ public final class Connection: Sendable {
         (self.peer, role) = (peer, .central)
         let link = Link(
             to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log,
-            trace: AdapterTrace(trace, adapter: 0))
+            trace: AdapterTrace(trace?.synthesis, adapter: 0))
         core = SessionReference(sending: link, in: LooseSession(on: loop))
         try await core { (link) throws(KernelError) in try link.adopt(connect, for: self) }
     }

@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
 import Logging
 import Management
 

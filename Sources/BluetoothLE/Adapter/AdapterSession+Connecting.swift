@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 
 extension AdapterSession {
@@ -157,7 +158,7 @@ extension AdapterSession {
                 ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
             },
             receiveMTU: receiveMTU, securityPolicy: securityPolicy, on: loop, log: log,
-            trace: AdapterTrace(trace, adapter: information.index))
+            trace: AdapterTrace(trace?.synthesis, adapter: information.index))
     }
 }
 

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import KernelHost
 import Logging
 import Synchronization
 

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import KernelHost
 
 /// A connection's hold on what the controller knows of its link; dropping it lets go.
 final class LinkAttachment: Sendable {

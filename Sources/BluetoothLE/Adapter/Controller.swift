@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import KernelHost
 import Logging
 
 /// One controller's HCI: commands one at a time, and what it hears while it scans.

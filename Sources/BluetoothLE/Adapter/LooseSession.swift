@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 import Logging
 
 /// Looks after what concerns no opened adapter: which there are, what happens to them, opening one, and what lives over

@@ -1,5 +1,6 @@
 import Advertising
 import BluetoothKernel
+import KernelHost
 import Logging
 import Management
 

@@ -2,6 +2,7 @@ import BluetoothKernel
 import BluetoothPrimitives
 import BluetoothSystem
 import GATT
+import KernelHost
 import Logging
 import Management
 

@@ -247,9 +247,3 @@ extension BluetoothError {
         return error
     }
 }
-
-/// `0x0085`.
-func hexadecimal(_ psm: UInt16) -> String {
-    let digits = String(psm, radix: 16, uppercase: true)
-    return "0x" + String(repeating: "0", count: 4 - digits.count) + digits
-}

@@ -2,6 +2,7 @@ import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 
 /// An ATT bearer over a socket: the one place where PDUs are sent and received.

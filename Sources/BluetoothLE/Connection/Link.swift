@@ -2,6 +2,7 @@ import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.

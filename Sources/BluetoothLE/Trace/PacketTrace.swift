@@ -2,6 +2,7 @@ import BluetoothKernel
 import BluetoothPrimitives
 import BluetoothSystem
 import Capture
+import KernelHost
 import Logging
 import Synchronization
 
@@ -104,7 +105,7 @@ public final class PacketTrace: Sendable {
 }
 
 /// The file of a trace: puts the time on packets, hides secrets, and counts what does not fit.
-final class TraceWriter: Sendable {
+final class TraceWriter: PacketRecorder {
     private struct State {
         var filter = SecretFilter()
         var drops: UInt32 = 0
@@ -176,47 +177,19 @@ private final class TraceEnding: Sendable {
     let failure = Mutex<BluetoothError?>(nil)
 }
 
-/// Reads the monitor channel into a trace's file.
-//
-// Lives on the loop, with its trace.
-final class MonitorListener {
-    private let log: Logger
-    private var socket: (any PacketSocket)?
-    private var writer: TraceWriter?
-
-    /// Opens the channel, of which nothing is read yet.
-    init(_ kernel: any BluetoothKernel, log: Logger) throws(KernelError) {
-        self.log = log
-        let socket = try kernel.openMonitor { [weak self] event in self?.handle(event) }
-        // What comes before the file is open waits in the kernel.
-        socket.setReading(false)
-        self.socket = socket
-    }
-
-    func start(_ writer: TraceWriter) {
-        self.writer = writer
-        socket?.setReading(true)
-    }
-
-    private func handle(_ event: SocketEvent) {
-        switch event {
-        case .readable: _ = socket?.receive { receive($0) }
-        case .writable: break
-        case .closed(let error):
-            log.error("The packet trace has ended: \(error)")
-            close()
-        }
-    }
-
-    private func receive(_ bytes: RawSpan) {
-        guard let packet = try? CapturedPacket(monitorPacket: bytes) else {
-            return log.debug("ignored a monitor packet of \(bytes.byteCount) bytes")
-        }
-        writer?.record(packet)
-    }
-
-    func close() {
-        socket?.close()
-        socket = nil
+extension BluetoothError {
+    /// Why a trace cannot be written.
+    fileprivate static func tracing(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
+        let remedy: String? =
+            switch error.number {
+            case .fileExists: "Choose another name, or have the file replaced."
+            case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
+            case .noSuchDeviceOrAddress: "It is a pipe that nobody reads: start its reader first."
+            case .noSpace: "Make room on the disk, or choose another."
+            default: nil
+            }
+        return BluetoothError(
+            .failed, operation, "\(path) \(error.number == .fileExists ? "exists already" : "cannot be written").",
+            remedy: remedy, cause: .kernel(error))
     }
 }

@@ -1,5 +1,6 @@
 public import BluetoothKernel
 public import BluetoothLE
+import KernelHost
 import Synchronization
 
 /// What is beneath Core Bluetooth on Linux. Nothing here exists on Apple's systems, and no program needs it.

@@ -289,4 +289,26 @@ import Testing
             withExtendedLifetime(set) {}
         }
     }
+
+    @Test func advertisingThatOthersHaveTakenIsToBeCleared() async throws {
+        try await Story.run([SimulatedController()]) { story in
+            let others = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: story.kernel)
+            var sets: [AdvertisingSet] = []
+            let options = AdvertisingOptions(kind: .nonConnectable)
+            var refusal: BluetoothError?
+            while refusal == nil {
+                do throws(BluetoothError) {
+                    sets.append(try await others.advertise(AdvertisementContent(localName: "other"), options: options))
+                } catch {
+                    refusal = error
+                }
+            }
+            #expect(refusal?.code == .busy)
+            #expect(refusal?.remedy?.contains("removeForeignAdvertising()") == true)
+            #expect(refusal?.remedy?.contains("sudo ble advertise --clear") == true)
+            #expect(try await adapter.removeForeignAdvertising() == sets.count)
+            _ = try await adapter.advertise(AdvertisementContent(localName: "own"))
+        }
+    }
 }

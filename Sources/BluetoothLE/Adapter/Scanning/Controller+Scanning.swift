@@ -2,6 +2,7 @@ import Advertising
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
+import KernelHost
 import Management
 
 extension Controller {

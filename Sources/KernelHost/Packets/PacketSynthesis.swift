@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import Capture
@@ -5,10 +6,21 @@ import HCI
 import Management
 import Synchronization
 
+/// Takes packets for a capture: puts the time on them, and hides what is secret. Called on any thread.
+package protocol PacketRecorder: Sendable {
+    func record(_ packet: borrowing CapturedPacket)
+}
+
+extension PacketRecorder {
+    package func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
+        record(CapturedPacket(adapter: adapter, kind: kind, payload: payload))
+    }
+}
+
 /// Puts what this program's own sockets send and receive into a trace, in the packets that it would travel in.
 ///
 /// Who sends and receives has an optional one of these: without a trace it costs a look at a nil.
-final class PacketSynthesis: Sendable {
+package final class PacketSynthesis: Sendable {
     private struct State {
         var knownAdapters: Set<UInt16> = []
         var isManagementOpen = false
@@ -17,12 +29,12 @@ final class PacketSynthesis: Sendable {
         var lastChannel: UInt16 = 0x003F
     }
 
-    private let writer: TraceWriter
+    private let writer: any PacketRecorder
     private let state = Mutex(State())
     /// Stands for this program in the capture.
     private static let cookie: UInt32 = 1
 
-    init(_ writer: TraceWriter) {
+    package init(_ writer: any PacketRecorder) {
         self.writer = writer
         record(
             .systemNote, CapturedPacket.noAdapter,
@@ -40,7 +52,7 @@ final class PacketSynthesis: Sendable {
     // MARK: Adapters
 
     /// The adapter that the following packets are of.
-    func opened(_ adapter: AdapterInformation) {
+    package func opened(_ adapter: AdapterInformation) {
         guard state.withLock({ $0.knownAdapters.insert(adapter.index).inserted }) else { return }
         let index = adapter.index
         record(.newIndex, index, MonitorPayload.newIndex(address: adapter.address, name: adapter.name))
@@ -52,7 +64,7 @@ final class PacketSynthesis: Sendable {
 
     /// A packet of a raw HCI socket, with its packet type in front. The events of links' beginnings and ends are left
     /// out: the links of this program have theirs.
-    func hci(_ packet: RawSpan, adapter: UInt16, isSent: Bool) {
+    package func hci(_ packet: RawSpan, adapter: UInt16, isSent: Bool) {
         switch try? HCIEvent(decoding: packet) {
         case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete), .disconnectionComplete: return
         default: break
@@ -70,7 +82,7 @@ final class PacketSynthesis: Sendable {
     }
 
     /// A packet of the management socket.
-    func management(_ packet: RawSpan, isSent: Bool) {
+    package func management(_ packet: RawSpan, isSent: Bool) {
         guard let packet = try? ManagementPacket(decoding: packet) else { return }
         let isFirst = state.withLock { state in
             defer { state.isManagementOpen = true }
@@ -105,19 +117,19 @@ final class PacketSynthesis: Sendable {
 }
 
 /// Where the links of an adapter are recorded.
-struct AdapterTrace: Sendable {
-    let synthesis: PacketSynthesis
-    let adapter: UInt16
+package struct AdapterTrace: Sendable {
+    package let synthesis: PacketSynthesis
+    package let adapter: UInt16
 
     /// Nil where there is nothing to synthesise.
-    init?(_ trace: PacketTrace?, adapter: UInt16) {
-        guard let synthesis = trace?.synthesis else { return nil }
+    package init?(_ synthesis: PacketSynthesis?, adapter: UInt16) {
+        guard let synthesis else { return nil }
         self.synthesis = synthesis
         self.adapter = adapter
     }
 
     /// A link that has come up over this socket.
-    func link(over socket: any L2CAPSocket, isCentral: Bool) -> LinkTrace {
+    package func link(over socket: any L2CAPSocket, isCentral: Bool) -> LinkTrace {
         let handle = (try? socket.connectionHandle()).map(ConnectionHandle.init(rawValue:))
         return LinkTrace(
             self,
@@ -128,7 +140,7 @@ struct AdapterTrace: Sendable {
 
 /// The record of one link: its beginning is written when it is made, its end by ``ended(_:)`` or when it is dropped, as the
 /// link is then.
-final class LinkTrace: Sendable {
+package final class LinkTrace: Sendable {
     private let adapter: AdapterTrace
     private let link: SynthesisedLink
     private let hasEnded = Atomic(false)
@@ -148,12 +160,12 @@ final class LinkTrace: Sendable {
     }
 
     /// The attribute protocol's channel.
-    var attributeChannel: ChannelTrace {
+    package var attributeChannel: ChannelTrace {
         ChannelTrace(link: self, sentTo: 0x0004, receivedAt: 0x0004, hasLength: false)
     }
 
     /// A connection-oriented channel that has been opened; the identifiers of both ends are made up.
-    func channel(psm: UInt16, receiveMTU: UInt16, sendMTU: UInt16, isInitiator: Bool) -> ChannelTrace {
+    package func channel(psm: UInt16, receiveMTU: UInt16, sendMTU: UInt16, isInitiator: Bool) -> ChannelTrace {
         let ours = adapter.synthesis.makeChannel()
         let theirs = adapter.synthesis.makeChannel()
         var request = ByteWriter(capacity: 64)
@@ -170,7 +182,7 @@ final class LinkTrace: Sendable {
     }
 
     /// The link is down.
-    func ended(_ error: BluetoothError) { end(error.linkEnd) }
+    package func ended(_ error: BluetoothError) { end(error.linkEnd) }
 
     private func end(_ reason: HCIStatus) {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
@@ -191,18 +203,18 @@ final class LinkTrace: Sendable {
 }
 
 /// The record of one L2CAP channel.
-struct ChannelTrace: Sendable {
-    let link: LinkTrace
+package struct ChannelTrace: Sendable {
+    package let link: LinkTrace
     /// The peer's identifier of the channel, and ours.
-    let sentTo: UInt16, receivedAt: UInt16
+    package let sentTo: UInt16, receivedAt: UInt16
     /// Whether what it carries are SDUs of a connection-oriented channel.
-    let hasLength: Bool
+    package let hasLength: Bool
 
-    func sent(_ pdu: RawSpan) {
+    package func sent(_ pdu: RawSpan) {
         link.record(pdu, channel: sentTo, hasLength: hasLength, isSent: true)
     }
 
-    func received(_ pdu: RawSpan) {
+    package func received(_ pdu: RawSpan) {
         link.record(pdu, channel: receivedAt, hasLength: hasLength, isSent: false)
     }
 }
@@ -221,20 +233,5 @@ extension BluetoothError {
             }
         default: return .connectionTerminatedByLocalHost
         }
-    }
-
-    /// Why a trace cannot be written.
-    static func tracing(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
-        let remedy: String? =
-            switch error.number {
-            case .fileExists: "Choose another name, or have the file replaced."
-            case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
-            case .noSuchDeviceOrAddress: "It is a pipe that nobody reads: start its reader first."
-            case .noSpace: "Make room on the disk, or choose another."
-            default: nil
-            }
-        return BluetoothError(
-            .failed, operation, "\(path) \(error.number == .fileExists ? "exists already" : "cannot be written").",
-            remedy: remedy, cause: .kernel(error))
     }
 }

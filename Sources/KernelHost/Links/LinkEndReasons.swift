@@ -1,10 +1,11 @@
 import BluetoothHost
 import BluetoothKernel
+import BluetoothPrimitives
 import HCI
 
 extension DisconnectReason {
     /// What the error number of a socket means (net/bluetooth/lib.c), where the controller has told nothing.
-    init(_ number: ErrorNumber) {
+    package init(_ number: ErrorNumber) {
         switch number {
         case .timedOut: self = .supervisionTimeout
         case .connectionReset: self = .remote
@@ -17,10 +18,10 @@ extension DisconnectReason {
 }
 
 /// What is known of an adapter when a link of it ends.
-enum AdapterPresence {
+package enum AdapterPresence {
     case up, down, absent
 
-    init(of index: UInt16, on kernel: any BluetoothKernel) {
+    package init(of index: UInt16, on kernel: any BluetoothKernel) {
         guard let adapter = (try? kernel.adapters())?.first(where: { $0.index == index }) else {
             self = .absent
             return
@@ -34,7 +35,7 @@ extension BluetoothError {
     ///
     /// That the adapter goes down or away looks like an end by the local host, so `presence` is asked then.
     /// - Parameter isFollowed: whether the controller's word would be here if the link had ended by its doing.
-    static func disconnected(
+    package static func disconnected(
         _ peer: BluetoothAddress, _ error: KernelError, status: HCIStatus?, isFollowed: Bool,
         presence: () -> AdapterPresence?
     ) -> BluetoothError {

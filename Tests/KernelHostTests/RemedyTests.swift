@@ -1,9 +1,8 @@
+import BluetoothHost
 import BluetoothKernel
+import KernelHost
 import Management
-import SimulatedKernel
 import Testing
-
-@testable import BluetoothLE
 
 /// What errors say that helps.
 @Suite struct RemedyTests {
@@ -61,28 +60,6 @@ import Testing
             #expect(lines.count == 2 && lines[0].contains("(") && !lines[0].contains("ble "), "\(remedy)")
             #expect(
                 lines[1].hasPrefix("Or run: sudo ble ") && lines[1].contains("swift build -c release --product ble"))
-        }
-    }
-
-    @Test func advertisingThatOthersHaveTakenIsToBeCleared() async throws {
-        try await Story.run([SimulatedController()]) { story in
-            let others = try await Adapter.open(on: story.kernel)
-            let adapter = try await Adapter.open(on: story.kernel)
-            var sets: [AdvertisingSet] = []
-            let options = AdvertisingOptions(kind: .nonConnectable)
-            var refusal: BluetoothError?
-            while refusal == nil {
-                do throws(BluetoothError) {
-                    sets.append(try await others.advertise(AdvertisementContent(localName: "other"), options: options))
-                } catch {
-                    refusal = error
-                }
-            }
-            #expect(refusal?.code == .busy)
-            #expect(refusal?.remedy?.contains("removeForeignAdvertising()") == true)
-            #expect(refusal?.remedy?.contains("sudo ble advertise --clear") == true)
-            #expect(try await adapter.removeForeignAdvertising() == sets.count)
-            _ = try await adapter.advertise(AdvertisementContent(localName: "own"))
         }
     }
 }

@@ -1,27 +1,29 @@
 /// The handlers of an event, called in the order in which they were added.
-struct HandlerList<Event> {
-    typealias Handler = (Event) -> Void
+package struct HandlerList<Event> {
+    package typealias Handler = (Event) -> Void
 
     private var handlers: [(number: UInt64, handler: Handler)] = []
     private var lastNumber: UInt64 = 0
 
-    var isEmpty: Bool { handlers.isEmpty }
+    package init() {}
+
+    package var isEmpty: Bool { handlers.isEmpty }
 
     /// Has `handler` called from now on; the number removes it.
-    mutating func add(_ handler: @escaping Handler) -> UInt64 {
+    package mutating func add(_ handler: @escaping Handler) -> UInt64 {
         lastNumber += 1
         handlers.append((lastNumber, handler))
         return lastNumber
     }
 
-    mutating func remove(_ number: UInt64) {
+    package mutating func remove(_ number: UInt64) {
         handlers.removeAll { $0.number == number }
     }
 
-    mutating func removeAll() { handlers = [] }
+    package mutating func removeAll() { handlers = [] }
 
     /// Calls the handlers there are; what they add or remove counts from the next event.
-    func callAsFunction(_ event: Event) {
+    package func callAsFunction(_ event: Event) {
         for (_, handler) in handlers { handler(event) }
     }
 }

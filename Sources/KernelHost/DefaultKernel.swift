@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import LinuxKernel
 
@@ -17,5 +18,5 @@ package func chosenKernel(
 
 extension BluetoothKernel {
     /// Whether this is the machine's own kernel, whose devices are there the next time the program runs.
-    var isDefault: Bool { self is LinuxKernel }
+    package var isDefault: Bool { self is LinuxKernel }
 }

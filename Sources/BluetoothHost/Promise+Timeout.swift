@@ -1,5 +1,6 @@
-import BluetoothKernel
+import BluetoothLoop
 
+// Public and inlinable, since other modules do not specialise what is `package`.
 extension Promise where Failure == BluetoothError {
     /// Waits for the value. To be called once.
     ///
@@ -8,7 +9,8 @@ extension Promise where Failure == BluetoothError {
     ///   - timeout: the most time to wait, nil for no limit of the caller's own.
     ///   - loop: whose clock counts.
     ///   - onAbandon: runs when the caller stops waiting by time-out or cancellation; anywhere.
-    func value(
+    @inlinable
+    public func value(
         _ operation: BluetoothError.Operation, timeout: Duration?, on loop: EventLoop,
         isolation: isolated (any Actor)? = #isolation, onAbandon: (@Sendable () -> Void)? = nil
     ) async throws(BluetoothError) -> Value {

@@ -3,7 +3,7 @@ import BluetoothKernel
 
 extension ChannelOptions {
     /// The kernel gives up after 40 s by itself; our own time limit comes first.
-    var socketOptions: L2CAPOptions {
+    package var socketOptions: L2CAPOptions {
         let smallest: UInt16 = flowControl == .enhancedCreditBased ? 64 : 23
         return L2CAPOptions(
             security: security, receiveMTU: max(smallest, maximumTransmissionUnit), sendBuffer: sendBuffer,

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import Logging
@@ -6,8 +7,8 @@ import Management
 /// The kernel's management interface: commands with their replies, and what happens to adapters.
 //
 // Lives on the loop, with whoever owns it.
-final class ManagementClient {
-    let loop: EventLoop
+package final class ManagementClient {
+    package let loop: EventLoop
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let trace: PacketSynthesis?
@@ -23,10 +24,10 @@ final class ManagementClient {
     private var nextPause: UInt64 = 0
     private var end: BluetoothError?
 
-    typealias Answer = Result<ManagementReply, BluetoothError>
+    package typealias Answer = Result<ManagementReply, BluetoothError>
 
     /// How long the kernel may take to answer. Powering on a controller that hangs takes it the longest.
-    static let answerLimit = Duration.seconds(10)
+    package static let answerLimit = Duration.seconds(10)
 
     private struct Request {
         let command: ManagementCommand
@@ -45,7 +46,7 @@ final class ManagementClient {
         }
     }
 
-    init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+    package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
         self.kernel = kernel
         self.trace = trace
         self.log = log
@@ -58,7 +59,7 @@ final class ManagementClient {
     ///
     /// What commands sent here change is told as well, before their callers are.
     @discardableResult
-    func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
+    package func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("follow the adapters")
         if let end { throw end }
         _ = try openSocket(operation)
@@ -66,7 +67,7 @@ final class ManagementClient {
     }
 
     /// Ends what ``follow(_:)`` began.
-    func unfollow(_ follower: UInt64) {
+    package func unfollow(_ follower: UInt64) {
         followers.remove(follower)
     }
 
@@ -83,7 +84,7 @@ final class ManagementClient {
     /// The kernel takes each command once at a time for each adapter, so a second call waits for the first.
     /// - Throws: the kernel's status as a ``BluetoothError``: `.notPermitted`, `.busy`, `.noAdapter` and others.
     @discardableResult
-    nonisolated(nonsending) func send(
+    package nonisolated(nonsending) func send(
         _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
     ) async throws(BluetoothError) -> ManagementReply {
         let call = Promise<ManagementReply, BluetoothError>()
@@ -94,7 +95,7 @@ final class ManagementClient {
     /// Sends a command as ``send(_:to:timeout:)`` does, again and again for two seconds while the kernel answers that it is
     /// at work on an earlier change.
     @discardableResult
-    nonisolated(nonsending) func sendWhenIdle(
+    package nonisolated(nonsending) func sendWhenIdle(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
         let call = Promise<ManagementReply, BluetoothError>()
@@ -103,7 +104,7 @@ final class ManagementClient {
     }
 
     /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
-    func post(
+    package func post(
         _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping () -> Bool = { false },
         completion: @escaping (Answer) -> Void
     ) {
@@ -119,7 +120,7 @@ final class ManagementClient {
 
     /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, again and again for two seconds while the kernel
     /// answers that it is at work on an earlier change.
-    func postWhenIdle(
+    package func postWhenIdle(
         _ command: ManagementCommand, to index: UInt16, attempts: Int = 21,
         isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (Answer) -> Void
     ) {
@@ -348,7 +349,7 @@ final class ManagementClient {
     }
 
     /// Ends everything that waits.
-    func close(_ reason: BluetoothError) {
+    package func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
         followers.removeAll()
@@ -363,7 +364,7 @@ final class ManagementClient {
 }
 
 /// Something that happened to an adapter.
-enum AdapterNotice: Sendable {
+package enum AdapterNotice: Sendable {
     /// It was plugged in, or given back to the kernel.
     case added(UInt16)
     /// It was unplugged, or taken from the kernel.

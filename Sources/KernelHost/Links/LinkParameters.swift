@@ -5,7 +5,7 @@ import HCI
 // The values of a link from what the controller tells, and to what it is asked for.
 
 extension ConnectionParameters {
-    init(_ parameters: LEActiveConnectionParameters) {
+    package init(_ parameters: LEActiveConnectionParameters) {
         self.init(
             interval: .microseconds(1250) * Int(parameters.interval), latency: Int(parameters.latency),
             supervisionTimeout: .milliseconds(10) * Int(parameters.supervisionTimeout))
@@ -14,7 +14,7 @@ extension ConnectionParameters {
 
 extension ConnectionParameterRequest {
     /// In the units of the packets; throws `.invalidArgument` for what the specification does not allow.
-    func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
+    package func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
         let shortest = (interval.lowerBound.clampedNanoseconds &+ 1_249_999) / 1_250_000
         let longest = interval.upperBound.clampedNanoseconds / 1_250_000
         let timeout = supervisionTimeout.clampedNanoseconds / 10_000_000
@@ -40,13 +40,13 @@ extension ConnectionParameterRequest {
 }
 
 extension LinkPHYs {
-    init(_ update: LEPHYUpdate) {
+    package init(_ update: LEPHYUpdate) {
         self.init(transmit: update.transmit, receive: update.receive)
     }
 }
 
 extension LinkDataLength {
-    init(_ change: LEDataLengthChange) {
+    package init(_ change: LEDataLengthChange) {
         self.init(
             transmitOctets: Int(change.transmitOctets), transmitTime: .microseconds(Int(change.transmitTime)),
             receiveOctets: Int(change.receiveOctets), receiveTime: .microseconds(Int(change.receiveTime)))

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import HCI
@@ -7,12 +8,12 @@ import HCI
 // translation of link-layer reasons (net/bluetooth/lib.c).
 extension BluetoothError {
     /// Why a link that was up has ended, as far as its socket tells.
-    static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+    package static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         disconnected(peer, error, status: nil, isFollowed: false) { nil }
     }
 
     /// Why a link could not be established.
-    static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+    package static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
@@ -51,7 +52,7 @@ extension BluetoothError {
     }
 
     /// Why a connection-oriented channel that was open has ended.
-    static func channelEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+    package static func channelEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         var reason = disconnected(peer, error)
         reason.operation.name = "use the channel"
         if error.number == .connectionReset { reason.message = "The peer closed the channel, or ended the link." }
@@ -59,7 +60,7 @@ extension BluetoothError {
     }
 
     /// Why an enhanced bearer that was open has ended. The link may well be up.
-    static func bearerEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+    package static func bearerEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         var reason = disconnected(peer, error)
         guard error.number == .connectionReset else { return reason }
         reason.message = "The peer closed this bearer, or ended the link."
@@ -68,7 +69,7 @@ extension BluetoothError {
     }
 
     /// Why a connection-oriented channel could not be opened.
-    static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
+    package static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
         case .connectionRefused:
@@ -91,13 +92,13 @@ extension BluetoothError {
     }
 
     /// What a connect gets that joins an attempt just given up, or a link just closed: trying again is all that is needed.
-    static func metTheEnd(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
+    package static func metTheEnd(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
         BluetoothError(
             .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause, isRetryable: true)
     }
 
     /// Why connection-oriented channels cannot be listened for.
-    static func listening(
+    package static func listening(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
         let cause = Cause.kernel(error)
@@ -115,8 +116,8 @@ extension BluetoothError {
     }
 
     /// Why a further bearer for attributes could not be opened.
-    static func openingEnhancedBearer(_ operation: Operation, _ error: KernelError) -> BluetoothError {
-        var reason = openingChannel(operation, AttributeProtocol.enhancedPSM, error)
+    package static func openingEnhancedBearer(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        var reason = openingChannel(operation, AttributeProtocol.enhancedProtocolServiceMultiplexer, error)
         guard error.number == .connectionRefused else { return reason }
         reason.message =
             "The bearer was refused: the peer has room for no more, or the link could not be protected as it demands."
@@ -125,14 +126,14 @@ extension BluetoothError {
     }
 
     /// Why further bearers for attributes cannot be taken. Their PSM is given, so that no other can be chosen.
-    static func listeningForEnhancedBearers(
+    package static func listeningForEnhancedBearers(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
         var reason = listening(operation, error, environment)
         switch error.number {
         case .accessDenied:
             reason.message =
-                "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedPSM))."
+                "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedProtocolServiceMultiplexer))."
             reason.remedy =
                 "\(bindCapabilityRemedy(environment))\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
         case .addressInUse:
@@ -159,28 +160,28 @@ extension BluetoothError {
 
     /// What a program that embeds the library can call, and the command of the package's own `ble` for those who have it,
     /// each on a line of its own.
-    static func remedy(_ call: String, orRun command: String) -> String {
+    package static func remedy(_ call: String, orRun command: String) -> String {
         """
         \(call)
         Or run: sudo ble \(command)   (from this library's package: swift build -c release --product ble)
         """
     }
 
-    static let powerRemedy = remedy(
+    package static let powerRemedy = remedy(
         "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).", orRun: "power on")
-    static let lowEnergyRemedy = remedy(
+    package static let lowEnergyRemedy = remedy(
         "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
         orRun: "power on")
-    static let daemonRemedy = """
+    package static let daemonRemedy = """
         Stop BlueZ's daemon for now: sudo systemctl stop bluetooth
         Or disconnect the device in bluetoothctl.
         """
-    static let outOfReachRemedy = """
+    package static let outOfReachRemedy = """
         Is it switched on, in reach, and not connected to something else?
         A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
         """
 
-    static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+    package static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         BluetoothError(
             .noBluetooth, operation, "This kernel has no Bluetooth sockets (AF_BLUETOOTH).",
             remedy:
@@ -189,7 +190,7 @@ extension BluetoothError {
     }
 
     /// A capability is missing; names the command that gives it to this very program.
-    static func notPermitted(
+    package static func notPermitted(
         _ operation: Operation, executable: String? = nil, cause: Cause? = nil
     ) -> BluetoothError {
         let program = executable.map { "\"\($0)\"" } ?? "PROGRAM"
@@ -200,13 +201,13 @@ extension BluetoothError {
             cause: cause)
     }
 
-    static func noAdapter(_ operation: Operation) -> BluetoothError {
+    package static func noAdapter(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .noAdapter, operation, "No Bluetooth adapter found.",
             remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
     }
 
-    static func adapterWentOff(_ operation: Operation) -> BluetoothError {
+    package static func adapterWentOff(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .adapterOff, operation, "\(operation.adapter ?? "The adapter") was switched off.", remedy: powerRemedy)
     }
@@ -226,12 +227,12 @@ extension BluetoothError {
     }
 
     /// The kernel answered something this library cannot read.
-    static func unreadable(_ operation: Operation) -> BluetoothError {
+    package static func unreadable(_ operation: Operation) -> BluetoothError {
         BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
     }
 
     /// What a failed call on an HCI or management socket means.
-    static func controller(
+    package static func controller(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
         let cause = Cause.kernel(error)
@@ -258,14 +259,14 @@ extension BluetoothError {
     }
 
     /// What a controller's refusal of a command means.
-    static func refused(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
+    package static func refused(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
         BluetoothError(
             .failed, operation, "The controller refused: \(status).", cause: .controller(status),
             isRetryable: status == .commandDisallowed)
     }
 
     /// What the kernel's refusal of a management command means.
-    static func management(
+    package static func management(
         _ operation: Operation, _ status: ManagementStatus, _ environment: HostEnvironment
     ) -> BluetoothError {
         let cause = Cause.management(status)

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import Management
 import Synchronization
 
 /// What is known of an adapter.
@@ -43,14 +42,6 @@ public struct AdapterInformation: Hashable, Sendable {
         self.isHardBlocked = isHardBlocked
     }
 
-    /// What the kernel's management interface tells of an adapter.
-    init(_ read: ControllerInformation, index: UInt16) {
-        self.init(
-            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
-            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
-            currentSettings: read.currentSettings)
-    }
-
     /// The kernel's name for it: `hci0`.
     public var name: String { "hci\(index)" }
     /// The address that is its identity, and the one it uses on the air unless it ``usesPrivateAddresses``: the public one
@@ -73,6 +64,17 @@ public struct AdapterInformation: Hashable, Sendable {
             "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0",
         ]
         return names.indices.contains(Int(version)) ? names[Int(version)] : "unknown (\(version))"
+    }
+}
+
+extension AdapterInformation {
+    /// Whether the adapter can be used as it stands here, and if not, what is in the way.
+    public var state: AdapterState {
+        guard isLowEnergySupported else { return .unsupported }
+        if isPowered { return isLowEnergyEnabled ? .poweredOn : .lowEnergyOff }
+        if isHardBlocked { return .blocked(isHard: true) }
+        if isSoftBlocked { return .blocked(isHard: false) }
+        return .poweredOff
     }
 }
 
@@ -121,18 +123,18 @@ extension AdapterSelector: CustomStringConvertible {
 }
 
 /// What is known of an opened adapter: read on any thread, written on the loop.
-final class AdapterFacts: Sendable {
+package final class AdapterFacts: Sendable {
     private let known: Mutex<AdapterInformation>
 
-    init(_ information: AdapterInformation) {
+    package init(_ information: AdapterInformation) {
         known = Mutex(information)
     }
 
     /// The adapter as it is now, and while it is away as it was last.
-    var information: AdapterInformation { known.withLock { $0 } }
+    package var information: AdapterInformation { known.withLock { $0 } }
 
     /// Takes over what is known now; a static address that only this program knows stays.
-    func update(_ now: AdapterInformation) {
+    package func update(_ now: AdapterInformation) {
         known.withLock { known in
             let address = now.staticAddress ?? known.staticAddress
             known = now
