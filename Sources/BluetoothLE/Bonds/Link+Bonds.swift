@@ -72,7 +72,7 @@ extension Link {
     /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restoreClient() {
         guard let bearer = try? bearer(for: .init("restore subscriptions", peer: peer)), isEncrypted else { return }
-        if isReturn, madeKey == nil, pairings?.isPairing(addresses) != true {
+        if isReturn, protectionIfAny?.madeKey == nil, pairings?.isPairing(addresses) != true {
             isReturn = false
             bonds?.noteUse(of: socketPeer)
         }
@@ -109,7 +109,7 @@ extension Link {
     func linkEncrypted() {
         wasEncrypted = true
         // A pairing on this link is no use of the bond from an earlier one.
-        if madeKey != nil || pairings?.isPairing(addresses) == true { isReturn = false }
+        if protectionIfAny?.madeKey != nil || pairings?.isPairing(addresses) == true { isReturn = false }
         // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
         pairings?.isOver(addresses)
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }

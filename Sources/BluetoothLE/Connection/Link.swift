@@ -75,16 +75,8 @@ final class Link {
     var isBehind = false
     /// What is done where the peer wants a better protected link.
     let securityPolicy: SecurityPolicy
-    /// The raising of the link's protection that is going on; see Link+Security.
-    var securityRaise: SecurityRaise?
-    var nextSecurityRaise: UInt64 = 0
-    /// How often the link's protection was raised.
-    var securityChangeCount: UInt64 = 0
-    /// How the last pairing that was not this side's came to nothing.
-    var lastPairingFailure: PairingFailure?
-    /// What the kernel has told of the key this link's last pairing made, and who waits for that.
-    var madeKey: MadeKey?
-    var madeKeyWaiters = WaiterList<MadeKey, BluetoothError>()
+    /// How well it is protected; nil until that is of interest.
+    private(set) var protectionIfAny: LinkProtection?
     private var end: BluetoothError?
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
@@ -108,6 +100,13 @@ final class Link {
 
     var bonds: BondKeeper? { adapter?.bonds.value }
     var pairings: Pairings? { adapter?.pairings.value }
+
+    var protection: LinkProtection {
+        if let protectionIfAny { return protectionIfAny }
+        let protection = LinkProtection()
+        protectionIfAny = protection
+        return protection
+    }
 
     // MARK: Opening
 
@@ -245,7 +244,7 @@ final class Link {
         }
         if let bearer = establishedBearer {
             if attachment == nil, adapter != nil, event == .writable { attach() }
-            if event == .writable, !encryptionMayBeOver() { return }
+            if event == .writable, protectionIfAny?.encryptionMayBeOver(self) == false { return }
             return bearer.handle(event)
         }
         switch event {
@@ -269,9 +268,9 @@ final class Link {
     func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         keepClient()
-        let reason = explainingSecurity(reason)
+        let reason = isConnected ? protection.explaining(reason, self) : reason
         end = reason
-        endSecurityRaise(reason)
+        protectionIfAny?.end(reason)
         pairings?.isOver(addresses)
         let registry = adapter?.registry
         (adapter, session) = (nil, nil)

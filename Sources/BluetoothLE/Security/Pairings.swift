@@ -132,7 +132,7 @@ final class Pairings {
         switch notice {
         case .pairing(own, .question(let question, let peer)): take(question, peer)
         case .pairing(own, .failed(let peer)):
-            links.tell(peer) { $0.pairingFailed() }
+            links.tell(peer) { $0.protection.pairingFailed($0) }
             perform(questions.end(LinkAddresses(connected: peer, known: peer)))
         case .pairing(own, .keyMade(let peer, let key)): keyMade(key, peer)
         case .longTermKey(own, let key): keyMade(MadeKey(kind: key.kind, isStored: true), key.address)
@@ -144,7 +144,7 @@ final class Pairings {
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
         perform(questions.end(LinkAddresses(connected: links.link(to: peer)?.peer ?? peer, known: peer)))
-        links.tell(peer) { $0.keyWasMade(key) }
+        links.tell(peer) { $0.protection.keyWasMade(key) }
     }
 
     /// A device's key is gone from this machine.
@@ -162,7 +162,7 @@ final class Pairings {
             }
             return
         }
-        let isRaised = link.map { $0.pairingAsked() } ?? false
+        let isRaised = link.map { $0.protection.pairingAsked($0) } ?? false
         let request = PairingRequest(
             peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
@@ -191,7 +191,7 @@ final class Pairings {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                links.tell(peer) { $0.pairingProgressed() }
+                links.tell(peer) { $0.protection.pairingProgressed($0) }
                 commands.reply(answer, to: question, peer)
             case .disconnect(let peer): commands.disconnect(peer)
             }
@@ -295,6 +295,6 @@ final class Pairings {
 
     /// There was no room for the bond that a pairing has made.
     func bondWasRefused(_ identity: BluetoothAddress) {
-        links.tellAll { if $0.identity == identity || $0.peer == identity { $0.bondWasRefused() } }
+        links.tellAll { if $0.identity == identity || $0.peer == identity { $0.protection.bondWasRefused($0) } }
     }
 }

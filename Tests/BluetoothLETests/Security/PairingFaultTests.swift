@@ -129,7 +129,7 @@ import Testing
             let connection = try await scene.connect()
             let handle = try scene.handle(SecurityStory.encrypted)
             let read = scene.story.begin { try await connection.read(handle) }
-            try await scene.story.settle { await connection.core { $0.securityRaise?.isAsked == true } }
+            try await scene.story.settle { await connection.core { $0.protection.raise?.isUnderWay == true } }
             read.cancel()
             #expect(await failure { _ = try await read.value }?.code == .cancelled)
             try await scene.story.settle { (try? await connection.security().level) == .medium }

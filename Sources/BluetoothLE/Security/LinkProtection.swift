@@ -1,0 +1,269 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+
+/// The protection of a link: the one raise of it that may be going on, who waits for that, and what pairing has made.
+///
+/// While the kernel raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
+/// arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
+/// raise that fails costs the link: the kernel ends it, or leaves a socket that never sends again.
+///
+/// Owned by its link, which it is given with each call.
+final class LinkProtection {
+    private(set) var raise: SecurityRaise?
+    /// Which raise it is.
+    private var number: UInt64 = 0
+    /// Everybody who waits for it.
+    private var waiters = WaiterList<SecurityRaiseResult, BluetoothError>()
+    /// The question to the user whether to pair at all.
+    private var asking: Promise<Bool, BluetoothError>?
+    private var timer: LoopTimer?
+    /// How often the link's protection was raised.
+    private(set) var changeCount: UInt64 = 0
+    /// How the last pairing that was not this side's came to nothing.
+    private var lastFailure: PairingFailure?
+    /// What the kernel has told of the key this link's last pairing made, and who waits for that.
+    private(set) var madeKey: MadeKey?
+    private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
+
+    /// Raises the protection, together with whoever wants that too.
+    ///
+    /// - Parameters:
+    ///   - asks: whether the agent is asked first.
+    ///   - endsWithCaller: whether the link is closed when nobody waits any more.
+    nonisolated(nonsending) func raise(
+        _ link: Link, to level: SecurityLevel, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
+        asks: Bool = false, endsWithCaller: Bool = true
+    ) async throws(BluetoothError) -> SecurityRaiseResult {
+        let loop = link.loop
+        while true {
+            let now = try link.security()
+            if raise == nil, now.level >= level { return SecurityRaiseResult(security: now, isPaired: false) }
+            if Task.isCancelled { throw .cancelled(operation) }
+            let isOwn = raise == nil
+            if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
+            // Nothing may come between: the outcome is told to those who wait.
+            guard raise != nil else { continue }
+            let (number, call) = (number, waiters.makePromise())
+            do throws(BluetoothError) {
+                let result = try await call.value(
+                    operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+                if result.security.level >= level { return result }
+                if isOwn { throw BluetoothError.pairing(operation, .insufficientLevel) }
+            } catch {
+                if error.code == .gaveWay { continue }
+                if endsWithCaller { leave(link, number, error) }
+                throw error.about(operation)
+            }
+        }
+    }
+
+    private nonisolated(nonsending) func begin(
+        _ link: Link, _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool,
+        until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        number &+= 1
+        let number = number
+        raise = SecurityRaise(to: level, isWanted: !asks, at: link.loop.now)
+        do throws(BluetoothError) {
+            if let obstacle = link.pairings?.obstacle(to: level, link.addresses) {
+                throw BluetoothError.pairing(operation, obstacle)
+            }
+            if asks {
+                let call = Promise<Bool, BluetoothError>()
+                asking = call
+                defer { if self.number == number { asking = nil } }
+                try await link.pairings?.askFirst(about: link.socketPeer, operation, until: deadline, call)
+                if self.number == number { raise?.userAgrees() }
+            }
+            try await link.pairings?.prepare(operation)
+        } catch {
+            // Where it was only this caller's business, the others try it themselves.
+            var shared = error
+            if [.cancelled, .timedOut].contains(error.code) { shared.code = .gaveWay }
+            if self.number == number { complete(link, .failure(shared)) }
+            throw error
+        }
+        _ = try link.bearer(for: operation)
+        if self.number == number { perform(raise?.isPrepared(), link) }
+    }
+
+    /// Waits for what the kernel tells of the key that a pairing makes, which comes after the link is encrypted; says
+    /// whether the key is kept.
+    nonisolated(nonsending) func keyIsStored(
+        _ link: Link, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Bool {
+        if let madeKey { return madeKey.isStored }
+        guard link.pairings?.isBondable == true else { return false }
+        _ = try link.bearer(for: operation)
+        let call = keyWaiters.makePromise()
+        do {
+            return try await call.value(operation, timeout: .seconds(2), on: link.loop).isStored
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            return false
+        }
+    }
+
+    /// A pairing begins: what was told of a key before is not of it.
+    func forgetMadeKey() { madeKey = nil }
+
+    // MARK: What happens
+
+    /// Something was asked or answered, so that the pairing's time begins anew.
+    func pairingProgressed(_ link: Link) { perform(raise?.progresses(at: link.loop.now), link) }
+
+    /// Something is asked; says whether that is because this side wants the link protected.
+    func pairingAsked(_ link: Link) -> Bool {
+        perform(raise?.isAsked(at: link.loop.now), link)
+        return raise?.isWanted == true
+    }
+
+    /// The kernel tells of a key.
+    func keyWasMade(_ key: MadeKey) {
+        madeKey = key
+        keyWaiters.succeedAll(key)
+    }
+
+    /// The kernel tells that pairing or encryption has failed.
+    func pairingFailed(_ link: Link) {
+        let failure = failureNow(link)
+        if raise == nil { lastFailure = failure } else { perform(raise?.fails(failure), link) }
+    }
+
+    /// There was no room for the bond that a pairing on this link has made, and its key is forgotten.
+    func bondWasRefused(_ link: Link) { endLink(link, .bondStoreFull) }
+
+    /// The socket can send, so encryption is over, if that was under way. Says whether it can indeed.
+    func encryptionMayBeOver(_ link: Link) -> Bool {
+        guard let raise, raise.isUnderWay, let socket = link.attributeSocket else { return true }
+        let isOver = (try? socket.connectionHandle()) != nil
+        let action = self.raise?.canSend(isOver ? try? socket.security() : nil)
+        perform(action, link)
+        return action != .waitUntilWritable
+    }
+
+    /// The link has ended.
+    func end(_ reason: BluetoothError) {
+        keyWaiters.failAll(reason)
+        guard raise != nil else { return }
+        (raise, timer) = (nil, nil)
+        number &+= 1
+        var error = reason
+        if let failure = reason.pairingFailure, failure != .linkLost {
+            error = .pairing(reason.operation, failure, end: reason)
+        }
+        asking?.fail(reason)
+        waiters.failAll(error)
+    }
+
+    // MARK: Acting
+
+    private func perform(_ action: SecurityRaise.Action?, _ link: Link) {
+        let operation = BluetoothError.Operation("raise the security level", peer: link.peer)
+        switch action {
+        case nil: break
+        case .quiesce:
+            let number = number
+            (try? link.bearer(for: operation))?.quiesce { [weak self, weak link] in
+                guard let self, let link, self.number == number else { return }
+                perform(raise?.isQuiet(), link)
+            }
+        case .askKernel(let level): askKernel(link, level)
+        case .setTimer(let duration):
+            let timer = timer ?? makeTimer(link)
+            self.timer = timer
+            timer.set(after: duration)
+        case .waitUntilWritable: link.attributeSocket?.notifyWhenWritable()
+        case .succeed(let result):
+            changeCount &+= 1
+            complete(link, .success(result))
+        case .refuse(let error):
+            complete(link, .failure(BluetoothError(.failed, operation, "The kernel refused.", cause: .kernel(error))))
+        case .giveUp: complete(link, .failure(.cancelled(operation)))
+        case .endLink(let failure?): endLink(link, failure)
+        case .endLink(nil):
+            link.pairings?.abort(link.addresses)
+            link.finish(
+                BluetoothError(
+                    .disconnected, operation, "The link was closed because this program gave up pairing.",
+                    disconnectReason: .local))
+        case .note(let failure): lastFailure = failure
+        }
+    }
+
+    private func makeTimer(_ link: Link) -> LoopTimer {
+        link.loop.makeLocalTimer { [weak self, weak link] in
+            if let self, let link { perform(raise?.timeIsOver(), link) }
+        }
+    }
+
+    private func askKernel(_ link: Link, _ level: SecurityLevel) {
+        guard let socket = link.attributeSocket else { return }
+        do throws(KernelError) {
+            try socket.raiseSecurity(to: level)
+        } catch {
+            let refusal: SecurityRaise.Refusal
+            if let now = try? socket.security(), now.level >= level {
+                refusal = .isSo(now)
+            } else {
+                refusal = error.number == .invalidArgument ? .tooEarly(error) : .other(error)
+            }
+            return perform(raise?.kernelRefuses(refusal), link)
+        }
+        for action in raise?.kernelBegins(at: link.loop.now) ?? [] { perform(action, link) }
+    }
+
+    /// Ends the raise and tells everybody who waits for it; the link goes on.
+    private func complete(_ link: Link, _ result: Result<SecurityRaiseResult, BluetoothError>) {
+        guard raise != nil else { return }
+        (raise, timer) = (nil, nil)
+        number &+= 1
+        waiters.resolveAll(result)
+        (try? link.bearer(for: .init("raise the security level", peer: link.peer)))?.resume()
+    }
+
+    /// One of those who wait waits no more.
+    private func leave(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
+        guard self.number == number, waiters.isEmpty else { return }
+        perform(raise?.isAbandoned(), link)
+    }
+
+    // MARK: Failing
+
+    private func failureNow(_ link: Link) -> PairingFailure {
+        link.pairings?.failure(link.addresses, since: raise?.lastProgress) ?? .rejected
+    }
+
+    private func endLink(_ link: Link, _ failure: PairingFailure) {
+        link.pairings?.abort(link.addresses)
+        var reason = BluetoothError(
+            .disconnected, .init("raise the security level", peer: link.peer),
+            "\(failure.sentence) The link is closed.", remedy: failure.remedy, isRetryable: failure.isRetryable,
+            disconnectReason: .authentication)
+        reason.pairingFailure = failure
+        link.finish(reason)
+    }
+
+    /// How a link that is up ends, with what that has to do with pairing.
+    func explaining(_ reason: BluetoothError, _ link: Link) -> BluetoothError {
+        guard reason.pairingFailure == nil, reason.disconnectReason != .local else { return reason }
+        let isAuthentication = reason.disconnectReason == .authentication
+        let isUnderWay = raise?.isUnderWay == true
+        guard isAuthentication || isUnderWay else { return reason }
+        var reason = reason
+        let failure = isUnderWay || lastFailure == nil ? failureNow(link) : lastFailure
+        // The kernel ends a pairing that stands still, and a link whose peer has no key, as if for no reason; of the latter
+        // most controllers say no more than that this host did it.
+        let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
+        let isByKernel =
+            failure == .timedOut && !isByAdapter || failure == .keyMissing && reason.disconnectReason == .localHost
+        let isLost = !isAuthentication && !isByKernel
+        reason.pairingFailure = isLost ? .linkLost : failure
+        if let failure = reason.pairingFailure, !isLost {
+            reason.message = "\(failure.sentence) The link is closed."
+            reason.remedy = failure.remedy ?? reason.remedy
+        }
+        return reason
+    }
+}
