@@ -330,9 +330,7 @@ extension Connection {
     /// Takes note of a database with this hash.
     fileprivate func expectHash(_ hash: String) async {
         await core { link in
-            var known = KnownDatabase()
-            known.discovered([], hash: DatabaseHash(hex(hash)))
-            link.knownDatabase = known
+            _ = link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)
         }
     }
 }

@@ -28,5 +28,5 @@ extension FaultTests {
 
 extension Connection {
     /// Knows no more than a connection just made.
-    fileprivate func forgetDatabase() async { await core { $0.knownDatabase = nil } }
+    fileprivate func forgetDatabase() async { await core { $0.forgetDatabase() } }
 }

@@ -30,7 +30,7 @@ extension Connection {
         cached: Bool = true, timeout: Duration? = nil
     ) async throws(BluetoothError) -> RemoteDatabase {
         try await core { (link) async throws(BluetoothError) in
-            try await link.discover(cached: cached, timeout: timeout)
+            try await link.database.discover(link, cached: cached, timeout: timeout)
         }
     }
 
@@ -41,7 +41,7 @@ extension Connection {
     /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to what is not there any more and
     /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
     public nonisolated(nonsending) func serviceChanges() async -> BoundedStream<AttributeHandleRange> {
-        await core { $0.serviceChanges() }
+        await core { $0.database.changes($0) }
     }
 
     /// Discovers primary services without what is in them: all, or those with the given UUID

@@ -22,6 +22,10 @@ extension AdapterSession {
         throw .invalidArgument(operation("publish services"), message)
     }
 
+    func setAttributeCache(_ cache: (any AttributeCache)?) {
+        attributeCache = cache
+    }
+
     /// Refuses what the server cannot keep, and what a device may have only once (Core Vol 3 Part C §12, Part G §7).
     private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
         let operation = operation("publish services")

@@ -24,13 +24,7 @@ extension Link {
         restoreClient()
         keepClient()
         nameBond()
-        if let configuration = knownDatabase?.followedConfiguration {
-            // What was asked for before does not count for a bond that was not there.
-            subscribeToChanges(configuration)
-        } else if isAgain {
-            // The peer has forgotten that it has to tell of changes.
-            remember(nil)
-        }
+        database.bonded(isAgain: isAgain, self)
     }
 
     // MARK: What it is called
@@ -128,22 +122,6 @@ extension Link {
         let record = localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
         if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
         bonds.setClient(record, of: bond.identity)
-    }
-
-    // MARK: The peer as a server
-
-    /// Where the peer's database is remembered: under who it is, whatever its address is today.
-    func cacheKey(of cache: ConnectionCache) -> AttributeCacheKey {
-        AttributeCacheKey(adapter: cache.key.adapter, peer: socketPeer)
-    }
-
-    /// The peer has agreed to tell of changes.
-    func changesAreTold(_ configuration: AttributeHandle) {
-        knownDatabase?.followedConfiguration = configuration
-        guard isPeerBonded, let knownDatabase, let services = knownDatabase.services else { return }
-        remember(
-            CachedDatabase(
-                services: services, problems: knownDatabase.problems, hash: knownDatabase.hash, isFollowed: true))
     }
 }
 

@@ -7,12 +7,6 @@ import GATT
 ///
 /// Made when the database is first asked for, so that a connection that needs none of it does not carry it.
 struct KnownDatabase {
-    final class Storage {
-        var value: KnownDatabase
-
-        init(_ value: KnownDatabase) { self.value = value }
-    }
-
     /// The database as it is as far as is known; nil before it is discovered and after it has changed.
     private(set) var services: [RemoteService]?
     /// What in ``services`` could not be true when they were discovered.

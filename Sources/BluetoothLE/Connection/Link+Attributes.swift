@@ -64,7 +64,7 @@ extension Link {
             } catch {
                 if error.cause == .attribute(.databaseOutOfSync), !isSynchronized {
                     isSynchronized = true
-                    try await resynchronize(operation, until: deadline)
+                    try await database.resynchronize(self, operation, until: deadline)
                 } else if error.isAboutSecurity, repetitions < Self.repetitionLimit {
                     repetitions += 1
                     try await satisfy(error, since: change, until: deadline)
@@ -73,6 +73,15 @@ extension Link {
                 }
             }
         }
+    }
+
+    /// The handle of an attribute that is still what the caller takes it for.
+    func current(_ attribute: some RemoteAttribute, _ name: String) throws(BluetoothError) -> AttributeHandle {
+        let handle = attribute.attributeHandle
+        if databaseIfAny?.isStale(handle, attribute.attributeType) == true {
+            throw .attributesChanged(.init(name, peer: peer, attribute: handle))
+        }
+        return handle
     }
 
     /// Says in the log what of a peer's database cannot be true; a hostile one does not fill it.

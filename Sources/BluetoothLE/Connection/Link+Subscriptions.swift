@@ -121,7 +121,7 @@ extension Link {
         guard let bearer = try? bearer(for: operation) else { return }
         bearer.subscribers.remove(id, for: handle)
         // Something else may be there by now.
-        if let knownDatabase, knownDatabase.isStale(descriptor, .clientCharacteristicConfiguration) { return }
+        if databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }
         bearer.configure(handle)
     }
 }

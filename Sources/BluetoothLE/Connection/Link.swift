@@ -39,22 +39,10 @@ final class Link {
     var nextBearerID: UInt64 = 0
     /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
-    /// What is known of the peer's database; see Link+Caching.
-    var knownDatabase: KnownDatabase? {
-        get { knownDatabaseStorage?.value }
-        set {
-            if let knownDatabaseStorage, let newValue {
-                knownDatabaseStorage.value = newValue
-            } else {
-                knownDatabaseStorage = newValue.map { KnownDatabase.Storage($0) }
-            }
-        }
-    }
-    private var knownDatabaseStorage: KnownDatabase.Storage?
-    /// Where the peer's database is remembered.
-    let cache: ConnectionCache?
-    /// The last change of what is remembered, which the next waits for.
-    var remembering: Task<Void, Never>?
+    /// The peer's database; nil until it is asked for.
+    private(set) var databaseIfAny: PeerDatabase?
+    /// Where it is remembered.
+    private let cache: ConnectionCache?
     /// Whether what is kept of a bonded client waits for the link to be encrypted.
     var awaitsRestoring = false
     /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
@@ -65,8 +53,6 @@ final class Link {
     var wasEncrypted = false
     /// Who the peer was at the end of the link.
     private var lastIdentity: BluetoothAddress?
-    /// Whether that was to forget it, which need not be done twice.
-    var isForgotten = false
     /// What the peer asks of the program; nil until it asks for something. See Link+LocalServer.
     var peerRequests: PeerRequests?
     /// Who keeps the connection, and wants to know when it has ended.
@@ -100,6 +86,16 @@ final class Link {
 
     var bonds: BondKeeper? { adapter?.bonds.value }
     var pairings: Pairings? { adapter?.pairings.value }
+
+    /// Knows no more of the peer's database than a link just made.
+    func forgetDatabase() { databaseIfAny = nil }
+
+    var database: PeerDatabase {
+        if let databaseIfAny { return databaseIfAny }
+        let database = PeerDatabase(rememberedIn: cache)
+        databaseIfAny = database
+        return database
+    }
 
     var protection: LinkProtection {
         if let protectionIfAny { return protectionIfAny }
@@ -217,7 +213,7 @@ final class Link {
             onTimeOut: { [weak self] timer in self?.establishedBearer?.timedOut(timer) },
             onEnd: { [weak self] reason in self?.finish(reason) })
         establishedBearer?.onServicesChanged = { [weak self] range in
-            self?.servicesChanged(in: range)
+            if let self { database.servicesChanged(in: range, self) }
         }
         establishedBearer?.onPeerRequest = { [weak self] event in
             self?.take(event, from: nil)
@@ -278,7 +274,7 @@ final class Link {
         opening = nil
         endEnhancedBearers(reason)
         establishedBearer?.close(reason)
-        knownDatabase?.finish(reason)
+        databaseIfAny?.finish(reason)
         endPeerRequests(reason)
         registry?.value.remove(self)
         lastIdentity = socketPeer
