@@ -2,15 +2,13 @@ import BluetoothKernel
 import BluetoothPrimitives
 import KernelHost
 import Logging
-import Management
 
 /// The pairings on one adapter: whether there can be any, who answers what they ask, and how they go.
 //
 // Lives on the loop, with the adapter.
 final class Pairings {
     private let loop: EventLoop
-    private let kernel: any BluetoothKernel
-    private let commands: PairingCommands
+    private let commands: KernelPairing
     private let controller: LoopBound<Controller>
     private var keys: PairingKeys
     private let links: PairingLinks
@@ -31,11 +29,10 @@ final class Pairings {
         log: Logger
     ) {
         loop = kernel.loop
-        self.kernel = kernel
         self.controller = controller
         self.log = log
         keys = PairingKeys(bonds: bonds)
-        commands = PairingCommands(to: adapter, by: management, on: loop, log: log)
+        commands = KernelPairing(on: adapter, of: kernel, management: management, log: log)
         links = PairingLinks(registry: registry)
     }
 
@@ -86,23 +83,16 @@ final class Pairings {
     /// Makes sure that pairing is this program's to do.
     func checkIsOwn(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         if let end { throw end }
-        let environment = kernel.environment()
-        if environment.isBluetoothDaemonRunning { throw .pairing(operation, .ownedByDaemon) }
-        guard environment.hasNetAdmin else {
-            throw .notPermitted(operation, executable: environment.executablePath)
+        switch commands.authority {
+        case .ours: return
+        case .others(let error), .notPermitted(let error): throw error.about(operation)
         }
     }
 
-    private var isOwn: Bool {
-        let environment = kernel.environment()
-        return environment.hasNetAdmin && !environment.isBluetoothDaemonRunning
-    }
+    private var isOwn: Bool { if case .ours = commands.authority { true } else { false } }
 
-    /// Whether a pairing that begins now finds somebody to answer its questions: this program, or BlueZ's daemon.
-    var canPair: Bool {
-        let environment = kernel.environment()
-        return environment.hasNetAdmin || environment.isBluetoothDaemonRunning
-    }
+    /// Whether a pairing that begins now finds somebody to answer its questions: this program, or another.
+    var canPair: Bool { if case .notPermitted = commands.authority { false } else { true } }
 
     /// Whether what makes two devices sure of each other can be seen or entered here.
     var canAuthenticate: Bool { settings.wanted.ioCapability != .noInputNoOutput }
@@ -127,17 +117,14 @@ final class Pairings {
 
     // MARK: What happens
 
-    private func take(_ notice: AdapterNotice) {
-        let own = commands.adapter.information.index
-        switch notice {
-        case .pairing(own, .question(let question, let peer)): take(question, peer)
-        case .pairing(own, .failed(let peer)):
+    private func take(_ event: PairingEvent) {
+        switch event {
+        case .question(let question, let peer): take(question, peer)
+        case .failed(let peer):
             links.tell(peer) { $0.protection.pairingFailed($0) }
             perform(questions.end(LinkAddresses(connected: peer, known: peer)))
-        case .pairing(own, .keyMade(let peer, let key)): keyMade(key, peer)
-        case .longTermKey(own, let key): keyMade(MadeKey(kind: key.kind, isStored: true), key.address)
-        case .unpaired(own, let peer): forgetKey(of: peer)
-        default: break
+        case .keyMade(let peer, let key): keyMade(key, peer)
+        case .keysForgotten(let peer): forgetKey(of: peer)
         }
     }
 
@@ -151,8 +138,8 @@ final class Pairings {
     func forgetKey(of peer: BluetoothAddress) { keys.forget(peer) }
 
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
-        // The links of other programs are theirs to pair, and where the daemon runs, all are its.
-        guard !kernel.environment().isBluetoothDaemonRunning else { return }
+        // The links of other programs are theirs to pair, and where one does all, all are its.
+        if case .others = commands.authority { return }
         let link = links.link(to: peer)
         let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
@@ -289,7 +276,6 @@ final class Pairings {
         perform(questions.abort(addresses, at: loop.now))
         let peer = addresses.connected
         controller.value.linkGoesDown(peer)
-        guard kernel.environment().hasNetAdmin else { return }
         commands.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }
     }
 

@@ -314,7 +314,7 @@ package final class ManagementClient {
                 return Received(notice: .signatureResolvingKey(packet.index, key))
             case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
             case let event:
-                if let pairing = PairingNotice(event) { return Received(notice: .pairing(packet.index, pairing)) }
+                if let pairing = PairingEvent(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
         } catch {
             log.debug("\(error)")
@@ -388,7 +388,7 @@ package enum AdapterNotice: Sendable {
     /// Somebody else has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
     /// A pairing goes on, or has ended.
-    case pairing(UInt16, PairingNotice)
+    case pairing(UInt16, PairingEvent)
     /// The management interface itself has ended.
     case lost(BluetoothError)
 }

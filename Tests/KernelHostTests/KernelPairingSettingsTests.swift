@@ -1,9 +1,9 @@
+import BluetoothHost
 import BluetoothPrimitives
+import KernelHost
 import Management
 import TestSupport
 import Testing
-
-@testable import BluetoothLE
 
 @Suite struct KernelPairingSettingsTests {
     private enum Input: CaseIterable {

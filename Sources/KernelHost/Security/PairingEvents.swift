@@ -1,15 +1,9 @@
 import BluetoothHost
-import BluetoothKernel
 import BluetoothPrimitives
 import Management
 
-/// What the management socket tells of a pairing. It has no keys, only what they are worth.
-package enum PairingNotice: Sendable {
-    case question(PairingQuestion, BluetoothAddress)
-    /// Pairing failed, or a link could not be encrypted.
-    case failed(BluetoothAddress)
-    case keyMade(BluetoothAddress, MadeKey)
-
+extension PairingEvent {
+    /// What the management socket tells.
     package init?(_ event: borrowing ManagementEvent) {
         switch event {
         case .userConfirmationRequest(let device, let isSimple, let value) where device.isLowEnergy:

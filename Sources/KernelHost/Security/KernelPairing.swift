@@ -1,0 +1,125 @@
+import BluetoothHost
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+import Management
+
+/// What the kernel is told of the pairings on one adapter, and what it tells of them.
+//
+// Lives on the loop, with the pairings.
+package final class KernelPairing {
+    package let adapter: AdapterFacts
+    private let kernel: any BluetoothKernel
+    private let management: LoopBound<ManagementClient>
+    private let log: Logger
+    package private(set) var settings = KernelPairingSettings()
+    /// Those who wait until the kernel has the settings.
+    private var waiters = WaiterList<Void, BluetoothError>()
+
+    package init(
+        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>, log: Logger
+    ) {
+        self.adapter = adapter
+        self.kernel = kernel
+        self.management = management
+        self.log = log
+    }
+
+    /// Whose business the pairings are now.
+    package var authority: PairingAuthority {
+        let operation = BluetoothError.Operation("pair", adapter: adapter.information.name)
+        let environment = kernel.environment()
+        if environment.isBluetoothDaemonRunning { return .others(.pairing(operation, .ownedByDaemon)) }
+        if environment.hasNetAdmin { return .ours }
+        return .notPermitted(.notPermitted(operation, executable: environment.executablePath))
+    }
+
+    /// Has `onEvent` called with what the kernel tells of pairings.
+    package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
+        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        _ = try? management.value.follow { [adapter] notice in
+            let own = adapter.information.index
+            switch notice {
+            case .pairing(own, let event): onEvent(event)
+            case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+            case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
+            default: break
+            }
+        }
+    }
+
+    /// Has the kernel get other settings; where it refuses, those before it.
+    package nonisolated(nonsending) func change(
+        to wanted: PairingSettings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let before = settings.wanted
+        settings.wanted = wanted
+        do {
+            try await send(operation, again: true)
+        } catch {
+            settings.wanted = before
+            // The kernel may have a part of the new settings.
+            resend()
+            throw error
+        }
+    }
+
+    /// Has the kernel get the settings, also if it has them where `again` says so.
+    package nonisolated(nonsending) func send(
+        _ operation: BluetoothError.Operation, again: Bool
+    ) async throws(BluetoothError) {
+        let action = settings.send(again: again, for: adapter.information)
+        guard !settings.isApplied else { return }
+        let call = waiters.makePromise()
+        perform(action)
+        do {
+            try await call.value(operation, timeout: nil, on: kernel.loop)
+        } catch {
+            throw error.about(operation)
+        }
+    }
+
+    /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
+    package func resend() { perform(settings.resend(for: adapter.information)) }
+
+    /// The adapter is gone, and with it what its kernel was sent.
+    package func adapterIsGone(_ reason: BluetoothError) { perform(settings.adapterLost(reason)) }
+
+    private func perform(_ action: KernelPairingSettings.Action?) {
+        switch action {
+        case nil: break
+        case .send(let command):
+            management.value.postWhenIdle(command, to: adapter.information.index) { [weak self] in self?.answered($0) }
+        case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+        }
+    }
+
+    private func answered(_ answer: ManagementClient.Answer) {
+        var failure: BluetoothError?
+        if case .failure(let error) = answer { failure = error }
+        if let failure { log.debug("\(failure)") }
+        perform(settings.answered(failure, for: adapter.information))
+    }
+
+    /// Hands the kernel the answer to a question.
+    package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        if let command = question.command(answer, to: peer) { post(command) }
+    }
+
+    /// Has the kernel end a link, and calls `completion` when it has, or there was none;
+    /// nothing where this program may not.
+    package func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void = {}) {
+        guard kernel.environment().hasNetAdmin else { return }
+        post(.disconnect(ManagementAddress(peer)), then: completion)
+    }
+
+    private func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
+        management.value.post(command, to: adapter.information.index) { [log] answer in
+            if case .failure(let error) = answer {
+                log.debug("\(error)")
+                guard error.cause == .management(.notConnected) else { return }
+            }
+            completion()
+        }
+    }
+}
