@@ -1,9 +1,10 @@
 import BluetoothHost
 import BluetoothPrimitives
-import KernelHost
 import Management
 import TestSupport
 import Testing
+
+@testable import KernelHost
 
 @Suite struct KernelPairingSettingsTests {
     private enum Input: CaseIterable {

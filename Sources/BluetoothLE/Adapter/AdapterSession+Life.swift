@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
 
 /// What an adapter remembers of its ups and downs.
 struct AdapterLife {
@@ -76,13 +77,17 @@ extension AdapterSession {
         }
     }
 
+    /// Brings the adapter into the state that is wanted.
+    private var directory: AdapterDirectory {
+        AdapterDirectory(
+            on: kernel, by: management, knowing: LoopBound(bondKeeper.value, on: loop), privacy: life.privacy)
+    }
+
     func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         if let end { throw end }
         let state = standing.value
         let operation = operation("power \(isOn ? "on" : "off")")
         if state == .absent, let error = BluetoothError.unavailable(state, operation) { throw error }
-        let directory = AdapterDirectory(
-            kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
         if isOn {
             facts.update(try await directory.prepare(information, power: .powerOn))
         } else {
@@ -193,8 +198,6 @@ extension AdapterSession {
         repeat {
             life.isRestorationDue = false
             defer { life.isPrivacyDue = false }
-            let directory = AdapterDirectory(
-                kernel: kernel, management: management, bonds: bondKeeper, privacy: life.privacy)
             do throws(BluetoothError) {
                 facts.update(
                     try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 
 /// What an adapter has to do with the end of a link.
 private enum LinkEndExplanation {

@@ -31,7 +31,8 @@ actor LooseSession: LoopActor {
         try await monitor.start()
         let keeper = LoopBound(
             BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log), on: loop)
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper, privacy: privacy)
+        let directory = AdapterDirectory(
+            on: kernel, by: management, knowing: LoopBound(keeper.value, on: loop), privacy: privacy)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
         return Opened(
             information: information, management: management, monitor: LoopBound(monitor, on: loop), bonds: keeper)
@@ -42,8 +43,9 @@ actor LooseSession: LoopActor {
         -> [AdapterInformation]
     {
         let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
-        let keeper = LoopBound(BondKeeper(bonds, management: management, on: kernel, log: log), on: loop)
-        let directory = AdapterDirectory(kernel: kernel, management: management, bonds: keeper)
+        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let directory = AdapterDirectory(
+            on: kernel, by: management, knowing: LoopBound(keeper, on: loop))
         return await directory.knowingStaticAddresses(try await directory.all())
     }
 

@@ -12,7 +12,7 @@ import Management
 /// that wait for it, the last is written.
 //
 // Lives on the loop, with the adapter.
-final class BondKeeper {
+final class BondKeeper: AdapterKnowledge {
     let loop: EventLoop
     private let kernel: any BluetoothKernel
     let management: LoopBound<ManagementClient>
@@ -93,14 +93,7 @@ final class BondKeeper {
 
     // MARK: The adapter's own identity
 
-    /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
-    /// wished for, and otherwise nil.
-    nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
-        -> LocalIdentity?
-    {
-        let place =
-            information.publicAddress.isZero
-            ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
+    nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity? {
         if let known = localIdentities[place] { return known }
         var identity = makes ? LocalIdentity.random() : nil
         do throws(BluetoothError) {

@@ -1,59 +1,12 @@
+import BluetoothHost
 import BluetoothKernel
-import BluetoothPrimitives
-import KernelHost
 
-/// What stands between this program and Bluetooth, point by point, each with its fix.
-public struct Diagnosis: Hashable, Sendable {
-    /// How a point stands.
-    public enum Verdict: String, Sendable {
-        /// As it should be.
-        case good = "OK"
-        /// Works, but not everything does, or not always.
-        case warning = "WARN"
-        /// Keeps Bluetooth from working.
-        case failure = "FAIL"
-    }
-
-    /// One point that was looked at.
-    public struct Finding: Hashable, Sendable {
-        /// What was looked at.
-        public var subject: String
-        /// How it stands.
-        public var verdict: Verdict
-        /// What was found.
-        public var detail: String
-        /// The exact fix, where one is needed.
-        public var remedy: String?
-
-        /// A finding from its parts.
-        public init(_ subject: String, _ verdict: Verdict, _ detail: String, remedy: String? = nil) {
-            self.subject = subject
-            self.verdict = verdict
-            self.detail = detail
-            self.remedy = remedy
-        }
-    }
-
-    /// The points in the order in which they are worth fixing.
-    public var findings: [Finding]
-    /// The adapters found.
-    public var adapters: [AdapterInformation]
-
-    /// Whether a program can scan and connect here, given that it powers the adapter on.
-    public var isUsable: Bool { !findings.contains { $0.verdict == .failure } }
-
-    /// Looks at everything. Needs no privilege and changes nothing.
-    /// - Parameter kernel: whose Bluetooth; nil for the machine's own kernel.
-    public static func run(on kernel: (any BluetoothKernel)? = nil) async -> Diagnosis {
-        var diagnosis = Diagnosis(findings: [], adapters: [])
-        let chosen: any BluetoothKernel
-        do {
-            chosen = try chosenKernel(kernel, .init("look"))
-        } catch {
-            diagnosis.findings.append(finding("process", error))
-            return diagnosis
-        }
-        let kernel = chosen
+extension Diagnosis {
+    /// Looks at everything around a kernel's sockets; `list` lists the adapters.
+    package static func look(
+        at kernel: any BluetoothKernel, listing list: @Sendable () async throws(BluetoothError) -> [AdapterInformation]
+    ) async -> Diagnosis {
+        var diagnosis = Diagnosis()
         let environment = kernel.environment()
         if let error = environment.socketError {
             diagnosis.findings.append(finding("kernel", .noBluetoothSockets(.init("open a socket"), error)))
@@ -61,7 +14,7 @@ public struct Diagnosis: Hashable, Sendable {
         }
         diagnosis.findings.append(kernelFinding(environment))
         do {
-            diagnosis.adapters = try await Adapter.all(on: kernel)
+            diagnosis.adapters = try await list()
             if diagnosis.adapters.isEmpty {
                 diagnosis.findings.append(finding("adapters", .noAdapter(.init("list adapters"))))
             }
@@ -76,7 +29,7 @@ public struct Diagnosis: Hashable, Sendable {
         return diagnosis
     }
 
-    private static func finding(_ subject: String, _ error: BluetoothError) -> Finding {
+    package static func finding(_ subject: String, _ error: BluetoothError) -> Finding {
         Finding(subject, .failure, error.message, remedy: error.remedy)
     }
 

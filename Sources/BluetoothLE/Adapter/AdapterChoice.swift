@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 
 // Which adapter a program gets when it opens one.
 extension AdapterMonitor {

@@ -1,20 +1,40 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 import Management
 
+/// What has to be known of an adapter before it is used.
+//
+// Lives on the loop.
+package protocol AdapterKnowledge: AnyObject {
+    /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
+    /// wished for, and otherwise nil.
+    /// - Parameter place: where it is plugged in, or its public address.
+    nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity?
+
+    /// Has the kernel know the keys of bonded devices.
+    nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
+}
+
 /// Reads and changes what the kernel's management interface knows of adapters.
-struct AdapterDirectory {
-    let kernel: any BluetoothKernel
-    let management: LoopBound<ManagementClient>
-    /// Has the kernel know the keys of bonded devices before an adapter is used.
-    var bonds: LoopBound<BondKeeper>?
+package struct AdapterDirectory {
+    private let kernel: any BluetoothKernel
+    private let management: LoopBound<ManagementClient>
+    private let knowledge: LoopBound<any AdapterKnowledge>?
     /// Whether adapters are to hide their addresses; nil is as they are.
-    var privacy: PrivacyMode?
+    private let privacy: PrivacyMode?
+
+    package init(
+        on kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>,
+        knowing knowledge: LoopBound<any AdapterKnowledge>? = nil, privacy: PrivacyMode? = nil
+    ) {
+        (self.kernel, self.management) = (kernel, management)
+        (self.knowledge, self.privacy) = (knowledge, privacy)
+    }
 
     /// All adapters, lowest index first. Needs no privilege.
-    nonisolated(nonsending) func all() async throws(BluetoothError) -> [AdapterInformation] {
+    package nonisolated(nonsending) func all() async throws(BluetoothError) -> [AdapterInformation] {
         let operation = BluetoothError.Operation("list adapters")
         let environment = kernel.environment()
         if let error = environment.socketError { throw .noBluetoothSockets(operation, error) }
@@ -33,7 +53,9 @@ struct AdapterDirectory {
     }
 
     /// What is known of one adapter; nil when there is none with this index.
-    nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError) -> AdapterInformation? {
+    package nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
+        -> AdapterInformation?
+    {
         let reply: ManagementReply
         do {
             reply = try await management.value.send(.readControllerInformation, to: index)
@@ -50,7 +72,7 @@ struct AdapterDirectory {
     ///
     /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
     /// address cannot be reached or scan actively without a static one.
-    nonisolated(nonsending) func prepare(
+    package nonisolated(nonsending) func prepare(
         _ information: AdapterInformation, power: PowerPolicy
     ) async throws(BluetoothError) -> AdapterInformation {
         var information = information
@@ -68,7 +90,7 @@ struct AdapterDirectory {
         let wasPowered = information.isPowered
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await bonds?.value.prepare(information)
+            await knowledge?.value.prepare(information)
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
@@ -135,7 +157,8 @@ struct AdapterDirectory {
     }
 
     /// The adapters with the static addresses that are kept for those that have no public one.
-    nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async -> [AdapterInformation]
+    package nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async
+        -> [AdapterInformation]
     {
         var known: [AdapterInformation] = []
         for var information in adapters {
@@ -159,12 +182,15 @@ struct AdapterDirectory {
     private nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
         -> LocalIdentity?
     {
-        guard let bonds else { return makes ? .random() : nil }
-        return await bonds.value.localIdentity(of: information, orMake: makes)
+        guard let knowledge else { return makes ? .random() : nil }
+        let place =
+            information.publicAddress.isZero
+            ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
+        return await knowledge.value.localIdentity(ofAdapterAt: place, orMake: makes)
     }
 
     /// Powers an adapter on or off.
-    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+    package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
         try await management.value.sendWhenIdle(.setPowered(isOn), to: index)
     }
 

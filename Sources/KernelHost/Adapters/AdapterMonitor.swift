@@ -1,6 +1,6 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 import Management
 
@@ -9,9 +9,9 @@ import Management
 /// It follows the management socket, and the radio switches where this process may; it asks nothing by the clock.
 //
 // Lives on the loop, with whoever owns it.
-final class AdapterMonitor {
-    let loop: EventLoop
-    let management: ManagementClient
+package final class AdapterMonitor {
+    package let loop: EventLoop
+    package let management: ManagementClient
     private let kernel: any BluetoothKernel
     private let log: Logger
     private var known: [UInt16: AdapterInformation] = [:]
@@ -21,9 +21,9 @@ final class AdapterMonitor {
     private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
     /// How many changes there have been.
-    private(set) var changeCount: UInt64 = 0
+    package private(set) var changeCount: UInt64 = 0
 
-    init(on kernel: any BluetoothKernel, management: ManagementClient, log: Logger) {
+    package init(on kernel: any BluetoothKernel, management: ManagementClient, log: Logger) {
         self.kernel = kernel
         self.management = management
         self.log = log
@@ -31,13 +31,13 @@ final class AdapterMonitor {
     }
 
     /// The adapters there are now, lowest index first.
-    var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
+    package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
 
     /// The adapter with an index, if there is one.
-    func adapter(_ index: UInt16) -> AdapterInformation? { known[index] }
+    package func adapter(_ index: UInt16) -> AdapterInformation? { known[index] }
 
     /// Has changes told from now on, on the loop; the second closure once, when nothing more can be told.
-    func follow(
+    package func follow(
         _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
         self.onChange = onChange
@@ -50,7 +50,7 @@ final class AdapterMonitor {
     ///
     /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
     /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
-    nonisolated(nonsending) func start() async throws(BluetoothError) {
+    package nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
         try management.follow { [weak self] notice in self?.take(notice) }
@@ -132,7 +132,7 @@ final class AdapterMonitor {
     }
 
     /// Looks at an adapter of which something else says that it may be gone, off or blocked, before events have told so.
-    func look(at index: UInt16) {
+    package func look(at index: UInt16) {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
         information.take(kernel.radioSwitches())
@@ -152,7 +152,7 @@ final class AdapterMonitor {
     }
 
     /// Looks at what nobody tells this process of, where it may not follow the radio switches.
-    func refresh() {
+    package func refresh() {
         if switchWatch == nil { lookAtRadioSwitches() }
     }
 
@@ -164,7 +164,7 @@ final class AdapterMonitor {
     }
 
     /// Waits for a change, unless there has been one since there were `count` of them.
-    nonisolated(nonsending) func change(
+    package nonisolated(nonsending) func change(
         since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
     ) async throws(BluetoothError) {
         if let end { throw end }
@@ -186,7 +186,7 @@ final class AdapterMonitor {
     }
 
     /// Ends it with its management socket, from its user's side: nobody is told.
-    func close(_ reason: BluetoothError) {
+    package func close(_ reason: BluetoothError) {
         onEnd = nil
         finish(reason)
         management.close(reason)
