@@ -185,7 +185,7 @@ import Testing
 extension Connection {
     fileprivate func closeFirstEnhancedBearer() async {
         await core { link in
-            link.enhancedBearers.first?.bearer?.close(
+            link.enhancedBearers.open.first { _ in true }?.close(
                 BluetoothError(.disconnected, .init("close", peer: link.peer), "closed by the test"))
         }
     }

@@ -172,7 +172,7 @@ extension Connection {
         count: Int = 1, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> Int {
         try await core { (link) async throws(BluetoothError) in
-            try await link.openEnhancedBearers(count: count, timeout: timeout)
+            try await link.enhancedBearers.open(link, count: count, timeout: timeout)
         }
     }
 

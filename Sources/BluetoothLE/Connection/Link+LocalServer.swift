@@ -59,7 +59,9 @@ extension Link {
 
     /// Takes note that our own attributes have changed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
-        for bearer in enhancedBearers { bearer.bearer?.preparedWritesMayBeStale() }
+        if let enhancedBearersIfAny {
+            for bearer in enhancedBearersIfAny.open { bearer.preparedWritesMayBeStale() }
+        }
         guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
         let before = bearer.client.configurations.keys
         bearer.localServicesChanged(in: range, serviceChanged)
@@ -208,7 +210,7 @@ extension Link {
     }
 
     private func answering(_ bearer: UInt64?) -> ATTBearer? {
-        if let bearer { enhancedBearer(bearer) } else { try? self.bearer(for: .init("answer", peer: peer)) }
+        if let bearer { enhancedBearersIfAny?[bearer] } else { try? self.bearer(for: .init("answer", peer: peer)) }
     }
 
     /// Refuses a whole request that the program does not answer in time.

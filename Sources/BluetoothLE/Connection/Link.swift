@@ -34,9 +34,8 @@ final class Link {
     private var establishedBearer: ATTBearer?
     /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
     private var drain: LoopBound<BearerDrain>?
-    /// The bearers beside the fixed channel's, oldest first. See Link+EnhancedBearers.
-    var enhancedBearers: [EnhancedBearer] = []
-    var nextBearerID: UInt64 = 0
+    /// The bearers beside the fixed channel's; nil until there is one.
+    private(set) var enhancedBearersIfAny: EnhancedBearers?
     /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
     /// The peer's database; nil until it is asked for.
@@ -86,6 +85,13 @@ final class Link {
 
     var bonds: BondKeeper? { adapter?.bonds.value }
     var pairings: Pairings? { adapter?.pairings.value }
+
+    var enhancedBearers: EnhancedBearers {
+        if let enhancedBearersIfAny { return enhancedBearersIfAny }
+        let bearers = EnhancedBearers()
+        enhancedBearersIfAny = bearers
+        return bearers
+    }
 
     /// Knows no more of the peer's database than a link just made.
     func forgetDatabase() { databaseIfAny = nil }
@@ -272,7 +278,7 @@ final class Link {
         (adapter, session) = (nil, nil)
         opening?.fail(reason)
         opening = nil
-        endEnhancedBearers(reason)
+        enhancedBearersIfAny?.end(reason)
         establishedBearer?.close(reason)
         databaseIfAny?.finish(reason)
         endPeerRequests(reason)
@@ -330,7 +336,20 @@ final class Link {
         return establishedBearer
     }
 
+    /// The bearer for a request of at most `length` bytes.
+    func requestBearer(
+        for operation: BluetoothError.Operation, fitting length: Int
+    ) throws(BluetoothError) -> ATTBearer {
+        let main = try bearer(for: operation)
+        return enhancedBearersIfAny?.leastBusy(orRather: main, fitting: length) ?? main
+    }
+
     // MARK: Facts
+
+    /// How many bearers carry attributes.
+    var bearerCount: Int {
+        isConnected ? 1 + (enhancedBearersIfAny?.open.reduce(0) { count, _ in count + 1 } ?? 0) : 0
+    }
 
     /// The address the kernel knows the peer by now: after pairing its identity.
     var socketPeer: BluetoothAddress { socket?.peer ?? lastIdentity ?? peer }

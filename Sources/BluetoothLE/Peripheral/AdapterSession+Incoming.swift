@@ -98,12 +98,12 @@ extension AdapterSession {
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedPSM), on: information.address, of: kernel, socketOptions
         ) { [links] socket in
-            let link = links.value.all.first { $0.takesEnhancedBearer(socket, atMost: options.enhancedBearers) }
+            let link = links.value.all.first { $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers) }
             guard let link else {
                 socket.close()
                 return { _ in }
             }
-            return link.acceptEnhancedBearer(socket)
+            return link.enhancedBearers.accept(socket, link)
         }
     }
 }

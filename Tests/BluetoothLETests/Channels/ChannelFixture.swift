@@ -80,7 +80,8 @@ final class AttributePeer: Sendable {
             let listener = try kernel.listenL2CAP(channel: .dynamic(psm: 0x0027), on: address, options: options) {
                 [weak self] socket in
                 guard let connection = self?.connections.last else { return { _ in } }
-                return connection.core.value.acceptEnhancedBearer(socket)
+                let link = connection.core.value
+                return link.enhancedBearers.accept(socket, link)
             }
             state.withLock { $0.listeners.append(listener) }
         }

@@ -244,7 +244,7 @@ extension Connection {
         get async {
             await core { link in
                 let main = (try? link.bearer(for: .init("look")))?.core.server.preparedWriteCount ?? 0
-                return (main, link.enhancedBearers.reduce(0) { $0 + ($1.bearer?.core.server.preparedWriteCount ?? 0) })
+                return (main, link.enhancedBearers.open.reduce(0) { $0 + $1.core.server.preparedWriteCount })
             }
         }
     }

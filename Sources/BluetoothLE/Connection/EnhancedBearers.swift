@@ -1,0 +1,231 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import KernelHost
+
+/// The bearers of a link beside the fixed channel's, each an L2CAP channel of its own.
+///
+/// A request goes to the bearer with the fewest requests, and of several to the oldest, which is the fixed channel. So a
+/// program that makes one call after the other uses the fixed channel alone and keeps the order it has there; only requests
+/// made at the same time are spread, among which no order is promised. Commands stay on the fixed channel, in order. A
+/// procedure of several requests, prepared writes among them, stays on one bearer.
+///
+/// Owned by its link, which it is given with each call.
+final class EnhancedBearers {
+    private enum State {
+        case opening(Promise<Void, BluetoothError>?)
+        case open(ATTBearer)
+    }
+
+    private struct Entry {
+        let id: UInt64
+        let socket: any L2CAPSocket
+        /// Whether the peer has opened it.
+        let isPeers: Bool
+        var state: State
+
+        var bearer: ATTBearer? { if case .open(let bearer) = state { bearer } else { nil } }
+    }
+
+    /// Oldest first.
+    private var entries: [Entry] = []
+    private var nextID: UInt64 = 0
+
+    /// Those that are open, oldest first.
+    var open: some Sequence<ATTBearer> { entries.lazy.compactMap(\.bearer) }
+
+    subscript(id: UInt64) -> ATTBearer? { entries.first { $0.id == id }?.bearer }
+
+    /// The bearer with the fewest requests for one of at most `length` bytes.
+    func leastBusy(orRather main: ATTBearer, fitting length: Int) -> ATTBearer {
+        var best = main
+        for case let bearer? in entries.lazy.map(\.bearer)
+        where bearer.requestCount < best.requestCount && bearer.mtu >= length { best = bearer }
+        return best
+    }
+
+    // MARK: Opening
+
+    /// Opens up to `count` bearers; returns how many the peer has taken.
+    nonisolated(nonsending) func open(
+        _ link: Link, count: Int, timeout: Duration?
+    ) async throws(BluetoothError) -> Int {
+        let operation = BluetoothError.Operation("open enhanced bearers", peer: link.peer)
+        _ = try link.bearer(for: operation)
+        guard count > 0 else { throw .invalidArgument(operation, "At least one bearer has to be asked for.") }
+        try await agree(link, operation, timeout: timeout)
+        var opened = 0
+        while opened < count {
+            do {
+                try await openOne(link, operation, timeout: timeout)
+            } catch  where opened > 0 && error.code == .connectionFailed {
+                // As many as the peer takes.
+                return opened
+            } catch {
+                throw error
+            }
+            opened += 1
+        }
+        return opened
+    }
+
+    /// Makes sure that the peer's server has enhanced bearers, and tells it that this client has (Core Vol 3 Part G §7.2,
+    /// §7.4).
+    private nonisolated(nonsending) func agree(
+        _ link: Link, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        var characteristics: [RemoteCharacteristic] = []
+        if let service = try await link.discoverServices(.genericAttribute, timeout: timeout).first {
+            characteristics = try await link.discoverCharacteristics(of: service, timeout: timeout)
+        }
+        var serverFeatures: UInt8 = 0
+        if let characteristic = characteristics.first(where: { $0.uuid == .serverSupportedFeatures }) {
+            serverFeatures = try await link.read(characteristic, timeout: timeout).first ?? 0
+        }
+        guard serverFeatures & 0x01 != 0 else {
+            throw BluetoothError(.unsupported, operation, "The peer's attribute server has no enhanced bearers.")
+        }
+        guard let characteristic = characteristics.first(where: { $0.uuid == .clientSupportedFeatures }) else { return }
+        // Bits that are set stay set.
+        var features = try await link.read(characteristic, timeout: timeout)
+        if features.isEmpty { features = [0] }
+        guard features[0] & 0x02 == 0 else { return }
+        features[0] |= 0x02
+        try await link.write(features, to: characteristic, timeout: timeout)
+    }
+
+    private nonisolated(nonsending) func openOne(
+        _ link: Link, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        _ = try link.bearer(for: operation)
+        guard let adapter = link.adapter else { throw .noRoute(operation) }
+        if Task.isCancelled { throw .cancelled(operation) }
+        let options = L2CAPOptions(
+            security: .medium, receiveMTU: max(64, link.receiveMTU), receiveBuffer: 1 << 20,
+            connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
+        let id = makeID()
+        let call = Promise<Void, BluetoothError>()
+        do {
+            let socket = try adapter.kernel.connectL2CAP(
+                to: link.socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: adapter.address,
+                options: options, handler(of: id, link))
+            entries.append(Entry(id: id, socket: socket, isPeers: false, state: .opening(call)))
+        } catch {
+            let other = BluetoothError.openingEnhancedBearer(operation, error)
+            throw link.reason(of: error, otherwise: other, then: { _, _ in }) ?? other
+        }
+        let loop = link.loop
+        do throws(BluetoothError) {
+            guard let pairings = link.pairings else { throw .noRoute(operation) }
+            try await pairings.expected(with: link.peer) { () async throws(BluetoothError) in
+                try await call.value(operation, timeout: timeout, on: loop)
+            }
+        } catch {
+            end(id, error)
+            throw error
+        }
+        // The link may have ended meanwhile.
+        _ = try link.bearer(for: operation)
+    }
+
+    private func makeID() -> UInt64 {
+        nextID += 1
+        return nextID
+    }
+
+    // MARK: Accepting
+
+    /// Whether a channel is one of this link's, is encrypted, and is not more than the peer may open.
+    func takes(_ socket: any L2CAPSocket, _ link: Link, atMost count: Int) -> Bool {
+        guard link.isConnected, link.socketPeer == socket.peer, entries.count(where: \.isPeers) < count,
+            let security = try? socket.security()
+        else { return false }
+        return security.level >= .medium
+    }
+
+    /// Takes over a channel that the peer has opened for attributes; says who takes its events.
+    func accept(_ socket: any L2CAPSocket, _ link: Link) -> SocketHandler {
+        guard link.isConnected else {
+            socket.close()
+            return { _ in }
+        }
+        let id = makeID()
+        entries.append(Entry(id: id, socket: socket, isPeers: true, state: .opening(nil)))
+        establish(id, link)
+        return handler(of: id, link)
+    }
+
+    // MARK: Events
+
+    private func handler(of id: UInt64, _ link: Link) -> SocketHandler {
+        { [weak self, weak link] event in if let self, let link { handle(event, of: id, link) } }
+    }
+
+    private func handle(_ event: SocketEvent, of id: UInt64, _ link: Link) {
+        if let bearer = self[id] { return bearer.handle(event) }
+        switch event {
+        case .writable: establish(id, link)
+        case .closed(let error):
+            let other = BluetoothError.openingEnhancedBearer(.init("open enhanced bearers", peer: link.peer), error)
+            if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
+        case .readable: break
+        }
+    }
+
+    private func establish(_ id: UInt64, _ link: Link) {
+        guard let main = try? link.bearer(for: .init("open enhanced bearers", peer: link.peer)),
+            let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
+        else { return }
+        let socket = entries[index].socket
+        let bearer = link.makeBearer(
+            socket, enhancing: main,
+            onTimeOut: { [weak self] timer in self?[id]?.timedOut(timer) },
+            onEnd: { [weak self] reason in self?.end(id, reason) })
+        bearer.reasonOfEnd = { [weak self, weak link, peer = link.peer] error in
+            let other = BluetoothError.bearerEnded(peer, error)
+            guard let self, let link else { return other }
+            return reason(of: id, link, error, otherwise: other)
+        }
+        bearer.onPeerRequest = { [weak link] event in link?.take(event, from: id) }
+        // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
+        if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
+        entries[index].state = .open(bearer)
+        call?.succeed()
+    }
+
+    private func reason(
+        of id: UInt64, _ link: Link, _ error: KernelError, otherwise other: BluetoothError
+    ) -> BluetoothError? {
+        link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
+    }
+
+    private func end(_ id: UInt64, _ reason: BluetoothError) {
+        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+        let ended = entries.remove(at: index)
+        switch ended.state {
+        case .opening(let call): call?.fail(reason)
+        case .open(let bearer): bearer.close(reason)
+        }
+        ended.socket.close()
+    }
+
+    /// The link has ended, and all bearers with it.
+    func end(_ reason: BluetoothError) {
+        for entry in entries { end(entry.id, reason) }
+    }
+}
+
+extension AttributeProtocol {
+    /// The PSM of enhanced bearers (EATT).
+    static let enhancedPSM: UInt16 = 0x0027
+}
+
+extension BluetoothError {
+    /// A connection over a channel that came from elsewhere opens no others.
+    static func noRoute(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .unsupported, operation,
+            "This connection was not made by an adapter, so the way to the peer is not known.")
+    }
+}
