@@ -113,7 +113,7 @@ extension Link {
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
         let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, arrival: arrival)
-        if attribute.attributeType == .deviceName { take(deviceName: value) }
+        if attribute.attributeType == .deviceName { bondedPeer.take(deviceName: value, self) }
         return value
     }
 

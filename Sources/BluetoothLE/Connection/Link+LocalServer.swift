@@ -39,7 +39,7 @@ extension Link {
     func peerSubscriptions() -> BoundedStream<PeerSubscription> {
         let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
         let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
-            .filter { !untoldSubscriptions.contains($0.key) }.sorted { $0.key < $1.key }
+            .filter { bondedPeerIfAny?.isUntold($0.key) != true }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
         let stream = requests().subscriptions.stream(
             capacity: 256 + subscriptions.count, policy: .fail, operation, from: loop, beginningWith: subscriptions,
@@ -67,10 +67,10 @@ extension Link {
         bearer.localServicesChanged(in: range, serviceChanged)
         let ended = before.filter { bearer.client.configurations[$0] == nil }.sorted()
         guard !ended.isEmpty else { return }
-        for handle in ended where untoldSubscriptions.remove(handle) == nil {
+        for handle in ended where bondedPeerIfAny?.forgetUntold(handle) != true {
             tell(PeerSubscription(characteristic: handle, configuration: []))
         }
-        keepClient()
+        bondedPeerIfAny?.keep(self)
     }
 
     /// Tells the program what the peer wants to be sent from now on.
@@ -94,10 +94,10 @@ extension Link {
             if takeAtOnce([write]) == nil { add(.command(write)) }
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
-            untoldSubscriptions.remove(handle)
+            _ = bondedPeerIfAny?.forgetUntold(handle)
             tell(PeerSubscription(characteristic: handle, configuration: configuration))
-            keepClient()
-        case .supportedFeaturesChanged: keepClient()
+            bondedPeerIfAny?.keep(self)
+        case .supportedFeaturesChanged: bondedPeerIfAny?.keep(self)
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
         }
     }

@@ -42,14 +42,8 @@ final class Link {
     private(set) var databaseIfAny: PeerDatabase?
     /// Where it is remembered.
     private let cache: ConnectionCache?
-    /// Whether what is kept of a bonded client waits for the link to be encrypted.
-    var awaitsRestoring = false
-    /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
-    var isReturn = false
-    /// Subscriptions that a bonded client has brought along, of which the program has not been told yet.
-    var untoldSubscriptions: Set<AttributeHandle> = []
-    /// Whether the link has been seen to be encrypted.
-    var wasEncrypted = false
+    /// What its bond means for it; nil as long as that is nothing.
+    private(set) var bondedPeerIfAny: BondedPeer?
     /// Who the peer was at the end of the link.
     private var lastIdentity: BluetoothAddress?
     /// What the peer asks of the program; nil until it asks for something. See Link+LocalServer.
@@ -95,6 +89,13 @@ final class Link {
 
     /// Knows no more of the peer's database than a link just made.
     func forgetDatabase() { databaseIfAny = nil }
+
+    var bondedPeer: BondedPeer {
+        if let bondedPeerIfAny { return bondedPeerIfAny }
+        let peer = BondedPeer()
+        bondedPeerIfAny = peer
+        return peer
+    }
 
     var database: PeerDatabase {
         if let databaseIfAny { return databaseIfAny }
@@ -206,7 +207,7 @@ final class Link {
         }
         guard let handle = try? socket?.connectionHandle() else { return }
         attachment = adapter.controller.value.attach(handle) { [weak self] in
-            self?.linkEncrypted()
+            if let self { bondedPeer.linkIsEncrypted(self) }
         }
     }
 
@@ -226,7 +227,7 @@ final class Link {
         }
         adapter?.registry.value.add(self)
         pairings?.mayConcern(addresses)
-        awaitClient()
+        if adapter != nil { bondedPeer.awaitClient(self) }
     }
 
     func makeBearer(
@@ -269,7 +270,7 @@ final class Link {
     /// Ends the link and everything that waits for it. Only the first reason counts.
     func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
-        keepClient()
+        bondedPeerIfAny?.keep(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
         end = reason
         protectionIfAny?.end(reason)

@@ -40,7 +40,7 @@ final class PeerDatabase {
         let timeout = timeout ?? Self.discoveryTimeLimit
         var hash: DatabaseHash?
         if cached, let cache, let remembered = await cache.store.database(for: key(of: cache, link)) {
-            if remembered.isFollowed, link.isPeerBonded, known.changeCount == 0,
+            if remembered.isFollowed, link.bondedPeer.isBonded(link), known.changeCount == 0,
                 try !link.bearer(for: operation).remoteServiceChanged.mayHaveMissed(
                     KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
             {
@@ -169,7 +169,7 @@ final class PeerDatabase {
     /// The peer has agreed to tell of changes.
     private func changesAreTold(_ configuration: AttributeHandle, _ link: Link) {
         known.followedConfiguration = configuration
-        guard link.isPeerBonded, let services = known.services else { return }
+        guard link.bondedPeer.isBonded(link), let services = known.services else { return }
         remember(
             CachedDatabase(services: services, problems: known.problems, hash: known.hash, isFollowed: true), link)
     }
