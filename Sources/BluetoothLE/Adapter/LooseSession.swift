@@ -30,7 +30,9 @@ actor LooseSession: LoopActor {
         let monitor = AdapterMonitor(on: kernel, management: client, log: log)
         try await monitor.start()
         let keeper = LoopBound(
-            BondKeeper(bonds, limit: bondLimit, management: management, on: kernel, log: log), on: loop)
+            BondKeeper(
+                bonds.store(on: kernel, log: log), limit: bondLimit,
+                keys: KernelKeys(of: kernel, by: management, log: log), log: log), on: loop)
         let directory = AdapterDirectory(
             on: kernel, by: management, knowing: LoopBound(keeper.value, on: loop), privacy: privacy)
         let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
@@ -43,9 +45,9 @@ actor LooseSession: LoopActor {
         -> [AdapterInformation]
     {
         let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
-        let keeper = BondKeeper(bonds, management: management, on: kernel, log: log)
+        let identities = LocalIdentities(bonds.store(on: kernel, log: log), log: log)
         let directory = AdapterDirectory(
-            on: kernel, by: management, knowing: LoopBound(keeper, on: loop))
+            on: kernel, by: management, knowing: LoopBound(identities, on: loop))
         return await directory.knowingStaticAddresses(try await directory.all())
     }
 

@@ -60,4 +60,18 @@ extension AdapterSession {
     func bondChanges() async -> BoundedStream<BondChange> {
         bondKeeper.value.bondChanges(operation("follow the bonds"), keeping: self)
     }
+
+    /// Has bonds and links know of each other.
+    func followBonds() {
+        bondKeeper.value.follow(
+            BondKeeper.Observer(
+                onBonded: { [links] identity, isAgain in
+                    for link in links.value.all where link.identity == identity {
+                        link.bondedPeer.bonded(isAgain: isAgain, link)
+                    }
+                },
+                onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
+                isConnected: { [links] identity in links.value.all.contains { $0.identity == identity } },
+                onKeysChanged: { [controller] keys in controller.value.resolution.setKeys(keys) }))
+    }
 }

@@ -1,5 +1,4 @@
 import BluetoothPrimitives
-import Management
 
 // How many bonds there are, and which of them are in use.
 extension BondKeeper {
@@ -8,44 +7,31 @@ extension BondKeeper {
 
     /// Whether a pairing with a device that is not bonded would find room.
     func hasRoom(forAuthenticated isAuthenticated: Bool) -> Bool {
-        guard store != nil, standing != .daemon, known.count >= limit.count else { return true }
+        guard writer != nil, standing != .daemon, known.count >= limit.count else { return true }
         return displaced(forAuthenticated: isAuthenticated) != nil
     }
 
     private func displaced(forAuthenticated isAuthenticated: Bool) -> Bond? {
-        limit.displaced(from: known.values, forAuthenticated: isAuthenticated) { isConnected?($0) ?? false }
+        limit.displaced(from: known.values, forAuthenticated: isAuthenticated) { observer?.isConnected($0) ?? false }
     }
 
     /// Makes room for the bond that a key makes. Where there is none, the kernel is to forget the key, and the link ends.
     func makeRoom(for key: LongTermKey) -> Bool {
         let identity = key.address
-        guard store != nil, known[identity] == nil, known.count >= limit.count else { return true }
+        guard writer != nil, known[identity] == nil, known.count >= limit.count else { return true }
         if let bond = displaced(forAuthenticated: key.kind.isAuthenticated) {
             log.notice("a bond makes room", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
             drop(bond.identity, .displaced(bond.identity, by: identity))
-            _ = unpair(bond.identity)
+            _ = keys.forget(bond.identity)
             write(bond.identity, isUpdate: false)
             return true
         }
-        announced[identity] = nil
         // Legacy pairing makes a key for each role.
         guard refused.insert(identity).inserted else { return false }
         tellRefused(identity)
-        onRefused?(identity)
-        let command = ManagementCommand.unpairDevice(ManagementAddress(identity), disconnect: true)
-        management.value.post(command, to: index) { [weak self] answer in
-            self?.forgot(identity, answer)
-        }
+        observer?.onRefused(identity)
+        keys.refuse(identity) { [weak self] in self?.refused.remove(identity) }
         return false
-    }
-
-    /// The kernel has forgotten a device that there was no room for.
-    private func forgot(_ identity: BluetoothAddress, _ answer: Result<ManagementReply, BluetoothError>) {
-        refused.remove(identity)
-        guard case .failure(let error) = answer else { return }
-        log.debug("\(error)")
-        // It forgets nothing while it is off, but takes another list.
-        if error.code == .adapterOff || error.code == .adapterBlocked { reload(index) }
     }
 
     /// There was no room for the bond with a device.

@@ -1,4 +1,7 @@
+import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
+import Logging
 import Synchronization
 
 /// Keeps bonds, those of each adapter apart: an adapter knows its devices by its own address.
@@ -78,4 +81,22 @@ public enum BondKeeping: Sendable {
     case store(any BondStore)
     /// None: keys are another program's business. None are loaded into the kernel, and none are kept.
     case notKept
+}
+
+extension BondKeeping {
+    /// Where the bonds of a kernel's adapters are kept; nil for nowhere.
+    func store(on kernel: any BluetoothKernel, log: Logger) -> (any BondStore)? {
+        switch self {
+        case .notKept: return nil
+        case .store(let store): return store
+        case .standard:
+            guard kernel.isDefault else { return MemoryBondStore() }
+            do throws(BluetoothError) {
+                return try FileBondStore(log: log)
+            } catch {
+                log.notice("bonds are not kept: \(error)")
+                return MemoryBondStore()
+            }
+        }
+    }
 }

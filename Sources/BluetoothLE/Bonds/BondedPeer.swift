@@ -158,19 +158,3 @@ extension Link {
         adapter?.controller.value.heardNames.note(name, of: peer)
     }
 }
-
-extension AdapterSession {
-    /// Has bonds and links know of each other.
-    func followBonds() {
-        let keeper = bondKeeper.value
-        keeper.onBonded = { [links] identity, isAgain in
-            for link in links.value.all where link.identity == identity {
-                link.bondedPeer.bonded(isAgain: isAgain, link)
-            }
-        }
-        keeper.onRefused = { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) }
-        keeper.isConnected = { [links] identity in links.value.all.contains { $0.identity == identity } }
-        keeper.onKeysChanged = { [controller] keys in controller.value.resolution.setKeys(keys) }
-        keeper.keysChanged()
-    }
-}

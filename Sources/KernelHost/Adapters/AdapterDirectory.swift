@@ -17,6 +17,11 @@ package protocol AdapterKnowledge: AnyObject {
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
 }
 
+extension AdapterKnowledge {
+    /// Nothing: there are no keys.
+    package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
+}
+
 /// Reads and changes what the kernel's management interface knows of adapters.
 package struct AdapterDirectory {
     private let kernel: any BluetoothKernel
