@@ -300,7 +300,7 @@ private let characteristic = RemoteCharacteristic(
             var options = ConnectionOptions()
             options.maximumTransmissionUnit = mtu
             let connection = try await adapter.connect(to: peripheral.address, options: options)
-            #expect(await connection.core { $0.receiveMTU } == receiveMTU)
+            #expect(await connection.core { $0.configuration.receiveMTU } == receiveMTU)
             await connection.disconnect()
         }
     }

@@ -50,9 +50,10 @@ public final class Connection: Sendable {
         log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
     ) async throws(KernelError) {
         (self.peer, role) = (peer, .central)
-        let link = Link(
-            to: peer, server: LocalServer(database), receiveMTU: receiveMTU, on: loop, log: log,
+        let configuration = LinkConfiguration(
+            server: LocalServer(database), receiveMTU: receiveMTU, log: log,
             trace: AdapterTrace(trace?.synthesis, adapter: 0))
+        let link = Link(to: peer, configuration, on: loop)
         core = SessionReference(sending: link, in: LooseSession(on: loop))
         try await core { (link) throws(KernelError) in try link.adopt(connect, for: self) }
     }

@@ -152,13 +152,13 @@ extension AdapterSession {
     func makeLink(
         to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
     ) -> Link {
-        Link(
-            to: peer, role: role, of: self, in: linkSurroundings, server: localServer,
-            cache: attributeCache.map {
-                ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
-            },
-            receiveMTU: receiveMTU, securityPolicy: securityPolicy, on: loop, log: log,
+        let cache = attributeCache.map {
+            ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
+        }
+        let configuration = LinkConfiguration(
+            server: localServer, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log,
             trace: AdapterTrace(trace?.synthesis, adapter: information.index))
+        return Link(to: peer, as: role, of: self, in: linkSurroundings, configuration, on: loop)
     }
 }
 

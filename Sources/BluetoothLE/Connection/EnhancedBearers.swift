@@ -102,7 +102,7 @@ final class EnhancedBearers {
         guard let adapter = link.adapter else { throw .noRoute(operation) }
         if Task.isCancelled { throw .cancelled(operation) }
         let options = L2CAPOptions(
-            security: .medium, receiveMTU: max(64, link.receiveMTU), receiveBuffer: 1 << 20,
+            security: .medium, receiveMTU: max(64, link.configuration.receiveMTU), receiveBuffer: 1 << 20,
             connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
         let id = makeID()
         let call = Promise<Void, BluetoothError>()

@@ -96,7 +96,8 @@ extension Link {
         async throws(BluetoothError)
     {
         let agreed = try await perform(
-            MTUExchange(offering: min(mtu, receiveMTU)), "exchange MTU", requestLength: .max, timeout: timeout)
+            MTUExchange(offering: min(mtu, configuration.receiveMTU)), "exchange MTU", requestLength: .max,
+            timeout: timeout)
         try bearer(for: .init("exchange MTU", peer: peer)).mtu = agreed
     }
 

@@ -5,78 +5,103 @@ import GATT
 import KernelHost
 import Logging
 
+/// What a link is made for.
+struct LinkConfiguration {
+    /// What the peer finds here when it is a client as well.
+    var server: LocalServer
+    /// Where the peer's database is remembered.
+    var cache: ConnectionCache?
+    /// The largest ATT_MTU to agree to, 23 to 517 bytes.
+    var receiveMTU: UInt16
+    /// What is done where the peer wants a better protected link.
+    var securityPolicy = SecurityPolicy.automatic
+    var log: Logger
+    var trace: AdapterTrace?
+
+    init(
+        server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
+        securityPolicy: SecurityPolicy = .automatic, log: Logger, trace: AdapterTrace? = nil
+    ) {
+        self.server = server
+        self.cache = cache
+        self.receiveMTU = min(max(receiveMTU, 23), 517)
+        self.securityPolicy = securityPolicy
+        self.log = log
+        self.trace = trace
+    }
+}
+
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
 final class Link {
+    private enum State {
+        /// The kernel has been asked for it, or is to be; somebody may wait.
+        case opening((any L2CAPSocket)?, Promise<Void, BluetoothError>?)
+        case up(ATTBearer)
+        /// Why it ended, who the peer was, and the bearer that there was.
+        indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
+
+        /// The bearer that there is, or was.
+        var bearer: ATTBearer? {
+            switch self {
+            case .opening: nil
+            case .up(let bearer): bearer
+            case .ended(_, _, let bearer): bearer
+            }
+        }
+    }
+
     let loop: EventLoop
     /// The device at the other end.
     let peer: BluetoothAddress
     /// This side's role on the link.
     let role: ConnectionRole
+    let configuration: LinkConfiguration
     /// What the program holds; nil once it has dropped that, which ends the link.
     weak var connection: Connection?
-
-    let log: Logger
-    /// What the peer finds here when it is a client as well.
-    let localServer: LocalServer
-    let receiveMTU: UInt16
-    private let trace: AdapterTrace?
-    private var linkTrace: LinkTrace?
     /// What it uses of its adapter; nil where no adapter has made it, and after the end.
     private(set) var adapter: LinkSurroundings?
     /// Kept while the link is up.
     private(set) var session: AdapterSession?
-    private var opening: Promise<Void, BluetoothError>?
+
+    private var state = State.opening(nil, nil)
     /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
     private(set) var isPrecarious = false
-    private var socket: (any L2CAPSocket)?
-    private var establishedBearer: ATTBearer?
-    /// Gets the socket when answers are outstanding at the end; nil where no adapter has made the link.
-    private var drain: LoopBound<BearerDrain>?
-    /// The bearers beside the fixed channel's; nil until there is one.
-    private(set) var enhancedBearersIfAny: EnhancedBearers?
     /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
-    /// The peer's database; nil until it is asked for.
-    private(set) var databaseIfAny: PeerDatabase?
-    /// Where it is remembered.
-    private let cache: ConnectionCache?
-    /// What its bond means for it; nil as long as that is nothing.
-    private(set) var bondedPeerIfAny: BondedPeer?
-    /// Who the peer was at the end of the link.
-    private var lastIdentity: BluetoothAddress?
-    /// What the peer asks of the program; nil until it asks for something. See Link+LocalServer.
-    var peerRequests: PeerRequests?
+    private var linkTrace: LinkTrace?
     /// Who keeps the connection, and wants to know when it has ended.
     private var onEnd: ((Connection) -> Void)?
-    /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
-    var isBehind = false
-    /// What is done where the peer wants a better protected link.
-    let securityPolicy: SecurityPolicy
-    /// How well it is protected; nil until that is of interest.
-    private(set) var protectionIfAny: LinkProtection?
-    private var end: BluetoothError?
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
+    // Components that most links do without are made when they are first needed.
+
+    /// The bearers beside the fixed channel's.
+    private(set) var enhancedBearersIfAny: EnhancedBearers?
+    /// The peer's database.
+    private(set) var databaseIfAny: PeerDatabase?
+    /// What the peer's bond means for it.
+    private(set) var bondedPeerIfAny: BondedPeer?
+    /// How well it is protected.
+    private(set) var protectionIfAny: LinkProtection?
+    /// What the peer asks of the program. See Link+LocalServer.
+    var peerRequests: PeerRequests?
+    /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
+    var isBehind = false
+
     init(
-        to peer: BluetoothAddress, role: ConnectionRole = .central, of session: AdapterSession? = nil,
-        in adapter: LinkSurroundings? = nil, server: LocalServer,
-        cache: ConnectionCache? = nil, receiveMTU: UInt16, securityPolicy: SecurityPolicy = .automatic,
-        on loop: EventLoop, log: Logger, trace: AdapterTrace? = nil
+        to peer: BluetoothAddress, as role: ConnectionRole = .central, of session: AdapterSession? = nil,
+        in adapter: LinkSurroundings? = nil, _ configuration: LinkConfiguration, on loop: EventLoop
     ) {
         (self.session, self.adapter) = (session, adapter)
-        self.securityPolicy = securityPolicy
-        self.peer = peer
-        self.role = role
-        localServer = server
-        self.cache = cache
-        self.receiveMTU = min(max(receiveMTU, 23), 517)
+        (self.peer, self.role) = (peer, role)
+        self.configuration = configuration
         self.loop = loop
-        self.log = log
-        self.trace = trace
     }
 
+    var log: Logger { configuration.log }
+    var localServer: LocalServer { configuration.server }
     var bonds: BondKeeper? { adapter?.bonds.value }
     var pairings: Pairings? { adapter?.pairings.value }
 
@@ -99,7 +124,7 @@ final class Link {
 
     var database: PeerDatabase {
         if let databaseIfAny { return databaseIfAny }
-        let database = PeerDatabase(rememberedIn: cache)
+        let database = PeerDatabase(rememberedIn: configuration.cache)
         databaseIfAny = database
         return database
     }
@@ -120,11 +145,12 @@ final class Link {
         self.isPrecarious = isPrecarious
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = Promise<Void, BluetoothError>()
-        opening = call
+        state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            socket = try adapter.kernel.connectL2CAP(
+            let socket = try adapter.kernel.connectL2CAP(
                 to: peer, channel: .attribute, from: adapter.address, options: options, handler(makeDrain(adapter)))
+            state = .opening(socket, call)
         } catch {
             let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
             finish(reason)
@@ -151,7 +177,7 @@ final class Link {
 
     /// Gives up an attempt that has not been answered; a link that is up stays.
     func giveUp(_ reason: BluetoothError) {
-        guard opening != nil else { return }
+        guard case .opening(_, .some) = state else { return }
         finish(reason.about(.init("connect", peer: peer)))
     }
 
@@ -160,8 +186,7 @@ final class Link {
         _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, for connection: Connection
     ) throws(KernelError) {
         self.connection = connection
-        socket = try connect { [weak self] event in self?.handle(event) }
-        establish()
+        establish(try connect { [weak self] event in self?.handle(event, nil) }, nil)
     }
 
     /// Takes over the attribute channel of a link that the peer has made; says who takes its events.
@@ -171,9 +196,8 @@ final class Link {
         _ socket: any L2CAPSocket, onEnd: @escaping (Connection) -> Void
     ) -> SocketHandler {
         self.onEnd = onEnd
-        self.socket = socket
         let drain = adapter.map { makeDrain($0) }
-        establish()
+        establish(socket, drain)
         attach()
         return handler(drain)
     }
@@ -182,16 +206,13 @@ final class Link {
     func keep(_ onEnd: @escaping (Connection) -> Void) { self.onEnd = onEnd }
 
     private func makeDrain(_ adapter: LinkSurroundings) -> LoopBound<BearerDrain> {
-        let drain = LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
-        self.drain = drain
-        return drain
+        LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
     }
 
-    /// Takes the socket's events, and hands them on once the connection is no more.
+    /// Takes the socket's events, and hands them on once the link is no more.
     private func handler(_ drain: LoopBound<BearerDrain>?) -> SocketHandler {
         { [weak self] event in
-            guard let self else { return drain?.value.handle(event) ?? () }
-            handle(event)
+            if let self { handle(event, drain) } else { drain?.value.handle(event) }
         }
     }
 
@@ -200,31 +221,29 @@ final class Link {
     /// While it is being encrypted, which begins at once where that was asked for, the kernel does not tell its handle;
     /// such a link is followed from when that is done.
     private func attach() {
-        guard let adapter, attachment == nil else { return }
-        establishedBearer?.reasonOfEnd = { [weak self, peer] error in
+        guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
+        bearer.reasonOfEnd = { [weak self, peer] error in
             guard let self else { return .disconnected(peer, error) }
             return reasonOfEnd(error)
         }
-        guard let handle = try? socket?.connectionHandle() else { return }
+        guard let handle = try? bearer.socket.connectionHandle() else { return }
         attachment = adapter.controller.value.attach(handle) { [weak self] in
             if let self { bondedPeer.linkIsEncrypted(self) }
         }
     }
 
-    private func establish() {
-        guard let socket else { return }
-        linkTrace = trace?.link(over: socket, isCentral: role == .central)
+    private func establish(_ socket: any L2CAPSocket, _ drain: LoopBound<BearerDrain>?) {
+        linkTrace = configuration.trace?.link(over: socket, isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
-        establishedBearer = makeBearer(
+        let bearer = makeBearer(
             socket, trace: linkTrace?.attributeChannel, drain: drain,
-            onTimeOut: { [weak self] timer in self?.establishedBearer?.timedOut(timer) },
+            onTimeOut: { [weak self] timer in
+                if let self, case .up(let bearer) = state { bearer.timedOut(timer) }
+            },
             onEnd: { [weak self] reason in self?.finish(reason) })
-        establishedBearer?.onServicesChanged = { [weak self] range in
-            if let self { database.servicesChanged(in: range, self) }
-        }
-        establishedBearer?.onPeerRequest = { [weak self] event in
-            self?.take(event, from: nil)
-        }
+        bearer.onServicesChanged = { [weak self] range in if let self { database.servicesChanged(in: range, self) } }
+        bearer.onPeerRequest = { [weak self] event in self?.take(event, from: nil) }
+        state = .up(bearer)
         adapter?.registry.value.add(self)
         pairings?.mayConcern(addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
@@ -236,26 +255,34 @@ final class Link {
         onEnd: @escaping (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
-            socket, peer: peer, server: localServer, receiveMTU: receiveMTU, loop: loop, log: log, trace: trace,
+            socket, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
+            trace: trace,
             drain: drain, enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
     }
 
-    private func handle(_ event: SocketEvent) {
-        if end != nil {
-            drain?.value.handle(event)
-            return
+    private func handle(_ event: SocketEvent, _ drain: LoopBound<BearerDrain>?) {
+        switch state {
+        case .up(let bearer):
+            if event == .writable {
+                if attachment == nil, adapter != nil { attach() }
+                if protectionIfAny?.encryptionMayBeOver(self) == false { return }
+            }
+            bearer.handle(event)
+        case .opening(let socket, let call): handle(event, whileOpening: socket, call, drain)
+        case .ended: drain?.value.handle(event)
         }
-        if let bearer = establishedBearer {
-            if attachment == nil, adapter != nil, event == .writable { attach() }
-            if event == .writable, protectionIfAny?.encryptionMayBeOver(self) == false { return }
-            return bearer.handle(event)
-        }
+    }
+
+    private func handle(
+        _ event: SocketEvent, whileOpening socket: (any L2CAPSocket)?, _ call: Promise<Void, BluetoothError>?,
+        _ drain: LoopBound<BearerDrain>?
+    ) {
         switch event {
         case .writable:
-            establish()
+            guard let socket else { return }
+            establish(socket, drain)
             attach()
-            opening?.succeed()
-            opening = nil
+            call?.succeed()
         case .closed(let error):
             let operation = BluetoothError.Operation("connect", peer: peer)
             if isPrecarious, error.number == .connectionAborted { return finish(.metTheEnd(operation, .kernel(error))) }
@@ -269,30 +296,31 @@ final class Link {
 
     /// Ends the link and everything that waits for it. Only the first reason counts.
     func finish(_ reason: BluetoothError) {
-        guard end == nil else { return }
+        if case .ended = state { return }
         bondedPeerIfAny?.keep(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
-        end = reason
+        let former = state
+        state = .ended(reason, identity: socketPeer, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.isOver(addresses)
         let registry = adapter?.registry
         (adapter, session) = (nil, nil)
-        opening?.fail(reason)
-        opening = nil
         enhancedBearersIfAny?.end(reason)
-        establishedBearer?.close(reason)
+        switch former {
+        case .opening(let socket, let call):
+            call?.fail(reason)
+            socket?.close()
+        case .up(let bearer):
+            // It closes the socket, or leaves it to those who wait for the last answers.
+            bearer.close(reason)
+            bearer.reasonOfEnd = nil
+        case .ended: break
+        }
         databaseIfAny?.finish(reason)
         endPeerRequests(reason)
         registry?.value.remove(self)
-        lastIdentity = socketPeer
-        // The bearer has closed it, or has left it to those who wait for the last answers.
-        if establishedBearer == nil { socket?.close() }
-        socket = nil
-        if let attachment {
-            attachment.controller.value.linkEnded(attachment.number, reason)
-            self.attachment = nil
-            establishedBearer?.reasonOfEnd = nil
-        }
+        if let attachment { attachment.controller.value.linkEnded(attachment.number, reason) }
+        attachment = nil
         linkTrace?.ended(reason)
         linkTrace = nil
         endWaiters.succeedAll(reason)
@@ -314,12 +342,12 @@ final class Link {
     }
 
     /// Why the link ended; nil while it has not.
-    var endReason: BluetoothError? { end }
+    var endReason: BluetoothError? { if case .ended(let reason, _, _) = state { reason } else { nil } }
 
-    var isConnected: Bool { establishedBearer != nil && end == nil }
+    var isConnected: Bool { if case .up = state { true } else { false } }
 
     nonisolated(nonsending) func closed() async -> BluetoothError {
-        if let end { return end }
+        if let endReason { return endReason }
         let call = endWaiters.makePromise()
         do {
             return try await call.value(.init("wait for the end", peer: peer), timeout: nil, on: loop)
@@ -330,11 +358,11 @@ final class Link {
 
     /// The bearer, as long as it is of use.
     func bearer(for operation: BluetoothError.Operation) throws(BluetoothError) -> ATTBearer {
-        if let end { throw BluetoothError(.closed, operation, bearerEnd: end) }
-        guard let establishedBearer else {
-            throw BluetoothError(.disconnected, operation, "The link is not up yet.", isRetryable: true)
+        switch state {
+        case .up(let bearer): return bearer
+        case .ended(let reason, _, _): throw BluetoothError(.closed, operation, bearerEnd: reason)
+        case .opening: throw BluetoothError(.disconnected, operation, "The link is not up yet.", isRetryable: true)
         }
-        return establishedBearer
     }
 
     /// The bearer for a request of at most `length` bytes.
@@ -353,27 +381,32 @@ final class Link {
     }
 
     /// The address the kernel knows the peer by now: after pairing its identity.
-    var socketPeer: BluetoothAddress { socket?.peer ?? lastIdentity ?? peer }
+    var socketPeer: BluetoothAddress {
+        switch state {
+        case .opening(let socket, _): socket?.peer ?? peer
+        case .up(let bearer): bearer.socket.peer
+        case .ended(_, let identity, _): identity
+        }
+    }
 
     var identity: BluetoothAddress { socketPeer }
 
-    var maximumTransmissionUnit: Int { establishedBearer?.mtu ?? AttributeProtocol.defaultMTU }
+    var maximumTransmissionUnit: Int { state.bearer?.mtu ?? AttributeProtocol.defaultMTU }
 
     var maximumCommandLength: Int {
         min(maximumTransmissionUnit - 3, AttributeProtocol.maximumAttributeValueLength)
     }
 
-    var unwantedValueCount: Int { establishedBearer?.subscribers.unwantedCount ?? 0 }
+    var unwantedValueCount: Int { state.bearer?.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
-    var attributeSocket: (any L2CAPSocket)? { socket }
+    var attributeSocket: (any L2CAPSocket)? { if case .up(let bearer) = state { bearer.socket } else { nil } }
 
     func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
-        _ = try bearer(for: operation)
+        let bearer = try bearer(for: operation)
         do throws(KernelError) {
-            guard let socket else { throw KernelError("getsockopt", .notConnected) }
-            return try socket.security()
+            return try bearer.socket.security()
         } catch {
             throw .disconnected(peer, error)
         }

@@ -58,7 +58,7 @@ extension Link {
     ) async throws(BluetoothError) {
         // Another's refused request has had it raised meanwhile.
         if change != securityChangeCount { return }
-        guard securityPolicy != .never, let level = levelWanted(by: refusal) else { throw refusal }
+        guard configuration.securityPolicy != .never, let level = levelWanted(by: refusal) else { throw refusal }
         do throws(BluetoothError) {
             _ = try await protection.raise(
                 self, to: level, refusal.operation, until: deadline, asks: asksFirst, endsWithCaller: false)
@@ -77,7 +77,7 @@ extension Link {
 
     /// Whether the agent is asked before: where there is no key, so that the devices have to pair.
     private var asksFirst: Bool {
-        securityPolicy == .ask && pairings?.hasKey(addresses) == false
+        configuration.securityPolicy == .ask && pairings?.hasKey(addresses) == false
     }
 
     /// What to raise the link to; nil where nothing is gained by that, or nobody here could pair.

@@ -109,9 +109,9 @@ final class AttributePeer: Sendable {
     var connections: [Connection] { state.withLock { $0.connections } }
 
     private func accept(_ socket: any L2CAPSocket, on loop: EventLoop) -> SocketHandler {
-        let link = Link(
-            to: socket.peer, role: .peripheral, server: LocalServer(Self.database()), receiveMTU: 517, on: loop,
-            log: Logger(label: "peer"))
+        let configuration = LinkConfiguration(
+            server: LocalServer(Self.database()), receiveMTU: 517, log: Logger(label: "peer"))
+        let link = Link(to: socket.peer, as: .peripheral, configuration, on: loop)
         let made = Connection(link, in: LooseSession(on: loop))
         state.withLock { $0.connections.append(made) }
         return link.accept(socket) { _ in }
