@@ -71,9 +71,8 @@ struct RequestQueue {
                 opcode = ATTOpcode(writer.bytes.first ?? 0)
                 return true
             } catch {
-                current = nil
                 writer.removeAll()
-                ended.append(transaction, error)
+                end(transaction, error, &ended)
             }
         }
     }

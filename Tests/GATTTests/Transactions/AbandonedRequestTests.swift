@@ -217,6 +217,19 @@ import Testing
         #expect(endless.stopCount == 1)
     }
 
+    @Test("a transaction that fails at its last request has told its caller before")
+    func failureWhileStopping() {
+        let bearer = Bearer()
+        let transaction = SpeechlessTransaction()
+        bearer.engine.submit(transaction)
+        bearer.read(0x0005)
+        #expect(bearer.sendOne() == "0A0300")
+        bearer.receive("01 0A")
+        #expect(transaction.endCount == 1)
+        #expect(bearer.send() == ["0A0500"])
+        #expect(transaction.endCount == 1)
+    }
+
     @Test("commands and indications that are given up while they wait are never sent")
     func messages() {
         let bearer = Bearer()
@@ -250,4 +263,25 @@ private final class EndlessTransaction: ClientTransaction {
     }
 
     func end(_ failure: TransactionFailure?) {}
+}
+
+/// Wants to have the last word, and has none.
+private final class SpeechlessTransaction: ClientTransaction {
+    let isAbandoned = false
+    private var isStopped = false
+    private(set) var endCount = 0
+
+    func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        if isStopped { throw .invalid("nothing to say") }
+        try encode(.readRequest(0x0003), into: &writer)
+    }
+
+    func receive(_ answer: ATTServerPDU) -> TransactionStep { .next }
+
+    func stop() -> TransactionStep {
+        isStopped = true
+        return .next
+    }
+
+    func end(_ failure: TransactionFailure?) { endCount += 1 }
 }
