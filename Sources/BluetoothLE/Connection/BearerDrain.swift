@@ -52,6 +52,7 @@ final class BearerDrain {
     func begin(_ socket: any L2CAPSocket, _ outstanding: OutstandingTransactions) {
         self.socket = socket
         self.outstanding = outstanding
+        isSpent = outstanding.isTooLate
         // After pairing the kernel knows the device by another address.
         peers = [peer, socket.peer]
         handle = try? socket.connectionHandle()

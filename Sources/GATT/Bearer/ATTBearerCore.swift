@@ -358,7 +358,9 @@ extension ATTBearerCore {
         outgoing = nil
         sending = .ended
         switch failure {
-        case .unanswered: engine.timeOut()
+        case .unanswered:
+            outstanding.isTooLate = true
+            engine.timeOut()
         case .wrongAnswer:
             // The answer to what was asked is most likely still to come.
             outstanding.isResponseDue = true

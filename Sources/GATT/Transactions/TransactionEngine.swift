@@ -334,16 +334,20 @@ public struct OutstandingTransactions: Hashable, Sendable {
     public var isCancellationDue = false
     /// Whether the peer waits for a response or a confirmation from this side.
     public var isPeerWaiting = false
+    /// Whether a response or a confirmation has not come in time: nothing that follows is of use
+    /// (Core Vol 3 Part F §3.3.3).
+    public var isTooLate = false
 
     /// By default, nothing is outstanding.
     public init(
         isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
-        isPeerWaiting: Bool = false
+        isPeerWaiting: Bool = false, isTooLate: Bool = false
     ) {
         self.isResponseDue = isResponseDue
         self.isConfirmationDue = isConfirmationDue
         self.isCancellationDue = isCancellationDue
         self.isPeerWaiting = isPeerWaiting
+        self.isTooLate = isTooLate
     }
 
     /// Whether nothing is outstanding.
