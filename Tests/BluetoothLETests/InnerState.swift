@@ -75,3 +75,10 @@ extension AdapterSession {
         controller.value.connects.nextMoment(after: now)
     }
 }
+
+/// Tells whether anything of a session is left.
+struct SessionLife: Sendable {
+    weak let session: AdapterSession?
+
+    var isOver: Bool { session == nil }
+}

@@ -175,6 +175,43 @@ import Testing
         }
     }
 
+    @Test func aStreamThatIsKeptKeepsNoAdapter() async throws {
+        try await run { story, _, peripheral, _ in
+            let life: SessionLife
+            let notices: BoundedStream<MaintainedConnection.Notice>
+            do {
+                let adapter = try await Adapter.open(on: story.kernel)
+                life = SessionLife(session: adapter.session)
+                let maintained = adapter.maintainConnection(to: peripheral.address)
+                notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
+                await maintained.close()
+            }
+            try await story.settle { life.isOver }
+            withExtendedLifetime(notices) {}
+        }
+    }
+
+    /// Whoever lives on the loop sees it at once.
+    @Test func theLinkHasEndedWhenTheAdapterIsClosed() async throws {
+        try await run { story, adapter, peripheral, _ in
+            let maintained = adapter.maintainConnection(to: peripheral.address)
+            let user = Closer(on: story.radio.loop)
+            let connection = try await maintained.connected()
+            #expect(await !user.isConnected(connection, afterClosing: adapter))
+        }
+    }
+
+    private actor Closer: LoopActor {
+        nonisolated let loop: EventLoop
+
+        init(on loop: EventLoop) { self.loop = loop }
+
+        func isConnected(_ connection: Connection, afterClosing adapter: Adapter) async -> Bool {
+            await adapter.close()
+            return await connection.isConnected
+        }
+    }
+
     @Test(arguments: ["connected", "connecting", "waiting"])
     func closingTheAdapterEndsEverything(_ standing: String) async throws {
         try await run { story, adapter, peripheral, _ in

@@ -211,9 +211,10 @@ final class Reconnector {
         nextSubscription += 1
         let id = nextSubscription
         subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
-        let reconnector = LoopBound(self, on: loop)
+        // A stream that is kept keeps neither this nor the adapter.
+        let unsubscribe = LoopBound({ [weak self] in self?.unsubscribe(id) }, on: loop)
         return BoundedStream(channel: channel) { [loop] in
-            loop.execute { reconnector.value.unsubscribe(id) }
+            loop.execute { unsubscribe.value() }
         }
     }
 
