@@ -192,6 +192,44 @@ import Testing
         }
     }
 
+    /// What is only being opened has no link that it could keep.
+    @Test func aChannelThatNobodyAnswersIsNobodysHindrance() async throws {
+        try await LateStory.run { late in
+            // Nobody tells that the link has ended.
+            await late.services.withdraw()
+            late.kernel.refuseController(.notPermitted)
+            let connection = try await late.connect()
+            try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
+            try await late.story.radio.sleep(for: .milliseconds(500))
+            late.peripheral.disconnect()
+            try await late.story.radio.sleep(for: .milliseconds(100))
+            late.peripheral.setHidden(true)
+            let attempt = late.story.begin {
+                try await late.adapter.openChannel(
+                    to: late.address, psm: LateStory.channel, options: ChannelOptions(timeout: nil))
+            }
+            try await late.story.radio.sleep(for: .seconds(5))
+            late.peripheral.setHidden(false)
+            try await Self.expectOwnLink(late, links: 2, within: .seconds(1))
+            #expect(await (try await attempt.value).isOpen)
+        }
+    }
+
+    /// No PDU follows on a bearer whose transaction has timed out (Core Vol 3 Part F §3.3.3).
+    @Test func anAnswerAfterTheTimeLimitIsNotWaitedFor() async throws {
+        try await LateStory.run { late in
+            let connection = try await late.connect()
+            let channel = try await connection.openChannel(psm: LateStory.channel)
+            late.peer.delay(.readRequest, by: .seconds(35))
+            #expect(await failure { _ = try await connection.read(LatePeer.short) }?.code == .timedOut)
+            late.peer.delay(nil)
+            try await late.story.radio.sleep(for: .seconds(10))
+            try await Self.expectBusy(late)
+            await channel.close()
+            try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
+        }
+    }
+
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
         try await Self.run(late: .seconds(2)) { late, _ in
             let next = late.story.begin { try await late.connect() }

@@ -11,6 +11,7 @@ package final class FaultingKernel: BluetoothKernel {
         var fault: (@Sendable () -> Void)?
         var countsController = false
         var listeningRefusal: ErrorNumber?
+        var controllerRefusal: ErrorNumber?
         var raiseRefusals = 0
     }
 
@@ -35,6 +36,11 @@ package final class FaultingKernel: BluetoothKernel {
     /// From now on nobody may listen, or with nil everybody.
     package func refuseListening(_ number: ErrorNumber?) {
         state.withLock { $0.listeningRefusal = number }
+    }
+
+    /// From now on nobody may open a raw HCI socket, or with nil everybody.
+    package func refuseController(_ number: ErrorNumber?) {
+        state.withLock { $0.controllerRefusal = number }
     }
 
     /// The next so many attempts to raise a link's protection are refused with EINVAL.
@@ -82,7 +88,8 @@ package final class FaultingKernel: BluetoothKernel {
     }
 
     package func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
-        CountedHCISocket(try base.openHCI(adapter: adapter, handler), self)
+        if let number = state.withLock({ $0.controllerRefusal }) { throw KernelError("bind", number) }
+        return CountedHCISocket(try base.openHCI(adapter: adapter, handler), self)
     }
 
     package func connectL2CAP(

@@ -21,9 +21,11 @@ public final class ConnectionOrientedChannel: Sendable {
     private let core: SessionReference<CreditBasedChannel>
 
     /// A handle of a channel; called on the loop.
-    init(_ channel: CreditBasedChannel, in session: any LoopActor) {
+    //
+    // The channel keeps its adapter's session while it is open; a handle that is kept longer keeps none.
+    init(_ channel: CreditBasedChannel) {
         (peer, psm) = (channel.peer, channel.psm)
-        core = SessionReference(channel, in: session)
+        core = SessionReference(channel, in: LooseSession(on: channel.loop))
     }
 
     /// A channel over a socket that is connected already, such as one of a pair that stands for a link in a test.

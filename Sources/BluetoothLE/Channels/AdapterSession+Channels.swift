@@ -23,13 +23,13 @@ extension AdapterSession {
         options: ChannelOptions
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         if let end { throw end }
-        let channel = CreditBasedChannel(to: peer, psm: psm, of: linkEnds, on: loop, log: log)
+        let channel = CreditBasedChannel(to: peer, psm: psm, of: (self, linkEnds), on: loop, log: log)
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
         try await pairings.value.expected(with: user) { () async throws(BluetoothError) in
             try await channel.open(from: information.address, on: kernel, options: options)
         }
-        return ConnectionOrientedChannel(channel, in: self)
+        return ConnectionOrientedChannel(channel)
     }
 
     func listen(
@@ -65,9 +65,9 @@ extension AdapterSession {
             listener.refuse(socket)
             return { _ in }
         }
-        let channel = CreditBasedChannel(to: socket.peer, psm: psm, of: linkEnds, on: loop, log: log)
+        let channel = CreditBasedChannel(to: socket.peer, psm: psm, of: (self, linkEnds), on: loop, log: log)
         let handler = channel.adopt(socket)
-        listener.channel.send(ConnectionOrientedChannel(channel, in: self))
+        listener.channel.send(ConnectionOrientedChannel(channel))
         return handler
     }
 }

@@ -20,20 +20,23 @@ final class CreditBasedChannel {
     /// The largest SDUs that this side and the peer receive.
     private(set) var maximumTransmissionUnits = (receive: 0, send: 0)
 
-    private let loop: EventLoop
+    let loop: EventLoop
     private let log: Logger
-    /// Explains the end of the link; nil where no adapter has made the channel, and after the end.
-    private var linkEnds: LinkEnds?
+    /// Whose channel it is, and what explains the end of its link; nil where no adapter has made it, and after the end.
+    private var adapter: (session: AdapterSession, linkEnds: LinkEnds)?
     private var socket: (any L2CAPSocket)?
-    /// Says that the channel keeps its link; nil where no adapter has made it, and after the end.
+    /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var claim: LinkClaim?
     private var state = State.opening(nil)
     private var reader = ChannelReader()
     private var writer = ChannelWriter()
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
-    init(to peer: BluetoothAddress, psm: UInt16, of linkEnds: LinkEnds? = nil, on loop: EventLoop, log: Logger) {
-        self.linkEnds = linkEnds
+    init(
+        to peer: BluetoothAddress, psm: UInt16, of adapter: (session: AdapterSession, linkEnds: LinkEnds)? = nil,
+        on loop: EventLoop, log: Logger
+    ) {
+        self.adapter = adapter
         self.peer = peer
         self.psm = psm
         self.loop = loop
@@ -54,10 +57,9 @@ final class CreditBasedChannel {
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
         do {
-            let socket = try kernel.connectL2CAP(
+            socket = try kernel.connectL2CAP(
                 to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
             ) { event in self.handle(event) }
-            take(socket)
         } catch {
             throw .openingChannel(operation, psm, error)
         }
@@ -77,7 +79,7 @@ final class CreditBasedChannel {
 
     /// Takes over a channel that a peer has opened; says who takes its events.
     func adopt(_ socket: any L2CAPSocket) -> SocketHandler {
-        take(socket)
+        self.socket = socket
         establish()
         return { event in self.handle(event) }
     }
@@ -90,14 +92,11 @@ final class CreditBasedChannel {
         establish()
     }
 
-    private func take(_ socket: any L2CAPSocket) {
-        self.socket = socket
-        claim = linkEnds?.claimLink(of: socket)
-    }
-
     private func establish() {
         guard let socket, case .opening(let call) = state else { return }
         state = .open
+        // Not before: an attempt that nobody answers has no link to keep.
+        claim = adapter?.linkEnds.claimLink(of: socket)
         if let units = try? socket.maximumTransmissionUnits() {
             maximumTransmissionUnits = (Int(units.receive), Int(units.send))
         }
@@ -130,8 +129,8 @@ final class CreditBasedChannel {
             self.finish(
                 reason, isRegular: wasOpen && error.number == .connectionReset && !reason.concernsAdapter)
         }
-        guard let linkEnds else { return end(other) }
-        if let reason = linkEnds.reason(of: error, otherwise: other, isLocal: false, then: end) { end(reason) }
+        guard let adapter else { return end(other) }
+        if let reason = adapter.linkEnds.reason(of: error, otherwise: other, isLocal: false, then: end) { end(reason) }
     }
 
     // MARK: The end
@@ -140,7 +139,7 @@ final class CreditBasedChannel {
         if case .ended = state { return }
         if case .opening(let call) = state { call?.fail(reason) }
         state = .ended(reason, isRegular: isRegular)
-        linkEnds = nil
+        adapter = nil
         reader.end(isRegular ? .success(nil) : .failure(reason.during(operation("read"))))
         writer.end(reason)
         socket?.close()

@@ -83,4 +83,25 @@ import Testing
             #expect(received == [1])
         }
     }
+
+    @Test func aChannelThatNobodyTookKeepsItsAdapterUntilItsEnd() async throws {
+        try await TwoMachines.run { machines in
+            let life: SessionLife
+            let listener: ChannelListener
+            let channel: ConnectionOrientedChannel
+            do {
+                let adapter = try await Adapter.open(on: machines.other)
+                life = SessionLife(session: adapter.session)
+                listener = try await adapter.listen(psm: 0x0085)
+                channel = try await machines.central.openChannel(to: machines.peer, psm: 0x0085)
+                try await machines.story.radio.sleep(for: .seconds(1))
+                listener.close()
+            }
+            try await machines.story.radio.sleep(for: .seconds(1))
+            #expect(!life.isOver)
+            await channel.close()
+            try await machines.story.settle { life.isOver }
+            withExtendedLifetime(listener) {}
+        }
+    }
 }

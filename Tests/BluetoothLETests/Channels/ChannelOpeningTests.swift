@@ -106,4 +106,23 @@ import Testing
             #expect(received == [1])
         }
     }
+
+    @Test func aChannelKeepsItsAdapterUntilItsEnd() async throws {
+        try await TwoMachines.run { machines in
+            let life: SessionLife
+            let listener = try await machines.peripheral.listen(psm: 0x0085)
+            let channel: ConnectionOrientedChannel
+            do {
+                let adapter = try await Adapter.open(on: machines.kernel)
+                life = SessionLife(session: adapter.session)
+                channel = try await adapter.openChannel(to: machines.peer, psm: 0x0085)
+            }
+            try await machines.story.radio.sleep(for: .seconds(1))
+            #expect(!life.isOver)
+            machines.kernel.setPowered(false, adapter: 0)
+            #expect(await channel.closed().code == .adapterOff)
+            try await machines.story.settle { life.isOver }
+            withExtendedLifetime((channel, listener)) {}
+        }
+    }
 }
