@@ -4,7 +4,7 @@ import Testing
 @testable import BluetoothLE
 
 /// A user who is asked in words, by several devices at the same time.
-@Suite(.timeLimit(.minutes(1))) struct TextPairingAgentTests {
+@Suite struct TextPairingAgentTests {
     /// What the user is shown and asked, and answers when the test says so.
     private final class User: Sendable {
         private let lines = Mutex<[String]>([])
@@ -40,49 +40,53 @@ import Testing
     }
 
     @Test func anAnswerMeantForOneDeviceGoesToNoOther() async throws {
-        let user = User()
-        let agent = user.agent
-        var questions = user.questions.makeAsyncIterator()
-        let first = Task { try await agent.confirmPairing(Self.request(1)) }
-        let question1 = await questions.next()
-        #expect(question1?.contains("12:34:01") == true)
-        let isStrangerIn = try await agent.confirmPairing(Self.request(2))
-        #expect(!isStrangerIn)
-        let number = try #require(Passkey(4711))
-        let isSame = try await agent.compareNumber(number, Self.request(2))
-        #expect(!isSame)
-        let entered = try await agent.enterPasskey(Self.request(2))
-        #expect(entered == nil)
-        #expect(user.shown.count == 3 && user.shown.allSatisfy { $0.contains("12:34:02 was refused") })
-        user.say("y")
-        let isConfirmed = try await first.value
-        #expect(isConfirmed)
-        // The way is free again.
-        let second = Task { try await agent.confirmPairing(Self.request(2)) }
-        let question2 = await questions.next()
-        #expect(question2?.contains("12:34:02") == true)
-        user.say("n")
-        let isRefused = try await second.value
-        #expect(!isRefused)
-        #expect(user.shown.count == 3)
+        try await Story.run { story in
+            let user = User()
+            let agent = user.agent
+            var questions = user.questions.makeAsyncIterator()
+            let first = story.begin { try await agent.confirmPairing(Self.request(1)) }
+            let question1 = await questions.next()
+            #expect(question1?.contains("12:34:01") == true)
+            let isStrangerIn = try await agent.confirmPairing(Self.request(2))
+            #expect(!isStrangerIn)
+            let number = try #require(Passkey(4711))
+            let isSame = try await agent.compareNumber(number, Self.request(2))
+            #expect(!isSame)
+            let entered = try await agent.enterPasskey(Self.request(2))
+            #expect(entered == nil)
+            #expect(user.shown.count == 3 && user.shown.allSatisfy { $0.contains("12:34:02 was refused") })
+            user.say("y")
+            let isConfirmed = try await first.value
+            #expect(isConfirmed)
+            // The way is free again.
+            let second = story.begin { try await agent.confirmPairing(Self.request(2)) }
+            let question2 = await questions.next()
+            #expect(question2?.contains("12:34:02") == true)
+            user.say("n")
+            let isRefused = try await second.value
+            #expect(!isRefused)
+            #expect(user.shown.count == 3)
+        }
     }
 
     @Test func aQuestionThatIsCancelledLeavesTheWayFree() async throws {
-        let user = User()
-        let agent = user.agent
-        var questions = user.questions.makeAsyncIterator()
-        let first = Task { try await agent.confirmPairing(Self.request(1)) }
-        let question3 = await questions.next()
-        #expect(question3 != nil)
-        first.cancel()
-        let isConfirmed = try await first.value
-        #expect(!isConfirmed)
-        let second = Task { try await agent.confirmPairing(Self.request(2)) }
-        let question4 = await questions.next()
-        #expect(question4?.contains("12:34:02") == true)
-        user.say("yes")
-        let isSecondConfirmed = try await second.value
-        #expect(isSecondConfirmed)
-        #expect(user.shown.isEmpty)
+        try await Story.run { story in
+            let user = User()
+            let agent = user.agent
+            var questions = user.questions.makeAsyncIterator()
+            let first = story.begin { try await agent.confirmPairing(Self.request(1)) }
+            let question3 = await questions.next()
+            #expect(question3 != nil)
+            first.cancel()
+            let isConfirmed = try await first.value
+            #expect(!isConfirmed)
+            let second = story.begin { try await agent.confirmPairing(Self.request(2)) }
+            let question4 = await questions.next()
+            #expect(question4?.contains("12:34:02") == true)
+            user.say("yes")
+            let isSecondConfirmed = try await second.value
+            #expect(isSecondConfirmed)
+            #expect(user.shown.isEmpty)
+        }
     }
 }

@@ -116,8 +116,10 @@ def one_is_killed_in_mid_transfer():
 
 def it_outlives_powering_off():
     with served() as program:
-        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'terminal', '--linger', '600') as central:
-            program.until(lambda: events(program, 'online'), 60, 'somebody is online')
+        with Program('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', 'terminal', '--linger', '600',
+                     wrapper=('bash', '-c', 'exec "$0" "$@" <<< abc')) as central:
+            # It is online before its terminal is open, which what comes back shows.
+            central.until(lambda: 'abc' in central.out, 60, 'the terminal is open')
             kernel.mgmt(0x0005, 0, b'\x00')  # Set Powered
             program.until(lambda: events(program, 'offline'), 30, 'the end is told')
             central.finish(74)
