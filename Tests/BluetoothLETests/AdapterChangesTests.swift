@@ -7,21 +7,21 @@ import Testing
 /// Adapters that come and go, and which one a program gets.
 @Suite struct AdapterChangesTests {
     @Test func adaptersThatComeGoAndChangeAreTold() async throws {
-        try await Story.run([SimulatedController(), .fresh]) { story in
-            story.kernel.hasNetAdmin = false
-            story.kernel.hasNetRaw = false
-            var changes = try await Adapter.changes(on: story.kernel).makeAsyncIterator()
+        try await Fixture.run([SimulatedController(), .fresh]) { fixture in
+            fixture.kernel.hasNetAdmin = false
+            fixture.kernel.hasNetRaw = false
+            var changes = try await Adapter.changes(on: fixture.kernel).makeAsyncIterator()
             func next() async throws -> String? { try await changes.next().map { "\($0)" } }
             var told: [String?] = [try await next(), try await next()]
-            story.kernel.setPowered(true, adapter: 1)
+            fixture.kernel.setPowered(true, adapter: 1)
             told.append(try await next())
-            story.kernel.setRadioSwitch(adapter: 1, isSoftBlocked: true)
+            fixture.kernel.setRadioSwitch(adapter: 1, isSoftBlocked: true)
             // The switch and the power are two things.
             told.append(try await next())
-            try await story.radio.sleep(for: .seconds(1))
-            story.kernel.unplug(0)
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.kernel.unplug(0)
             told.append(try await next())
-            story.kernel.plug()
+            fixture.kernel.plug()
             told.append(try await next())
             #expect(
                 told == [
@@ -34,32 +34,32 @@ import Testing
     }
 
     @Test func leavingTheStreamClosesItsSocket() async throws {
-        try await Story.run { story in
-            let before = story.kernel.managementSocketCount
-            for try await _ in try await Adapter.changes(on: story.kernel) { break }
-            try await story.settle { story.kernel.managementSocketCount == before }
-            _ = try await Adapter.changes(on: story.kernel)
-            try await story.settle { story.kernel.managementSocketCount == before }
+        try await Fixture.run { fixture in
+            let before = fixture.kernel.managementSocketCount
+            for try await _ in try await Adapter.changes(on: fixture.kernel) { break }
+            try await fixture.settle { fixture.kernel.managementSocketCount == before }
+            _ = try await Adapter.changes(on: fixture.kernel)
+            try await fixture.settle { fixture.kernel.managementSocketCount == before }
         }
     }
 
     @Test func withoutBluetoothThereIsNothingToFollow() async throws {
-        try await Story.run { story in
-            story.kernel.socketError = KernelError("socket", .addressFamilyNotSupported)
-            #expect(await failure { _ = try await Adapter.changes(on: story.kernel) }?.code == .noBluetooth)
+        try await Fixture.run { fixture in
+            fixture.kernel.socketError = KernelError("socket", .addressFamilyNotSupported)
+            #expect(await failure { _ = try await Adapter.changes(on: fixture.kernel) }?.code == .noBluetooth)
         }
     }
 
     @Test func ofSeveralTheFirstThatWorksIsTaken() async throws {
-        try await Story.run([.fresh, .fresh, SimulatedController()]) { story in
-            story.kernel.setRadioSwitch(adapter: 0, isHardBlocked: true)
-            story.kernel.setPowered(false, adapter: 2)
-            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+        try await Fixture.run([.fresh, .fresh, SimulatedController()]) { fixture in
+            fixture.kernel.setRadioSwitch(adapter: 0, isHardBlocked: true)
+            fixture.kernel.setPowered(false, adapter: 2)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             #expect(adapter.information.index == 1)
 
-            story.kernel.setRadioSwitch(adapter: 1, isSoftBlocked: true)
-            try await story.settle { !adapter.state.isReady }
-            let error = await failure { _ = try await Adapter.open(on: story.kernel) }
+            fixture.kernel.setRadioSwitch(adapter: 1, isSoftBlocked: true)
+            try await fixture.settle { !adapter.state.isReady }
+            let error = await failure { _ = try await Adapter.open(on: fixture.kernel) }
             #expect(error?.code == .adapterBlocked)
             #expect(
                 error?.message
@@ -68,31 +68,31 @@ import Testing
             // One line for each, and a second for the one that is off.
             #expect(error?.remedy?.split(separator: "\n").count == 4)
             // One that is asked for is not replaced by another.
-            let own = await failure { _ = try await Adapter.open(.index(0), power: .powerOn, on: story.kernel) }
+            let own = await failure { _ = try await Adapter.open(.index(0), power: .powerOn, on: fixture.kernel) }
             #expect(own?.code == .adapterBlocked)
         }
     }
 
     @Test func openingWaitsForAnAdapterToAppear() async throws {
-        try await Story.run([]) { story in
-            let time = await story.duration {
+        try await Fixture.run([]) { fixture in
+            let time = await fixture.duration {
                 let error = await failure {
-                    _ = try await Adapter.open(waitingFor: .seconds(2), on: story.kernel)
+                    _ = try await Adapter.open(waitingFor: .seconds(2), on: fixture.kernel)
                 }
                 #expect(error?.code == .noAdapter)
                 #expect(error?.remedy?.contains("/sys/class/bluetooth") == true)
             }
             #expect(time >= .seconds(2) && time < .seconds(3))
             let wanted = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
-            let opening = story.begin {
+            let opening = fixture.begin {
                 try await Adapter.open(
                     .address(BluetoothAddress(0x00AA_0100_0042, kind: .public)), power: .powerOn,
-                    waitingFor: .seconds(60), on: story.kernel)
+                    waitingFor: .seconds(60), on: fixture.kernel)
             }
-            try await story.radio.sleep(for: .seconds(10))
-            story.kernel.plug()
-            try await story.radio.sleep(for: .seconds(10))
-            let index = story.kernel.plug(wanted)
+            try await fixture.radio.sleep(for: .seconds(10))
+            fixture.kernel.plug()
+            try await fixture.radio.sleep(for: .seconds(10))
+            let index = fixture.kernel.plug(wanted)
             let adapter = try await opening.value
             #expect(adapter.information.index == index)
             #expect(adapter.state == .poweredOn)
@@ -100,42 +100,42 @@ import Testing
     }
 
     @Test func openingWaitsForPowerAndForARadioSwitch() async throws {
-        try await Story.run([.fresh]) { story in
-            let opening = story.begin { try await Adapter.open(waitingFor: .seconds(60), on: story.kernel) }
-            try await story.radio.sleep(for: .seconds(5))
-            story.kernel.setPowered(true, adapter: 0)
+        try await Fixture.run([.fresh]) { fixture in
+            let opening = fixture.begin { try await Adapter.open(waitingFor: .seconds(60), on: fixture.kernel) }
+            try await fixture.radio.sleep(for: .seconds(5))
+            fixture.kernel.setPowered(true, adapter: 0)
             let adapter = try await opening.value
             #expect(adapter.information.isLowEnergyEnabled)
-            story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
-            try await story.settle { !adapter.state.isReady }
-            let blocked = story.begin {
-                try await Adapter.open(power: .powerOn, waitingFor: .seconds(60), on: story.kernel)
+            fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+            try await fixture.settle { !adapter.state.isReady }
+            let blocked = fixture.begin {
+                try await Adapter.open(power: .powerOn, waitingFor: .seconds(60), on: fixture.kernel)
             }
-            try await story.radio.sleep(for: .seconds(5))
-            story.kernel.setRadioSwitch(adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(5))
+            fixture.kernel.setRadioSwitch(adapter: 0)
             #expect(try await blocked.value.state == .poweredOn)
         }
     }
 
     @Test func openingThatWaitsCanBeCancelled() async throws {
-        try await Story.run([]) { story in
-            let opening = story.begin { try await Adapter.open(waitingFor: .seconds(3600), on: story.kernel) }
-            try await story.radio.sleep(for: .seconds(5))
+        try await Fixture.run([]) { fixture in
+            let opening = fixture.begin { try await Adapter.open(waitingFor: .seconds(3600), on: fixture.kernel) }
+            try await fixture.radio.sleep(for: .seconds(5))
             opening.cancel()
             #expect(await failure { _ = try await opening.value }?.code == .cancelled)
-            try await story.settle { story.kernel.managementSocketCount == 0 }
+            try await fixture.settle { fixture.kernel.managementSocketCount == 0 }
         }
     }
 
     @Test func aControllerWithoutAnAddressIsKnownAgain() async throws {
         let bare = SimulatedController(address: .zero, isDualMode: false, isPowered: false)
-        try await Story.run([bare]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+        try await Fixture.run([bare]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             let address = adapter.information.address
-            story.kernel.unplug(0)
-            try await story.settle { adapter.state == .absent }
-            story.kernel.plug(bare)
+            fixture.kernel.unplug(0)
+            try await fixture.settle { adapter.state == .absent }
+            fixture.kernel.plug(bare)
             try await adapter.ready(timeout: .seconds(3))
             #expect(adapter.information.address == address)
             let connection = try await adapter.connect(to: peripheral.address)

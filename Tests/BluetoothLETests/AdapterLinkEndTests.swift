@@ -10,7 +10,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
 /// Links whose adapter goes: everything under way ends with the reason, and works again without another `Adapter`.
 @Suite struct AdapterLinkEndTests {
     @Test(arguments: Ending.allCases) func everythingUnderWayEndsWithTheReason(_ ending: Ending) async throws {
-        try await Story.run([controller]) { story in
+        try await Fixture.run([controller]) { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     0x180F,
@@ -18,25 +18,25 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
                         GATTCharacteristic(0x2A19, properties: [.read, .notify], value: .stored([9]))
                     ])
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             for round in 0..<3 {
                 let connection = try await adapter.connect(to: peripheral.address)
                 let characteristic = try #require(try await connection.discover().last?.characteristics.first)
                 let values = try await connection.subscribe(to: characteristic)
                 let scan = try await adapter.scan()
                 let tasks = [
-                    story.begin { for try await _ in values {} },
-                    story.begin { while true { _ = try await connection.read(characteristic) } },
-                    story.begin { while true { _ = try await connection.discoverServices() } },
-                    story.begin { for try await _ in scan {} },
-                    story.begin { throw await connection.closed() },
-                    story.begin {
+                    fixture.begin { for try await _ in values {} },
+                    fixture.begin { while true { _ = try await connection.read(characteristic) } },
+                    fixture.begin { while true { _ = try await connection.discoverServices() } },
+                    fixture.begin { for try await _ in scan {} },
+                    fixture.begin { throw await connection.closed() },
+                    fixture.begin {
                         _ = try await adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random))
                     },
                 ]
-                try await story.radio.sleep(for: .seconds(1))
-                ending.happen(to: story.kernel, adapter: adapter.information.index)
+                try await fixture.radio.sleep(for: .seconds(1))
+                ending.happen(to: fixture.kernel, adapter: adapter.information.index)
                 for (number, task) in tasks.enumerated() {
                     let error = await failure { try await task.value }
                     #expect(error?.code == ending.code, "round \(round), task \(number): \(String(describing: error))")
@@ -46,7 +46,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
                 #expect(reason.disconnectReason == ending.disconnectReason)
                 #expect(reason.remedy != nil)
                 #expect(reason.peer == peripheral.address)
-                try await ending.undo(on: story.kernel, with: controller, adapter: adapter.information.index)
+                try await ending.undo(on: fixture.kernel, with: controller, adapter: adapter.information.index)
                 if ending == .powerOff { try await adapter.setPowered(true) }
                 try await adapter.ready(timeout: .seconds(5))
             }
@@ -58,16 +58,16 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
 
     /// The kernel ends the links, with the error of a peer's end, while the adapter still counts as up.
     @Test func anotherProgramPowersTheAdapterOff() async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
-            let other = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let other = try await Adapter.open(on: fixture.kernel)
             var options = ScanOptions(duplicates: .all)
             options.whenAdapterLeaves = .resume
             var heard = try await adapter.scan(options).makeAsyncIterator()
             let connection = try await adapter.connect(to: peripheral.address)
-            try await story.radio.sleep(for: .seconds(1))
-            let commands = try RawProgram(story)
+            try await fixture.radio.sleep(for: .seconds(1))
+            let commands = try RawProgram(fixture)
             try await other.setPowered(false)
             let reason = await connection.closed()
             #expect(reason.code == .adapterOff)
@@ -76,77 +76,77 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             // The scanner keeps out of it: the end of the scan, and the good-bye.
             #expect(commands.commandCount == 2)
             try await other.setPowered(true)
-            let back = story.radio.now
+            let back = fixture.radio.now
             while let advertisement = try await heard.next(), advertisement.time <= back {}
             await other.close()
         }
     }
 
     @Test func aLinkThatAnotherProgramEndsIsNotTheAdaptersDoing() async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            let start = story.radio.now
+            let start = fixture.radio.now
             try await adapter.sendToManagement(.disconnect(ManagementAddress(peripheral.address)), to: 0)
             let reason = await connection.closed()
             #expect(reason.code == .disconnected)
-            #expect(start.duration(to: story.radio.now) < .seconds(6))
+            #expect(start.duration(to: fixture.radio.now) < .seconds(6))
             let waiting = await adapter.session.unexplainedEndCount
             #expect(waiting == 0)
         }
     }
 
     @Test func aConnectionKeepsItsAdapterAndNothingLongerThanThat() async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let remains = Remains()
             let connection = try await {
-                let adapter = try await Adapter.open(on: story.kernel)
+                let adapter = try await Adapter.open(on: fixture.kernel)
                 remains.keep(adapter)
                 return try await adapter.connect(to: peripheral.address)
             }()
-            story.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             #expect(await connection.closed().code == .adapterOff)
-            try await story.settle { remains.isEmpty }
+            try await fixture.settle { remains.isEmpty }
         }
     }
 
     @Test(arguments: [true, false]) func connectingWhileItIsOffFailsAtOnceOrWaits(_ waits: Bool) async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
-            story.kernel.unplug(0)
-            try await story.settle { adapter.state == .absent }
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            fixture.kernel.unplug(0)
+            try await fixture.settle { adapter.state == .absent }
             let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: waits)
-            let time = await story.duration {
+            let time = await fixture.duration {
                 let error = await failure { _ = try await adapter.connect(to: peripheral.address, options: options) }
                 #expect(error?.code == .noAdapter)
             }
             #expect(time == (waits ? .seconds(20) : .zero))
             guard waits else { return }
-            let connecting = story.begin { try await adapter.connect(to: peripheral.address, options: options) }
-            try await story.radio.sleep(for: .seconds(10))
-            story.kernel.plug(controller)
+            let connecting = fixture.begin { try await adapter.connect(to: peripheral.address, options: options) }
+            try await fixture.radio.sleep(for: .seconds(10))
+            fixture.kernel.plug(controller)
             await (try await connecting.value).disconnect()
         }
     }
 
     @Test func waitingForTheAdapterAndConnectingTakeTheTimeLimitTogether() async throws {
-        try await Story.run([controller]) { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            story.kernel.setPowered(false, adapter: 0)
-            try await story.settle { adapter.state == .poweredOff }
+        try await Fixture.run([controller]) { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.settle { adapter.state == .poweredOff }
             let options = ConnectionOptions(timeout: .seconds(20), waitsForAdapter: true)
             let nobody = BluetoothAddress(0xC000_0000_0099, kind: .random)
-            let connecting = story.begin {
-                await story.duration {
+            let connecting = fixture.begin {
+                await fixture.duration {
                     let error = await failure { _ = try await adapter.connect(to: nobody, options: options) }
                     #expect(error?.code == .timedOut)
                 }
             }
-            try await story.radio.sleep(for: .seconds(10))
-            story.kernel.setPowered(true, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(10))
+            fixture.kernel.setPowered(true, adapter: 0)
             let time = try await connecting.value
             #expect(time == .seconds(20))
         }

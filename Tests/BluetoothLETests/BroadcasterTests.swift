@@ -14,12 +14,12 @@ import Testing
     private static let ended = BluetoothError(.disconnected, .init("test"), "gone")
 
     @Test func everyStreamHasAllValuesFromItsBeginning() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             var source = Broadcaster<Int>()
-            let early = source.stream(capacity: 8, policy: .fail, .init("test"), from: story.radio.loop)
+            let early = source.stream(capacity: 8, policy: .fail, .init("test"), from: fixture.radio.loop)
             source.send(1)
             let late = source.stream(
-                capacity: 8, policy: .fail, .init("test"), from: story.radio.loop, beginningWith: [10, 11])
+                capacity: 8, policy: .fail, .init("test"), from: fixture.radio.loop, beginningWith: [10, 11])
             source.send(2)
             source.send(3)
             #expect(source.count == 2)
@@ -33,11 +33,11 @@ import Testing
     }
 
     @Test func aFullStreamFailsOrDropsByItself() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             var source = Broadcaster<Int>()
-            let failing = source.stream(capacity: 2, policy: .fail, .init("test"), from: story.radio.loop)
-            let dropping = source.stream(capacity: 2, policy: .dropOldest, .init("test"), from: story.radio.loop)
-            let wide = source.stream(capacity: 8, policy: .fail, .init("test"), from: story.radio.loop)
+            let failing = source.stream(capacity: 2, policy: .fail, .init("test"), from: fixture.radio.loop)
+            let dropping = source.stream(capacity: 2, policy: .dropOldest, .init("test"), from: fixture.radio.loop)
+            let wide = source.stream(capacity: 8, policy: .fail, .init("test"), from: fixture.radio.loop)
             #expect(source.send(1) == [] && source.send(2) == [])
             #expect(source.send(3) == [1])
             #expect(source.count == 2)
@@ -50,10 +50,10 @@ import Testing
     }
 
     @Test func aReserveIsLeftToOtherValues() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             var source = Broadcaster<Int>()
-            let narrow = source.stream(capacity: 2, policy: .fail, .init("test"), from: story.radio.loop)
-            let wide = source.stream(capacity: 4, policy: .fail, .init("test"), from: story.radio.loop)
+            let narrow = source.stream(capacity: 2, policy: .fail, .init("test"), from: fixture.radio.loop)
+            let wide = source.stream(capacity: 4, policy: .fail, .init("test"), from: fixture.radio.loop)
             for value in 1...3 { source.send(value, reserving: 1) }
             source.send(4)
             source.finish()
@@ -64,8 +64,8 @@ import Testing
 
     /// Leaving the loop, dropping the stream unread, and cancelling the task that reads.
     @Test func aStreamThatEndsLeavesTheOthersAlone() async throws {
-        try await Story.run { story in
-            let source = Source(story.radio.loop)
+        try await Fixture.run { fixture in
+            let source = Source(fixture.radio.loop)
             let staying = await source.stream()
             do { _ = await source.stream() }
             let left = await source.stream()
@@ -76,7 +76,7 @@ import Testing
                 #expect(value == 1)
                 break
             }
-            let reading = story.begin { await Self.all(cancelled).error?.code }
+            let reading = fixture.begin { await Self.all(cancelled).error?.code }
             reading.cancel()
             _ = try await reading.value
             await source.send(2)
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func anEndedStreamReleasesWhatItKept() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             var source = Broadcaster<Element>()
             var element: Element? = Element()
             weak let buffered = element
@@ -95,7 +95,7 @@ import Testing
             weak let kept = owner
             do {
                 let stream = source.stream(
-                    capacity: 8, policy: .fail, .init("test"), from: story.radio.loop, keeping: owner)
+                    capacity: 8, policy: .fail, .init("test"), from: fixture.radio.loop, keeping: owner)
                 owner = nil
                 #expect(kept != nil)
                 if let sent = element.take() { source.send(sent) }

@@ -35,7 +35,7 @@ import Testing
 
     /// A machine whose packets are counted, and a peripheral with a server.
     struct Scene: Sendable {
-        var story: Story
+        var fixture: Fixture
         var kernel: FaultingKernel
         var adapter: Adapter
         var server: SimulatedGATTServer
@@ -45,7 +45,7 @@ import Testing
         func count(_ body: () async throws -> Void) async throws -> Int {
             kernel.arm(at: nil) {}
             try await body()
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             return kernel.count
         }
 
@@ -55,13 +55,13 @@ import Testing
     static func run(
         _ follows: Follows = .everything, _ body: @escaping @Sendable (Scene) async throws -> Void
     ) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try SimulatedGATTServer(genericAttribute(follows) + [battery])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let kernel = FaultingKernel(story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
             try await body(
-                Scene(story: story, kernel: kernel, adapter: adapter, server: server, peripheral: peripheral))
+                Scene(fixture: fixture, kernel: kernel, adapter: adapter, server: server, peripheral: peripheral))
         }
     }
 
@@ -107,7 +107,7 @@ import Testing
         try await Self.run { scene in
             try await scene.adapter.withConnection(to: scene.peripheral.address) { connection in
                 _ = try await connection.discover()
-                try await scene.story.radio.sleep(for: .seconds(1))
+                try await scene.fixture.radio.sleep(for: .seconds(1))
             }
             try scene.server.change(adding: [Self.other])
             for round in 0..<2 {
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func aHashThatIsNotThatOfWhatWasFoundIsReadFirstNextTime() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             // Extended properties are part of the hash, and nobody has read them.
             let server = try SimulatedGATTServer(
                 Self.genericAttribute(.everything) + [
@@ -136,15 +136,15 @@ import Testing
                                 0xFFF1, properties: .read, extendedProperties: .reliableWrite, value: .stored([1]))
                         ])
                 ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let kernel = FaultingKernel(story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
             var counts: [Int] = []
             for _ in 0..<3 {
                 let connection = try await adapter.connect(to: peripheral.address)
                 kernel.arm(at: nil) {}
                 _ = try await connection.discover()
-                try await story.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
                 counts.append(kernel.count)
                 await connection.disconnect()
             }
@@ -155,7 +155,7 @@ import Testing
 
     @Test("a hash is recognised in whichever order its bytes come", arguments: [true, false])
     func orderOfTheHash(isLeastSignificantFirst: Bool) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let services = [
                 GATTService(
                     .genericAccess,
@@ -175,8 +175,8 @@ import Testing
             let sent = isLeastSignificantFirst ? hash : hash.reversed()
             // Any server will do that has the structure: ours, behind a hand that turns the hash around.
             let server = HashTurner(database, hash: sent)
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in server }
-            let kernel = FaultingKernel(story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in server }
+            let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
             var counts: [Int] = []
             for _ in 0..<2 {
@@ -184,7 +184,7 @@ import Testing
                 kernel.arm(at: nil) {}
                 let found = try await connection.discover()
                 #expect(found.map(\.uuid) == [.genericAccess, .genericAttribute])
-                try await story.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
                 counts.append(kernel.count)
                 await connection.disconnect()
             }
@@ -226,7 +226,7 @@ import Testing
         try await Self.run { scene in
             let connection = try await scene.connect()
             _ = try await connection.discover()
-            let spinning = scene.story.begin { while true { _ = try await connection.discover() } }
+            let spinning = scene.fixture.begin { while true { _ = try await connection.discover() } }
             spinning.cancel()
             #expect(await failure { try await spinning.value }?.code == .cancelled)
             await connection.disconnect()
@@ -242,7 +242,7 @@ import Testing
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let changes = await connection.serviceChanges()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             let range = try #require(services.service(0x180F)?.handles)
             let added = try #require(try scene.server.change(removing: range, adding: [Self.other]))
             var iterator = changes.makeAsyncIterator()
@@ -277,9 +277,9 @@ import Testing
             let kept = try #require(services.service(0xFFF0)?.characteristic(0xFFF1))
             let levels = try await connection.subscribe(to: level)
             let values = try await connection.subscribe(to: kept)
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             try scene.server.change(removing: try #require(services.service(0x180F)?.handles))
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             _ = try await connection.discover()
             var iterator = levels.makeAsyncIterator()
             #expect(await failure { _ = try await iterator.next() }?.code == .attributesChanged)
@@ -308,21 +308,21 @@ import Testing
 
     @Test func aDeviceThatTellsOfChangeAfterChangeIsForgottenOnce() async throws {
         try await Self.run { scene in
-            let cache = SlowCache(scene.story.radio)
+            let cache = SlowCache(scene.fixture.radio)
             await scene.adapter.setAttributeCache(cache)
             let connection = try await scene.connect()
             _ = try await connection.discover()
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             for _ in 0..<100 {
                 try scene.server.change(adding: [Self.other])
-                try await scene.story.radio.sleep(for: .milliseconds(100))
+                try await scene.fixture.radio.sleep(for: .milliseconds(100))
             }
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             #expect(cache.changes.withLock { $0 } == [true, false])
             _ = try await connection.discover()
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             try scene.server.change(adding: [Self.battery])
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             #expect(cache.changes.withLock { $0 } == [true, false, true, false])
             await connection.disconnect()
         }
@@ -335,7 +335,7 @@ import Testing
             let connection = try await scene.connect()
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             // Gone and back again: the hash is what it was.
             let added = try #require(try scene.server.change(adding: [Self.other], isTold: false))
             try scene.server.change(removing: added, isTold: false)
@@ -354,7 +354,7 @@ import Testing
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let changes = await connection.serviceChanges()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             try scene.server.change(adding: [Self.other], isTold: false)
             let error = await failure { try await connection.write([1], to: level) }
             #expect(error?.code == .attributesChanged)

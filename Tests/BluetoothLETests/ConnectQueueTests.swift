@@ -8,16 +8,16 @@ import Testing
 
 /// Many who want to be connected to at once, and those who never answer.
 @Suite struct ConnectQueueTests {
-    private static func makePeripheral(_ story: Story) throws -> SimulatedPeripheral {
-        SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+    private static func makePeripheral(_ fixture: Fixture) throws -> SimulatedPeripheral {
+        SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
     }
 
     /// Begins to connect to devices that are not there, for ever.
     private static func wait(
-        for count: Int, _ story: Story, _ adapter: Adapter
+        for count: Int, _ fixture: Fixture, _ adapter: Adapter
     ) -> [Task<Void, any Error>] {
         (0..<count).map { number in
-            story.begin {
+            fixture.begin {
                 let peer = BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random)
                 _ = try await adapter.connect(to: peer, options: ConnectionOptions(timeout: nil))
             }
@@ -25,15 +25,15 @@ import Testing
     }
 
     @Test func devicesThatNeverAnswerKeepNobodyWaiting() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let absent = Self.wait(for: 40, story, adapter)
-            try await story.radio.sleep(for: .seconds(1))
-            let present = try (0..<5).map { _ in try Self.makePeripheral(story) }
-            let time = try await story.duration {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let absent = Self.wait(for: 40, fixture, adapter)
+            try await fixture.radio.sleep(for: .seconds(1))
+            let present = try (0..<5).map { _ in try Self.makePeripheral(fixture) }
+            let time = try await fixture.duration {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for peripheral in present {
-                        group.addTask(executorPreference: story.radio.loop) {
+                        group.addTask(executorPreference: fixture.radio.loop) {
                             let connection = try await adapter.connect(
                                 to: peripheral.address, options: ConnectionOptions(timeout: .seconds(60)))
                             await connection.disconnect()
@@ -46,11 +46,11 @@ import Testing
             #expect(time < ConnectQueue.slice * 3 + .seconds(2))
             // Whoever was waited for is found whenever it comes.
             let late = SimulatedPeripheral(
-                on: story.radio, address: BluetoothAddress(0xC000_0000_0007, kind: .random),
+                on: fixture.radio, address: BluetoothAddress(0xC000_0000_0007, kind: .random),
                 gatt: try SimulatedGATTServer([]))
-            let start = story.radio.now
+            let start = fixture.radio.now
             try await absent[7].value
-            #expect(start.duration(to: story.radio.now) < ConnectQueue.slice * 4)
+            #expect(start.duration(to: fixture.radio.now) < ConnectQueue.slice * 4)
             for task in absent { task.cancel() }
             for (number, task) in absent.enumerated() where number != 7 {
                 let failure1 = await failure { try await task.value }
@@ -63,13 +63,13 @@ import Testing
     }
 
     @Test func asManyAtOnceAsThereAre() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let peripherals = try (0..<64).map { _ in try Self.makePeripheral(story) }
-            let time = try await story.duration {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let peripherals = try (0..<64).map { _ in try Self.makePeripheral(fixture) }
+            let time = try await fixture.duration {
                 let connections = try await withThrowingTaskGroup(of: Connection.self) { group in
                     for peripheral in peripherals {
-                        group.addTask(executorPreference: story.radio.loop) {
+                        group.addTask(executorPreference: fixture.radio.loop) {
                             try await adapter.connect(
                                 to: peripheral.address, options: ConnectionOptions(timeout: .seconds(120)))
                         }
@@ -77,7 +77,7 @@ import Testing
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
                 #expect(connections.count == 64)
-                #expect(story.kernel.links(adapter: 0).count == 64)
+                #expect(fixture.kernel.links(adapter: 0).count == 64)
                 for connection in connections { await connection.disconnect() }
             }
             // Each takes an advertisement to be heard and one to be answered.
@@ -86,11 +86,11 @@ import Testing
     }
 
     @Test func aloneNobodyGivesWay() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let absent = Self.wait(for: ConnectQueue.limit, story, adapter)
-            try await story.radio.sleep(for: .seconds(100))
-            let moment = await adapter.session.nextConnectMoment(after: story.radio.now)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
+            try await fixture.radio.sleep(for: .seconds(100))
+            let moment = await adapter.session.nextConnectMoment(after: fixture.radio.now)
             #expect(moment == nil)
             for task in absent { task.cancel() }
             for task in absent {
@@ -101,17 +101,17 @@ import Testing
     }
 
     @Test func whoWaitsForATurnIsCancelledAndTimesOut() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let absent = Self.wait(for: ConnectQueue.limit, story, adapter)
-            try await story.radio.sleep(for: .milliseconds(10))
-            let peripheral = try Self.makePeripheral(story)
-            let waiting = story.begin { _ = try await adapter.connect(to: peripheral.address) }
-            try await story.radio.sleep(for: .milliseconds(10))
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
+            try await fixture.radio.sleep(for: .milliseconds(10))
+            let peripheral = try Self.makePeripheral(fixture)
+            let waiting = fixture.begin { _ = try await adapter.connect(to: peripheral.address) }
+            try await fixture.radio.sleep(for: .milliseconds(10))
             waiting.cancel()
             let failure2 = await failure { try await waiting.value }
             #expect(failure2?.code == .cancelled)
-            let time = await story.duration {
+            let time = await fixture.duration {
                 let error = await failure {
                     _ = try await adapter.connect(
                         to: peripheral.address, options: ConnectionOptions(timeout: .seconds(2)))
@@ -126,11 +126,11 @@ import Testing
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheLine(_ ending: Ending) async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let absent = Self.wait(for: ConnectQueue.limit + 5, story, adapter)
-            try await story.radio.sleep(for: .seconds(1))
-            ending.happen(to: story.kernel)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let absent = Self.wait(for: ConnectQueue.limit + 5, fixture, adapter)
+            try await fixture.radio.sleep(for: .seconds(1))
+            ending.happen(to: fixture.kernel)
             for task in absent {
                 let error = await failure { try await task.value }
                 #expect(
@@ -141,25 +141,25 @@ import Testing
     }
 
     @Test func theNextAttemptAtTheSameDeviceWaitsUntilTheKernelHasForgottenTheOneBefore() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let peripheral = try Self.makePeripheral(story)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let peripheral = try Self.makePeripheral(fixture)
             peripheral.setHidden(true)
-            let first = story.begin { _ = try await adapter.connect(to: peripheral.address) }
-            try await story.radio.sleep(for: .seconds(1))
+            let first = fixture.begin { _ = try await adapter.connect(to: peripheral.address) }
+            try await fixture.radio.sleep(for: .seconds(1))
             first.cancel()
             _ = await failure { try await first.value }
             peripheral.setHidden(false)
             // Another device need not wait.
-            let other = try Self.makePeripheral(story)
-            let quick = try await story.duration { await (try await adapter.connect(to: other.address)).disconnect() }
+            let other = try Self.makePeripheral(fixture)
+            let quick = try await fixture.duration { await (try await adapter.connect(to: other.address)).disconnect() }
             #expect(quick < .seconds(1))
-            let time = try await story.duration {
+            let time = try await fixture.duration {
                 await (try await adapter.connect(to: peripheral.address)).disconnect()
             }
             #expect(time < .seconds(3))
             // After a link that was up there is nothing to wait for.
-            let again = try await story.duration {
+            let again = try await fixture.duration {
                 await (try await adapter.connect(to: peripheral.address)).disconnect()
             }
             #expect(again < .milliseconds(500))
@@ -170,25 +170,25 @@ import Testing
 
     @Test(arguments: [HCICommandFamily.legacy, .extended], [true, false])
     func aScanGoesOnWhileADeviceIsWaitedFor(_ family: HCICommandFamily, _ isActive: Bool) async throws {
-        try await Story.run([SimulatedController(family: family)]) { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let beacon = SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
-            let peripherals = try (0..<3).map { _ in try Self.makePeripheral(story) }
+        try await Fixture.run([SimulatedController(family: family)]) { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let beacon = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
+            let peripherals = try (0..<3).map { _ in try Self.makePeripheral(fixture) }
             for peripheral in peripherals { peripheral.setHidden(true) }
             let options = ScanOptions(isActive: isActive, duplicates: .all)
             let heard = Mutex(0)
-            let scan = story.begin {
+            let scan = fixture.begin {
                 for try await advertisement in try await adapter.scan(options)
                 where advertisement.address == beacon.address { heard.withLock { $0 += 1 } }
             }
             func expectReports(_ what: String) async throws {
                 heard.withLock { $0 = 0 }
-                try await story.radio.sleep(for: .seconds(10))
+                try await fixture.radio.sleep(for: .seconds(10))
                 #expect(heard.withLock { $0 } > 50, "\(what)")
             }
             try await expectReports("before")
             let waiting = peripherals.map { peripheral in
-                story.begin {
+                fixture.begin {
                     let connection = try await adapter.connect(
                         to: peripheral.address, options: ConnectionOptions(timeout: nil))
                     await connection.disconnect()
@@ -197,15 +197,15 @@ import Testing
             try await expectReports("while three are waited for")
             for index in 0..<2 {
                 peripherals[index].setHidden(false)
-                let time = try await story.duration { try await waiting[index].value }
+                let time = try await fixture.duration { try await waiting[index].value }
                 #expect(time < .seconds(3))
                 try await expectReports("after \(index + 1) have come")
             }
             // The scan ends; the kernel goes on looking for the third by itself.
             scan.cancel()
-            try await story.radio.sleep(for: .seconds(20))
+            try await fixture.radio.sleep(for: .seconds(20))
             peripherals[2].setHidden(false)
-            let time = try await story.duration { try await waiting[2].value }
+            let time = try await fixture.duration { try await waiting[2].value }
             #expect(time < .seconds(3))
         }
     }
@@ -213,17 +213,17 @@ import Testing
     // MARK: Whom to connect to
 
     @Test func whoeverMatchesFirstIsConnectedTo() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            _ = SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6, 5, 9] + Array("Lamp".utf8))])
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6, 5, 9] + Array("Lamp".utf8))])
             let lamp = SimulatedPeripheral(
-                on: story.radio,
+                on: fixture.radio,
                 advertisements: [SimulatedAdvertisement(data: [2, 1, 6], scanResponse: [5, 9] + Array("Lamp".utf8))],
                 gatt: try SimulatedGATTServer([]))
             let connection = try await adapter.connect { $0.data.localName == "Lamp" }
             #expect(connection.peer == lamp.address)
             await connection.disconnect()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
             let found = try await adapter.first(timeout: .seconds(5)) { $0.address == lamp.address }
             let again = try await adapter.connect(to: found)
             await again.disconnect()
@@ -231,30 +231,30 @@ import Testing
     }
 
     @Test func aSearchThatFindsNobodyEndsInTime() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            let time = await story.duration {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let time = await fixture.duration {
                 let error = await failure {
                     _ = try await adapter.connect(options: ConnectionOptions(timeout: .seconds(3))) { _ in false }
                 }
                 #expect(error?.code == .notFound)
             }
             #expect(time >= .seconds(3) && time < .milliseconds(3100))
-            let waiting = story.begin {
+            let waiting = fixture.begin {
                 try await adapter.connect(options: ConnectionOptions(timeout: nil)) { _ in false }
             }
-            try await story.radio.sleep(for: .seconds(100))
+            try await fixture.radio.sleep(for: .seconds(100))
             waiting.cancel()
             let failure3 = await failure { _ = try await waiting.value }
             #expect(failure3?.code == .cancelled)
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func whoTakesNoConnectionsIsNotConnectedTo() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            _ = SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
             let beacon = try await adapter.first(timeout: .seconds(5)) { _ in true }
             let failure4 = await failure { _ = try await adapter.connect(to: beacon) }
             #expect(failure4?.code == .invalidArgument)

@@ -8,11 +8,11 @@ import Testing
 @Suite struct ConnectingTests {
     /// A story with an adapter that is open and a peripheral with attributes.
     private func run(
-        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral) async throws -> Void
+        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
     ) async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            try await body(story, try await Adapter.open(on: story.kernel), peripheral)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral)
         }
     }
 
@@ -28,25 +28,25 @@ import Testing
     }
 
     @Test func aLinkThatFailsToBeEstablishedIsTriedAgain() async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             peripheral.setRefusal(.connectionFailedToBeEstablished)
             let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
             #expect(error?.code == .connectionFailed)
             #expect(error?.isRetryable == true)
-            let attempt = story.begin {
+            let attempt = fixture.begin {
                 try await adapter.connect(to: peripheral.address, options: ConnectionOptions(attempts: 1000))
             }
-            try await story.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             peripheral.setRefusal(nil)
             await (try await attempt.value).disconnect()
         }
     }
 
     @Test(arguments: [true, false]) func aPeerOutOfReachTimesOut(_ isWrongKind: Bool) async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             if !isWrongKind { peripheral.setHidden(true) }
             let address = BluetoothAddress(peripheral.address.value, kind: isWrongKind ? .public : .random)
-            let time = await story.duration {
+            let time = await fixture.duration {
                 let error = await failure {
                     _ = try await adapter.connect(to: address, options: ConnectionOptions(timeout: .seconds(3)))
                 }
@@ -58,10 +58,10 @@ import Testing
     }
 
     @Test func aControllerThatHangsDoesNotTakeLongerThanAllowed() async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             let stream = try await adapter.scan()
-            story.kernel.setSilent(true, adapter: 0)
-            let time = await story.duration {
+            fixture.kernel.setSilent(true, adapter: 0)
+            let time = await fixture.duration {
                 let error = await failure {
                     _ = try await adapter.connect(
                         to: peripheral.address, options: ConnectionOptions(timeout: .seconds(1)))
@@ -93,10 +93,10 @@ import Testing
     }
 
     @Test func afterACancelledAttemptTheNextFollowsAtOnce() async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             for milliseconds in stride(from: 0, through: 300, by: 7) {
-                let attempt = story.begin { try await adapter.connect(to: peripheral.address) }
-                try await story.radio.sleep(for: .milliseconds(milliseconds))
+                let attempt = fixture.begin { try await adapter.connect(to: peripheral.address) }
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
                 attempt.cancel()
                 let error = await failure { await (try await attempt.value).disconnect() }
                 #expect(error == nil || error?.code == .cancelled)
@@ -107,12 +107,12 @@ import Testing
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheAttempt(_ ending: Ending) async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             peripheral.setHidden(true)
-            let attempt = story.begin { try await adapter.connect(to: peripheral.address) }
-            try await story.radio.sleep(for: .seconds(1))
-            let time = await story.duration {
-                ending.happen(to: story.kernel)
+            let attempt = fixture.begin { try await adapter.connect(to: peripheral.address) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            let time = await fixture.duration {
+                ending.happen(to: fixture.kernel)
                 let error = await failure { _ = try await attempt.value }
                 #expect(error?.code == ending.code)
             }
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func aPeerThatIsConnectedAlreadyIsBusy() async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
             let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
             #expect(error?.code == .busy)
@@ -134,7 +134,7 @@ import Testing
 
     @Test func howeverTheBodyEndsTheLinkEnds() async throws {
         struct Oops: Error {}
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             let kept = Mutex<Connection?>(nil)
             await #expect(throws: Oops.self) {
                 try await adapter.withConnection(to: peripheral.address) { connection in
@@ -144,57 +144,57 @@ import Testing
             }
             let first = try #require(kept.withLock { $0 })
             #expect(await !first.isConnected)
-            let waiting = story.begin {
+            let waiting = fixture.begin {
                 try await adapter.withConnection(to: peripheral.address) { connection in
                     kept.withLock { $0 = connection }
-                    try await story.radio.sleep(for: .seconds(1000))
+                    try await fixture.radio.sleep(for: .seconds(1000))
                 }
             }
-            try await story.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await waiting.value }
             let second = try #require(kept.withLock { $0 })
             #expect(await !second.isConnected)
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
         }
     }
 
     @Test func aConnectionThatIsDroppedEndsItsLink() async throws {
-        try await run { story, adapter, peripheral in
+        try await run { fixture, adapter, peripheral in
             weak var connection: Connection?
             do {
                 let made = try await adapter.connect(to: peripheral.address)
                 connection = made
-                #expect(story.kernel.links(adapter: 0).count == 1)
+                #expect(fixture.kernel.links(adapter: 0).count == 1)
             }
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             #expect(connection == nil)
         }
     }
 
     @Test func manyConnectAtTheSameTimeWhileAScanGoesOn() async throws {
-        try await run { story, adapter, _ in
+        try await run { fixture, adapter, _ in
             let peripherals = try (0..<5).map { _ in
-                SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             }
             let stream = try await adapter.scan(ScanOptions(duplicates: .all))
             try await withThrowingTaskGroup(of: Connection.self) { group in
                 for peripheral in peripherals {
-                    group.addTask(executorPreference: story.radio.loop) {
+                    group.addTask(executorPreference: fixture.radio.loop) {
                         try await adapter.connect(to: peripheral.address)
                     }
                 }
                 for try await connection in group { await connection.disconnect() }
             }
-            try await story.settle { story.kernel.isScanning() }
+            try await fixture.settle { fixture.kernel.isScanning() }
             withExtendedLifetime(stream) {}
         }
     }
 
     @Test func aRefusedMTUExchangeLeavesTheLink() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in Refusing() }
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in Refusing() }
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let mtu = await connection.maximumTransmissionUnit
             #expect(mtu == 23)
@@ -203,16 +203,16 @@ import Testing
     }
 
     @Test func closingTheAdapterEndsAttemptsAndNoLinks() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let hidden = SimulatedPeripheral(on: story.radio)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let hidden = SimulatedPeripheral(on: fixture.radio)
             hidden.setHidden(true)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            let attempt = story.begin {
+            let attempt = fixture.begin {
                 try await adapter.connect(to: hidden.address, options: ConnectionOptions(timeout: nil))
             }
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             await adapter.close()
             #expect(await failure { _ = try await attempt.value }?.code == .cancelled)
             #expect(await connection.isConnected)
@@ -221,14 +221,14 @@ import Testing
     }
 
     @Test func aPeerThatSaysNothingEndsTheAttemptInTime() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let error = await failure {
                 _ = try await adapter.connect(to: peripheral.address, options: ConnectionOptions(timeout: .seconds(2)))
             }
             #expect(error?.code == .timedOut)
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
         }
     }
 }

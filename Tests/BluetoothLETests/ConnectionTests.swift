@@ -294,9 +294,9 @@ private let characteristic = RemoteCharacteristic(
 
     @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
     func noMoreIsReceivedThanCanBe(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var options = ConnectionOptions()
             options.maximumTransmissionUnit = mtu
             let connection = try await adapter.connect(to: peripheral.address, options: options)

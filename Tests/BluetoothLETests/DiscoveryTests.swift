@@ -30,9 +30,9 @@ import Testing
     private static func connected(
         mtu: UInt16 = 517, _ body: @escaping @Sendable (Connection) async throws -> Void
     ) async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try makeServer())
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try makeServer())
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.withConnection(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: mtu)
             ) { connection in
@@ -58,9 +58,9 @@ import Testing
 
     @Test("what cannot be true is told, and the rest is there, also the second time and from the file")
     func problems() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in AnsweringHandler(malformedSensor) }
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in AnsweringHandler(malformedSensor) }
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.withConnection(to: peripheral.address) { connection in
                 let database = try await connection.discover()
                 #expect(database.map(\.uuid) == [.genericAccess, 0x180D])
@@ -83,9 +83,9 @@ import Testing
 
     @Test("a server without an end is given up with what it has")
     func limit() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EndlessServer(on: story.radio.loop) }
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EndlessServer(on: fixture.radio.loop) }
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.withConnection(to: peripheral.address) { connection in
                 let database = try await connection.discover()
                 #expect(database.problems.map(\.reason) == [.tooManyRequests])
@@ -97,14 +97,14 @@ import Testing
 
     @Test("a server that takes its time is given up after five minutes")
     func timeLimit() async throws {
-        try await Story.run { story in
-            let loop = story.radio.loop
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in
+        try await Fixture.run { fixture in
+            let loop = fixture.radio.loop
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in
                 EndlessServer(pause: .seconds(29), on: loop)
             }
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            let taken = await story.duration {
+            let taken = await fixture.duration {
                 let error = await failure { _ = try await connection.discover() }
                 #expect(error?.code == .timedOut)
             }

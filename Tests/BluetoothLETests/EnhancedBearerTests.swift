@@ -47,8 +47,8 @@ import Testing
     @Test func requestsMadeAtTheSameTimeAreSpread() async throws {
         try await Self.run { machines, connection, value in
             func readTwenty() async throws -> Duration {
-                try await machines.story.duration {
-                    let reads = (0..<20).map { _ in machines.story.begin { try await connection.read(value) } }
+                try await machines.fixture.duration {
+                    let reads = (0..<20).map { _ in machines.fixture.begin { try await connection.read(value) } }
                     for read in reads {
                         let bytes = try await read.value
                         #expect(bytes == pattern(100))
@@ -66,9 +66,9 @@ import Testing
         try await Self.run(mtu: 64) { machines, connection, value in
             try await connection.openEnhancedBearers(count: 2)
             let writes = (0..<10).map { number in
-                machines.story.begin { try await connection.write(pattern(100, from: number), to: value) }
+                machines.fixture.begin { try await connection.write(pattern(100, from: number), to: value) }
             }
-            let reads = (0..<10).map { _ in machines.story.begin { try await connection.read(value) } }
+            let reads = (0..<10).map { _ in machines.fixture.begin { try await connection.read(value) } }
             for write in writes { try await write.value }
             for read in reads {
                 let bytes = try await read.value
@@ -83,12 +83,12 @@ import Testing
             let server = try #require(machines.attributes.connections.last)
             // The peer's program closes one of them.
             await server.closeFirstEnhancedBearer()
-            try await machines.story.settle { await connection.bearerCount == 2 }
+            try await machines.fixture.settle { await connection.bearerCount == 2 }
             #expect(await connection.isConnected)
-            let reads = (0..<6).map { _ in machines.story.begin { try await connection.read(value) } }
+            let reads = (0..<6).map { _ in machines.fixture.begin { try await connection.read(value) } }
             for read in reads { _ = try await read.value }
             // The fixed channel's end is the end of all.
-            machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+            machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
             _ = await connection.closed()
             #expect(await connection.bearerCount == 0)
             #expect(await failure { _ = try await connection.read(value) }?.code == .disconnected)
@@ -98,7 +98,7 @@ import Testing
     @Test func whatWasUnderWayOnALostBearerSaysSo() async throws {
         try await Self.run { machines, connection, value in
             try await connection.openEnhancedBearers(count: 1)
-            let reads = (0..<2).map { _ in machines.story.begin { try await connection.read(value) } }
+            let reads = (0..<2).map { _ in machines.fixture.begin { try await connection.read(value) } }
             await (try #require(machines.attributes.connections.last)).closeFirstEnhancedBearer()
             var errors: [BluetoothError] = []
             for read in reads { if let error = await failure({ _ = try await read.value }) { errors.append(error) } }
@@ -111,9 +111,9 @@ import Testing
     }
 
     @Test func aPeerWithoutThemIsSaidSo() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
             #expect(await failure { try await connection.openEnhancedBearers(count: 0) }?.code == .invalidArgument)
@@ -146,7 +146,7 @@ import Testing
             machines.faulting.arm(at: index) {
                 switch fault {
                 case .cutLink:
-                    machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+                    machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
                 case .cancel: task.withLock { $0 }?.cancel()
                 case .unplug: machines.kernel.unplug(0)
                 case .powerOff: machines.kernel.setPowered(false, adapter: 0)
@@ -155,7 +155,7 @@ import Testing
                 default: break
                 }
             }
-            let work = machines.story.begin {
+            let work = machines.fixture.begin {
                 try await connection.openEnhancedBearers(count: 3)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<12 { group.addTask { _ = try await connection.read(value) } }

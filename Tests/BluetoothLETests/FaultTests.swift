@@ -25,15 +25,15 @@ extension Fault {
     /// Lets it happen to a connection of the machine's to a peripheral, with a task at work on it.
     func happen(
         to connection: Connection?, of peripheral: SimulatedPeripheral, during task: Task<Void, any Error>?,
-        _ story: Story
+        _ fixture: Fixture
     ) {
         switch self {
         case .cutLink: peripheral.breakLinks()
         case .disconnectByPeer: peripheral.disconnect()
         case .cancel: task?.cancel()
-        case .unplug: story.kernel.unplug(0)
-        case .powerOff: story.kernel.setPowered(false, adapter: 0)
-        case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+        case .unplug: fixture.kernel.unplug(0)
+        case .powerOff: fixture.kernel.setPowered(false, adapter: 0)
+        case .block: fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
         case .disconnect:
             connection?.disconnectSoon()
         }
@@ -100,25 +100,25 @@ enum Work: String, CaseIterable, Sendable {
 
     private static func run(_ work: Work, _ fault: Fault?, at index: Int?) async throws -> Outcome {
         let outcome = Mutex(Outcome(packets: 0))
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try makeServer()
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server) { _ in EchoHandler() }
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 200)
-            let kernel = FaultingKernel(story.kernel)
+            let kernel = FaultingKernel(fixture.kernel)
             let remains = Remains()
-            let result = try await disturbed(work, fault, at: index, story, kernel, peripheral, server, remains)
+            let result = try await disturbed(work, fault, at: index, fixture, kernel, peripheral, server, remains)
             outcome.withLock { $0 = result }
             // What is gone is gone within the two seconds the kernel keeps a link, and those in which a task ends.
-            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { remains.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
             #expect(remains.isEmpty, "\(work) \(String(describing: fault)) at \(String(describing: index)) leaks")
-            try await again(story, peripheral)
+            try await again(fixture, peripheral)
         }
         return outcome.withLock { $0 }
     }
 
     /// The work with its fault.
     private static func disturbed(
-        _ work: Work, _ fault: Fault?, at index: Int?, _ story: Story, _ kernel: FaultingKernel,
+        _ work: Work, _ fault: Fault?, at index: Int?, _ fixture: Fixture, _ kernel: FaultingKernel,
         _ peripheral: SimulatedPeripheral, _ server: SimulatedGATTServer, _ remains: Remains
     ) async throws -> Outcome {
         let adapter = try await Adapter.open(on: kernel)
@@ -132,17 +132,17 @@ enum Work: String, CaseIterable, Sendable {
         }
         let task = Mutex<Task<Void, any Error>?>(nil)
         kernel.arm(at: index, withController: work.isAboutTheController) {
-            fault?.happen(to: existing.withLock { $0 }, of: peripheral, during: task.withLock { $0 }, story)
+            fault?.happen(to: existing.withLock { $0 }, of: peripheral, during: task.withLock { $0 }, fixture)
         }
         let connection = existing.withLock { $0 }
-        let running = story.begin {
+        let running = fixture.begin {
             guard let connection else {
                 let made = try await adapter.connect(to: peripheral.address)
                 remains.keep(made)
                 await made.disconnect()
                 return
             }
-            try await perform(work, on: connection, server, story)
+            try await perform(work, on: connection, server, fixture)
         }
         task.withLock { $0 = running }
         let error = await failure { try await running.value }
@@ -159,7 +159,9 @@ enum Work: String, CaseIterable, Sendable {
         return Outcome(packets: packets, error: error)
     }
 
-    private static func perform(_ work: Work, on connection: Connection, _ server: SimulatedGATTServer, _ story: Story)
+    private static func perform(
+        _ work: Work, on connection: Connection, _ server: SimulatedGATTServer, _ fixture: Fixture
+    )
         async throws
     {
         func handle(_ uuid: BluetoothUUID) throws -> AttributeHandle {
@@ -184,7 +186,7 @@ enum Work: String, CaseIterable, Sendable {
             _ = try await connection.read(try handle(0xFFF1))
         case .channel:
             let channel = try await connection.openChannel(psm: 0x0085)
-            let writer = story.begin { try await channel.write(pattern(2000)) }
+            let writer = fixture.begin { try await channel.write(pattern(2000)) }
             defer { writer.cancel() }
             var received: [UInt8] = []
             while received.count < 2000 {
@@ -204,14 +206,14 @@ enum Work: String, CaseIterable, Sendable {
             // So that the link has carried something.
             _ = try await connection.read(try handle(0xFFF1))
         case .notifications, .indications:
-            try await subscribe(work == .notifications ? .notification : .indication, on: connection, server, story)
+            try await subscribe(work == .notifications ? .notification : .indication, on: connection, server, fixture)
         case .steps, .readByUUID, .readSeveral, .readSeveralOfKnownLength, .reliableWrite, .bothKinds:
             try await performAttributes(work, on: connection, server)
         }
     }
 
     private static func subscribe(
-        _ kind: SubscriptionKind, on connection: Connection, _ server: SimulatedGATTServer, _ story: Story
+        _ kind: SubscriptionKind, on connection: Connection, _ server: SimulatedGATTServer, _ fixture: Fixture
     ) async throws {
         let value = try #require(server.handle(of: 0xFFF3, in: service))
         let characteristic = RemoteCharacteristic(
@@ -222,7 +224,7 @@ enum Work: String, CaseIterable, Sendable {
                     uuid: .clientCharacteristicConfiguration, handle: AttributeHandle(value.rawValue + 1))
             ])
         let values = try await connection.subscribe(to: characteristic, kind: kind)
-        let sender = story.begin {
+        let sender = fixture.begin {
             for number in 1...5 as ClosedRange<UInt8> {
                 if kind == .notification {
                     await server.notify([number], of: value)
@@ -242,10 +244,10 @@ enum Work: String, CaseIterable, Sendable {
     }
 
     /// A machine on which all is well again connects and reads.
-    private static func again(_ story: Story, _ peripheral: SimulatedPeripheral) async throws {
-        if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }
-        story.kernel.setRadioSwitch(adapter: 0)
-        let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+    private static func again(_ fixture: Fixture, _ peripheral: SimulatedPeripheral) async throws {
+        if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug() }
+        fixture.kernel.setRadioSwitch(adapter: 0)
+        let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
         let value = try await adapter.withConnection(
             to: peripheral.address, options: ConnectionOptions(timeout: .seconds(60))
         ) { connection in

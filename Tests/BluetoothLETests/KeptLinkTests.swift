@@ -13,11 +13,11 @@ import Testing
     /// A connection that has ended so, and its channel.
     private static func run(
         awaiting opcode: ATTOpcode = .readRequest, late delay: Duration,
-        _ body: @escaping @Sendable (LateStory, ConnectionOrientedChannel) async throws -> Void
+        _ body: @escaping @Sendable (LateFixture, ConnectionOrientedChannel) async throws -> Void
     ) async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
-            let channel = try await connection.openChannel(psm: LateStory.channel)
+            let channel = try await connection.openChannel(psm: LateFixture.channel)
             try await late.end(connection, awaiting: opcode, late: delay)
             try await body(late, channel)
         }
@@ -25,11 +25,11 @@ import Testing
 
     /// Makes sure that whoever connects is told after so much time that the device is busy.
     private static func expectBusy(
-        _ late: LateStory, after limit: Duration = ConnectQueue.kernelLinger,
+        _ late: LateFixture, after limit: Duration = ConnectQueue.kernelLinger,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var error: BluetoothError?
-        let time = await late.story.duration {
+        let time = await late.fixture.duration {
             error = await failure { await (try await late.connect()).disconnect() }
         }
         #expect(error?.code == .busy, sourceLocation: sourceLocation)
@@ -39,20 +39,20 @@ import Testing
 
     /// Makes sure that a link has nothing of the one before.
     private static func expectOwnLink(
-        _ late: LateStory, links: Int, within limit: Duration, sourceLocation: SourceLocation = #_sourceLocation
+        _ late: LateFixture, links: Int, within limit: Duration, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var next: Connection?
-        let time = try await late.story.duration { next = try await late.connect() }
+        let time = try await late.fixture.duration { next = try await late.connect() }
         #expect(time < limit, "\(time)", sourceLocation: sourceLocation)
         #expect(late.peer.linkCount == links, sourceLocation: sourceLocation)
         let connection = try #require(next, sourceLocation: sourceLocation)
         try await late.expectOwnAnswers(.readRequest, after: .zero, on: connection, sourceLocation: sourceLocation)
     }
 
-    @Test(arguments: LateStory.requests) func theNextConnectWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
+    @Test(arguments: LateFixture.requests) func theNextConnectWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
         try await Self.run(awaiting: opcode, late: .seconds(2)) { late, channel in
             var next: Connection?
-            let time = try await late.story.duration { next = try await late.connect() }
+            let time = try await late.fixture.duration { next = try await late.connect() }
             #expect(time > .milliseconds(1800) && time < .milliseconds(2400))
             #expect(late.peer.linkCount == 1)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
@@ -60,13 +60,13 @@ import Testing
         }
     }
 
-    @Test(arguments: LateStory.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
+    @Test(arguments: LateFixture.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
         try await Self.run(awaiting: opcode, late: .seconds(6)) { late, channel in
             try await Self.expectBusy(late)
             // Each waits as long.
             try await Self.expectBusy(late)
             var next: Connection?
-            let time = try await late.story.duration { next = try await late.connect() }
+            let time = try await late.fixture.duration { next = try await late.connect() }
             #expect(time > .milliseconds(800) && time < .milliseconds(1400))
             #expect(late.peer.linkCount == 1)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
@@ -76,26 +76,26 @@ import Testing
 
     @Test func anAnswerThatNobodyWaitsForIsReceivedAllTheSame() async throws {
         try await Self.run(late: .seconds(6)) { late, channel in
-            try await late.story.radio.sleep(for: .seconds(10))
+            try await late.fixture.radio.sleep(for: .seconds(10))
             try await Self.expectOwnLink(late, links: 1, within: .milliseconds(100))
             #expect(await channel.isOpen)
         }
     }
 
     @Test(arguments: [100, 1000, 4000]) func theLastChannelLeavesTheLinkToTheKernel(milliseconds: Int) async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             let channels = [
-                try await connection.openChannel(psm: LateStory.channel),
-                try await late.adapter.openChannel(to: late.address, psm: LateStory.channel),
+                try await connection.openChannel(psm: LateFixture.channel),
+                try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel),
             ]
             try await late.end(connection, awaiting: .readRequest, late: .seconds(12))
             await channels[0].close()
-            try await late.story.radio.sleep(for: .milliseconds(milliseconds))
-            let next = late.story.begin { try await late.connect() }
-            try await late.story.radio.sleep(for: .seconds(1))
+            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
+            let next = late.fixture.begin { try await late.connect() }
+            try await late.fixture.radio.sleep(for: .seconds(1))
             await channels[1].close()
-            let time = try await late.story.duration { await (try await next.value).disconnect() }
+            let time = try await late.fixture.duration { await (try await next.value).disconnect() }
             #expect(time > .seconds(1) && time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
@@ -103,10 +103,10 @@ import Testing
     }
 
     @Test func aChannelThatIsDroppedLeavesTheLinkToTheKernel() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             do {
                 let connection = try await late.connect()
-                let channel = try await connection.openChannel(psm: LateStory.channel)
+                let channel = try await connection.openChannel(psm: LateFixture.channel)
                 try await late.end(connection, awaiting: .readRequest, late: .seconds(10))
                 try await Self.expectBusy(late)
                 withExtendedLifetime(channel) {}
@@ -118,9 +118,9 @@ import Testing
     @Test(arguments: [100, 1000, 4000]) func theEndOfTheLinkEndsTheWait(milliseconds: Int) async throws {
         try await Self.run(late: .seconds(10)) { late, _ in
             if milliseconds > 2500 { try await Self.expectBusy(late) }
-            let next = late.story.begin { try await late.connect() }
-            try await late.story.radio.sleep(for: .milliseconds(milliseconds % 2500))
-            let time = try await late.story.duration {
+            let next = late.fixture.begin { try await late.connect() }
+            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            let time = try await late.fixture.duration {
                 late.peripheral.disconnect()
                 await (try await next.value).disconnect()
             }
@@ -140,18 +140,18 @@ import Testing
     }
 
     @Test func aDeviceThatWaitsForAnAnswerIsBusyUntilItsLinkEnds() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let asked = AsyncStream.makeStream(of: Void.self)
             let services = try await late.adapter.publish(
                 [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
                 handlers: AttributeHandlers(read: { _ in
                     asked.continuation.yield()
-                    try await late.story.radio.sleep(for: .seconds(10))
+                    try await late.fixture.radio.sleep(for: .seconds(10))
                     return []
                 }))
             let handle = try #require(services.handle(of: 0xFFF4))
             let connection = try await late.connect()
-            let channel = try await connection.openChannel(psm: LateStory.channel)
+            let channel = try await connection.openChannel(psm: LateFixture.channel)
             late.peer.send([0x0A, UInt8(handle.rawValue), 0])
             for await _ in asked.stream { break }
             await connection.disconnect()
@@ -164,13 +164,13 @@ import Testing
 
     /// The answer comes while nobody has the attribute channel, as far as the program can know.
     @Test func aChannelThatIsOpenedWhileTheKernelWaitsKeepsTheLink() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
-            try await late.story.radio.sleep(for: .seconds(1))
-            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            try await late.fixture.radio.sleep(for: .seconds(1))
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel)
             try await Self.expectBusy(late)
-            try await late.story.radio.sleep(for: .seconds(5))
+            try await late.fixture.radio.sleep(for: .seconds(5))
             try await Self.expectBusy(late)
             await channel.close()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
@@ -178,15 +178,15 @@ import Testing
     }
 
     @Test func aChannelOnALinkThatIsNewIsNobodysHindrance() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             // Who listens is given the attribute channel of a link that is made for another channel.
             await late.services.withdraw()
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
-            try await late.story.radio.sleep(for: .milliseconds(500))
+            try await late.fixture.radio.sleep(for: .milliseconds(500))
             late.peripheral.disconnect()
-            try await late.story.radio.sleep(for: .milliseconds(100))
-            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            try await late.fixture.radio.sleep(for: .milliseconds(100))
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
             #expect(await channel.isOpen)
         }
@@ -194,21 +194,21 @@ import Testing
 
     /// What is only being opened has no link that it could keep.
     @Test func aChannelThatNobodyAnswersIsNobodysHindrance() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             // Nobody tells that the link has ended.
             await late.services.withdraw()
             late.kernel.refuseController(.notPermitted)
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-            try await late.story.radio.sleep(for: .milliseconds(500))
+            try await late.fixture.radio.sleep(for: .milliseconds(500))
             late.peripheral.disconnect()
-            try await late.story.radio.sleep(for: .milliseconds(100))
+            try await late.fixture.radio.sleep(for: .milliseconds(100))
             late.peripheral.setHidden(true)
-            let attempt = late.story.begin {
+            let attempt = late.fixture.begin {
                 try await late.adapter.openChannel(
-                    to: late.address, psm: LateStory.channel, options: ChannelOptions(timeout: nil))
+                    to: late.address, psm: LateFixture.channel, options: ChannelOptions(timeout: nil))
             }
-            try await late.story.radio.sleep(for: .seconds(5))
+            try await late.fixture.radio.sleep(for: .seconds(5))
             late.peripheral.setHidden(false)
             try await Self.expectOwnLink(late, links: 2, within: .seconds(1))
             #expect(await (try await attempt.value).isOpen)
@@ -217,13 +217,13 @@ import Testing
 
     /// No PDU follows on a bearer whose transaction has timed out (Core Vol 3 Part F §3.3.3).
     @Test func anAnswerAfterTheTimeLimitIsNotWaitedFor() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
-            let channel = try await connection.openChannel(psm: LateStory.channel)
+            let channel = try await connection.openChannel(psm: LateFixture.channel)
             late.peer.delay(.readRequest, by: .seconds(35))
             #expect(await failure { _ = try await connection.read(LatePeer.short) }?.code == .timedOut)
             late.peer.delay(nil)
-            try await late.story.radio.sleep(for: .seconds(10))
+            try await late.fixture.radio.sleep(for: .seconds(10))
             try await Self.expectBusy(late)
             await channel.close()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
@@ -232,10 +232,10 @@ import Testing
 
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
         try await Self.run(late: .seconds(2)) { late, _ in
-            let next = late.story.begin { try await late.connect() }
-            try await late.story.radio.sleep(for: .seconds(1))
+            let next = late.fixture.begin { try await late.connect() }
+            try await late.fixture.radio.sleep(for: .seconds(1))
             next.cancel()
-            let time = await late.story.duration {
+            let time = await late.fixture.duration {
                 let end = await failure { _ = try await next.value }
                 #expect(end?.code == .cancelled)
             }
@@ -253,16 +253,16 @@ import Testing
         try await Self.run(late: .seconds(10)) { late, _ in
             await late.services.withdraw()
             if milliseconds > 2500 { try await Self.expectBusy(late) }
-            let next = late.story.begin { try await late.connect() }
-            try await late.story.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            let next = late.fixture.begin { try await late.connect() }
+            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds % 2500))
             try await late.adapter.setPowered(false)
-            let time = await late.story.duration {
+            let time = await late.fixture.duration {
                 let end = await failure { _ = try await next.value }
                 #expect(end?.code == .adapterOff)
             }
             #expect(time < .milliseconds(100))
             try await late.adapter.setPowered(true)
-            let channel = try await late.adapter.openChannel(to: late.address, psm: LateStory.channel)
+            let channel = try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
             #expect(await channel.isOpen)
         }
@@ -272,11 +272,11 @@ import Testing
     @Test func anAdapterThatIsClosedLeavesNothingBehind() async throws {
         try await Self.run(late: .seconds(5)) { late, channel in
             await late.adapter.close()
-            let other = try await Adapter.open(on: late.story.kernel)
+            let other = try await Adapter.open(on: late.fixture.kernel)
             let end = await failure { _ = try await other.connect(to: late.address) }
             #expect(end?.code == .busy)
             await channel.close()
-            try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+            try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
             let next = try await other.connect(to: late.address)
             #expect(try await next.read(LatePeer.short) == [1])
         }

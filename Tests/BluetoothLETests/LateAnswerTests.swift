@@ -12,10 +12,10 @@ import Testing
 /// Links that end while an answer is outstanding, and what the next connection to the device sees of it.
 @Suite struct LateAnswerTests {
     @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             for milliseconds in stride(from: 0, through: 400, by: 10) {
-                let attempt = late.story.begin { try await late.adapter.connect(to: late.address) }
-                try await late.story.radio.sleep(for: .milliseconds(milliseconds))
+                let attempt = late.fixture.begin { try await late.adapter.connect(to: late.address) }
+                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
                 attempt.cancel()
                 let end = await failure { await (try await attempt.value).disconnect() }
                 #expect(end == nil || end?.code == .cancelled)
@@ -28,13 +28,13 @@ import Testing
                 let strays = try await connection.strayResponseCount()
                 #expect(strays == 0, "cancelled after \(milliseconds) ms")
                 await connection.disconnect()
-                try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
 
-    @Test(arguments: LateStory.requests) func theNextLinkWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
-        try await LateStory.run { late in
+    @Test(arguments: LateFixture.requests) func theNextLinkWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
+        try await LateFixture.run { late in
             let delay = Duration.milliseconds(150)
             let connection = try await late.connect()
             late.peer.delay(opcode, by: delay)
@@ -42,7 +42,7 @@ import Testing
             await connection.disconnect()
             let end1 = await failure { try await call.value }
             #expect(end1?.code == .disconnected)
-            let time = try await late.story.duration {
+            let time = try await late.fixture.duration {
                 let next = try await late.connect()
                 try await late.expectOwnAnswers(opcode, after: delay, on: next)
                 await next.disconnect()
@@ -53,20 +53,20 @@ import Testing
         }
     }
 
-    @Test(arguments: LateStory.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
-        try await LateStory.run { late in
+    @Test(arguments: LateFixture.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: opcode, late: .seconds(1))
             var next: Connection?
-            let time = try await late.story.duration { next = try await late.connect() }
+            let time = try await late.fixture.duration { next = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
         }
     }
 
-    @Test(arguments: LateStory.requests) func whoLetsGoOfALinkSpoilsNoOther(_ opcode: ATTOpcode) async throws {
-        try await LateStory.run { late in
+    @Test(arguments: LateFixture.requests) func whoLetsGoOfALinkSpoilsNoOther(_ opcode: ATTOpcode) async throws {
+        try await LateFixture.run { late in
             let delay = Duration.milliseconds(150)
             do {
                 let connection = try await late.connect()
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func whatWasPreparedIsForgottenBeforeTheNextLink() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .prepareWriteRequest, late: .milliseconds(100))
             let next = try await late.connect()
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func anAnswerThatNeverComesEndsOneLinkOnly() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             late.peer.delay(.readRequest, by: .milliseconds(30_500))
             let end5 = await failure { _ = try await connection.read(LatePeer.short) }
@@ -106,13 +106,13 @@ import Testing
     }
 
     @Test func aDeviceThatWaitsForAnAnswerGetsANewLink() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let asked = AsyncStream.makeStream(of: Void.self)
             let services = try await late.adapter.publish(
                 [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
                 handlers: AttributeHandlers(read: { _ in
                     asked.continuation.yield()
-                    try await late.story.radio.sleep(for: .seconds(10))
+                    try await late.fixture.radio.sleep(for: .seconds(10))
                     return []
                 }))
             let handle = try #require(services.handle(of: 0xFFF4))
@@ -120,42 +120,42 @@ import Testing
             late.peer.send([0x0A, UInt8(handle.rawValue), 0])
             for await _ in asked.stream { break }
             await connection.disconnect()
-            let time = try await late.story.duration { _ = try await late.connect() }
+            let time = try await late.fixture.duration { _ = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
         }
     }
 
     @Test func theEndOfTheLinkEndsTheWait() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             for milliseconds in [100, 1000] {
                 let connection = try await late.connect()
                 try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-                let next = late.story.begin { try await late.connect() }
-                try await late.story.radio.sleep(for: .milliseconds(milliseconds))
-                let time = try await late.story.duration {
+                let next = late.fixture.begin { try await late.connect() }
+                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
+                let time = try await late.fixture.duration {
                     late.peripheral.disconnect()
                     await (try await next.value).disconnect()
                 }
                 #expect(time < .milliseconds(500), "after \(milliseconds) ms")
-                try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
 
     /// Another program has kept the link beyond the time that it is waited for, and lets it go when it is used again.
     @Test func aLinkThatEndsWhenItIsUsedAgainIsMadeAnew() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             let channel = try await late.openForeignChannel()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
             let address = ManagementAddress(late.address)
             let management = await late.adapter.session.management
             late.kernel.arm(at: 0) {
-                late.story.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
+                late.fixture.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
             }
             var next: Connection?
-            let time = try await late.story.duration { next = try await late.connect() }
+            let time = try await late.fixture.duration { next = try await late.connect() }
             #expect(time > .milliseconds(2500) && time < .milliseconds(3500))
             #expect(late.peer.linkCount == 2)
             try await late.expectOwnAnswers(.readRequest, after: .zero, on: try #require(next))
@@ -165,15 +165,15 @@ import Testing
 
     /// The same where the link is protected before anything is asked.
     @Test func aLinkThatEndsWhileItIsProtectedIsMadeAnew() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             late.peripheral.setSecurity(SimulatedSecurity())
             let connection = try await late.connect()
             let channel = try await late.openForeignChannel()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-            let start = late.story.radio.now
+            let start = late.fixture.radio.now
             let address = ManagementAddress(late.address)
             let management = await late.adapter.session.management
-            let timer = late.story.radio.loop.makeTimer {
+            let timer = late.fixture.radio.loop.makeTimer {
                 management.value.post(.disconnect(address), to: 0) { _ in }
             }
             timer.set(at: start.advanced(by: .milliseconds(2520)))
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func anAdapterThatIsSwitchedOffWhileAnswersAreAwaited() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             for milliseconds in stride(from: 0, through: 3000, by: 60) {
                 let connection = try await late.connect()
                 late.peer.delay(.readRequest, by: .milliseconds(milliseconds / 2))
@@ -197,10 +197,10 @@ import Testing
                 await connection.disconnect()
                 _ = await failure { try await call.value }
                 late.peer.delay(nil)
-                let next = late.story.begin { try await late.connect() }
-                try await late.story.radio.sleep(for: .milliseconds(milliseconds))
+                let next = late.fixture.begin { try await late.connect() }
+                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
                 try await late.adapter.setPowered(false)
-                let time = await late.story.duration {
+                let time = await late.fixture.duration {
                     _ = await failure { await (try await next.value).disconnect() }
                 }
                 #expect(time < .milliseconds(100), "after \(milliseconds) ms")
@@ -210,18 +210,18 @@ import Testing
                 #expect(strays == 0, "after \(milliseconds) ms")
                 #expect(try await again.read(LatePeer.short) == [1], "after \(milliseconds) ms")
                 await again.disconnect()
-                try await late.story.settle { late.story.kernel.links(adapter: 0).isEmpty }
+                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
 
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
-        try await LateStory.run { late in
+        try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(1))
-            let time = try await late.story.duration {
-                let next = late.story.begin { try await late.connect() }
-                try await late.story.radio.sleep(for: .milliseconds(50))
+            let time = try await late.fixture.duration {
+                let next = late.fixture.begin { try await late.connect() }
+                try await late.fixture.radio.sleep(for: .milliseconds(50))
                 next.cancel()
                 let end8 = await failure { _ = try await next.value }
                 #expect(end8?.code == .cancelled)

@@ -11,13 +11,13 @@ import Testing
     /// A story with a connection.
     private func run(
         _ controller: SimulatedController = SimulatedController(),
-        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral, Connection) async throws -> Void
+        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
     ) async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
-            try await body(story, adapter, peripheral, connection)
+            try await body(fixture, adapter, peripheral, connection)
             await connection.disconnect()
         }
     }
@@ -34,9 +34,9 @@ import Testing
         ] as [(UInt8, DisconnectReason)])
     func theControllersReasonIsTold(_ status: UInt8, _ reason: DisconnectReason) async throws {
         for isPrivileged in [true, false] {
-            try await run { story, _, peripheral, connection in
-                story.kernel.hasNetRaw = isPrivileged
-                let pending = story.begin { try await connection.read(AttributeHandle(1)) }
+            try await run { fixture, _, peripheral, connection in
+                fixture.kernel.hasNetRaw = isPrivileged
+                let pending = fixture.begin { try await connection.read(AttributeHandle(1)) }
                 peripheral.breakLinks(reason: HCIStatus(rawValue: status))
                 let end = await connection.closed()
                 #expect(end.code == .disconnected)
@@ -52,11 +52,11 @@ import Testing
     }
 
     @Test func theReasonIsTheOneOfThisLinkAlthoughItsHandleIsUsedAgain() async throws {
-        try await run { story, adapter, peripheral, connection in
-            let other = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+        try await run { fixture, adapter, peripheral, connection in
+            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let second = try await adapter.connect(to: other.address)
             // Somebody else's link with the same handles ends for another reason.
-            story.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
+            fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
             peripheral.breakLinks(reason: .remoteDevicePoweringOff)
             other.breakLinks(reason: .connectionTimeout)
             #expect(await connection.closed().disconnectReason == .remotePowerOff)
@@ -77,8 +77,8 @@ import Testing
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterIsTheReason(_ ending: Ending) async throws {
-        try await run { story, _, _, connection in
-            ending.happen(to: story.kernel)
+        try await run { fixture, _, _, connection in
+            ending.happen(to: fixture.kernel)
             let end = await connection.closed()
             #expect(end.disconnectReason == ending.disconnectReason)
             #expect(end.code == ending.code)
@@ -116,9 +116,9 @@ import Testing
     // MARK: Signal
 
     @Test func theSignalIsReadWithoutPrivilege() async throws {
-        try await run { story, _, peripheral, connection in
-            story.kernel.hasNetRaw = false
-            story.kernel.hasNetAdmin = false
+        try await run { fixture, _, peripheral, connection in
+            fixture.kernel.hasNetRaw = false
+            fixture.kernel.hasNetAdmin = false
             peripheral.setSignalStrength(-71)
             let rssi = try await connection.rssi()
             #expect(rssi == -71)
@@ -138,23 +138,23 @@ import Testing
     }
 
     @Test func anAnswerAboutAnotherLinkIsSomebodyElses() async throws {
-        try await run { story, _, peripheral, connection in
+        try await run { fixture, _, peripheral, connection in
             peripheral.setSignalStrength(-60)
-            let reading = story.begin { try await connection.rssi() }
+            let reading = fixture.begin { try await connection.rssi() }
             // The kernel has asked about another link at the same time.
-            story.kernel.emit([0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x00, 0xFE, 0x0E, 0x9C])
+            fixture.kernel.emit([0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x00, 0xFE, 0x0E, 0x9C])
             let rssi = try await reading.value
             #expect(rssi == -60)
         }
     }
 
     @Test func aControllerThatIsSilentEndsTheQuestion() async throws {
-        try await run { story, _, _, connection in
-            story.kernel.setSilent(true, adapter: 0)
+        try await run { fixture, _, _, connection in
+            fixture.kernel.setSilent(true, adapter: 0)
             #expect(await failure { _ = try await connection.rssi() }?.code == .timedOut)
             #expect(await failure { _ = try await connection.rssi(timeout: .seconds(1)) }?.code == .timedOut)
-            let waiting = story.begin { try await connection.requestParameters(.lowPower) }
-            try await story.radio.sleep(for: .seconds(1))
+            let waiting = fixture.begin { try await connection.requestParameters(.lowPower) }
+            try await fixture.radio.sleep(for: .seconds(1))
             waiting.cancel()
             #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
         }
@@ -192,11 +192,11 @@ import Testing
     }
 
     @Test func aShorterIntervalMakesRequestsFaster() async throws {
-        try await run { story, _, _, connection in
+        try await run { fixture, _, _, connection in
             _ = try await connection.requestParameters(.lowPower)
-            let slow = await story.duration { _ = try? await connection.read(AttributeHandle(1)) }
+            let slow = await fixture.duration { _ = try? await connection.read(AttributeHandle(1)) }
             _ = try await connection.requestParameters(.lowLatency)
-            let fast = await story.duration { _ = try? await connection.read(AttributeHandle(1)) }
+            let fast = await fixture.duration { _ = try? await connection.read(AttributeHandle(1)) }
             #expect(slow >= .milliseconds(100))
             #expect(fast <= .milliseconds(30))
         }
@@ -247,7 +247,7 @@ import Testing
     }
 
     @Test func aPeersWishIsGrantedByTheKernelAndTold() async throws {
-        try await run { story, _, peripheral, connection in
+        try await run { fixture, _, peripheral, connection in
             let changes = try await connection.linkChanges()
             peripheral.requestConnectionParameters(
                 LEConnectionParameters(intervalMinimum: 400, intervalMaximum: 400, latency: 1, supervisionTimeout: 600))
@@ -262,37 +262,37 @@ import Testing
     }
 
     @Test func parametersThatAreKeptAreAskedForAgainButNotForEver() async throws {
-        try await run { story, _, peripheral, connection in
+        try await run { fixture, _, peripheral, connection in
             _ = try await connection.requestParameters(.balanced)
             try await connection.setParameterPolicy(.keep(.balanced))
             let slow = LEConnectionParameters(
                 intervalMinimum: 80, intervalMaximum: 80, latency: 0, supervisionTimeout: 600)
             for round in 1...4 {
                 peripheral.requestConnectionParameters(slow)
-                try await story.radio.sleep(for: .seconds(3))
+                try await fixture.radio.sleep(for: .seconds(3))
                 let parameters = try #require(await connection.parameters)
                 #expect(parameters.interval == (round <= 3 ? .milliseconds(30) : .milliseconds(100)), "round \(round)")
             }
             // After a while of quiet it is tried again.
-            try await story.radio.sleep(for: .seconds(31))
+            try await fixture.radio.sleep(for: .seconds(31))
             peripheral.requestConnectionParameters(slow)
-            try await story.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             let kept = await connection.parameters
             #expect(kept?.interval == .milliseconds(30))
             try await connection.setParameterPolicy(.accept)
             peripheral.requestConnectionParameters(slow)
-            try await story.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             let accepted = await connection.parameters
             #expect(accepted?.interval == .milliseconds(100))
         }
     }
 
     @Test func withoutPrivilegeNothingIsKnownAndTheFixIsNamed() async throws {
-        try await Story.run { story in
-            story.kernel.hasNetRaw = false
-            story.kernel.hasNetAdmin = false
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            fixture.kernel.hasNetRaw = false
+            fixture.kernel.hasNetAdmin = false
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let (parameters, length) = await (connection.parameters, connection.dataLength)
             #expect(parameters == nil && length == nil)
@@ -342,13 +342,13 @@ import Testing
     }
 
     @Test func whatWaitsEndsWithTheLink() async throws {
-        try await run { story, _, peripheral, connection in
+        try await run { fixture, _, peripheral, connection in
             let changes = try await connection.linkChanges()
             peripheral.setSending(false)
             peripheral.setReceiving(false)
-            let parameters = story.begin { try await connection.requestParameters(.lowPower, timeout: nil) }
-            let phys = story.begin { try await connection.setPHYs(transmit: .le2M, receive: nil, timeout: nil) }
-            try await story.radio.sleep(for: .seconds(1))
+            let parameters = fixture.begin { try await connection.requestParameters(.lowPower, timeout: nil) }
+            let phys = fixture.begin { try await connection.setPHYs(transmit: .le2M, receive: nil, timeout: nil) }
+            try await fixture.radio.sleep(for: .seconds(1))
             peripheral.breakLinks(reason: .connectionTimeout)
             for error in [await failure { _ = try await parameters.value }, await failure { _ = try await phys.value }]
             {
@@ -361,11 +361,11 @@ import Testing
     }
 
     @Test func malformedEventsHurtNobody() async throws {
-        try await run { story, _, _, connection in
+        try await run { fixture, _, _, connection in
             for event in [
                 "0401", "0702", "030a00", "05030040", "3e00", "3e0103", "3e0a03000100", "3e050c000100", "3e0307",
             ] {
-                story.kernel.emit([0x04] + hex(event))
+                fixture.kernel.emit([0x04] + hex(event))
             }
             let rssi = try await connection.rssi()
             #expect(rssi == -50)
@@ -373,11 +373,11 @@ import Testing
     }
 
     @Test func theHCISocketIsOpenOnlyWhileThereAreLinks() async throws {
-        try await run { story, adapter, _, connection in
+        try await run { fixture, adapter, _, connection in
             let isOpen = await adapter.session.hasControllerSocket
             #expect(isOpen)
             await connection.disconnect()
-            try await story.settle { await !adapter.session.hasControllerSocket }
+            try await fixture.settle { await !adapter.session.hasControllerSocket }
         }
     }
 
@@ -420,9 +420,9 @@ import Testing
     }
 
     @Test func aLinkThatIsEncryptedFromTheBeginningIsFollowed() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var options = ConnectionOptions()
             options.socket.security = .medium
             let connection = try await adapter.connect(to: peripheral.address, options: options)

@@ -32,10 +32,10 @@ import Testing
 
     private static func run(_ fault: Fault?, at index: Int?) async throws -> Outcome {
         let outcome = Mutex(Outcome())
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let client = PeerClient()
-            let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
-            let kernel = FaultingKernel(story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, handler: { client.open($0) })
+            let kernel = FaultingKernel(fixture.kernel)
             let remains = Remains()
             do {
                 let adapter = try await Adapter.open(on: kernel)
@@ -43,7 +43,7 @@ import Testing
                 try await adapter.publish(
                     [LocalServerTests.service],
                     handlers: AttributeHandlers(read: { _ in
-                        try await story.radio.sleep(for: .seconds(1))
+                        try await fixture.radio.sleep(for: .seconds(1))
                         outcome.withLock { $0.handled += 1 }
                         return [1, 2, 3]
                     }))
@@ -52,10 +52,10 @@ import Testing
                 remains.keep(connection)
                 let task = Mutex<Task<Void, any Error>?>(nil)
                 kernel.arm(at: index) {
-                    fault?.happen(to: connection, of: peripheral, during: task.withLock { $0 }, story)
+                    fault?.happen(to: connection, of: peripheral, during: task.withLock { $0 }, fixture)
                 }
-                let driver = story.begin { await drive(client) }
-                let running = story.begin { try await serve(connection, story) }
+                let driver = fixture.begin { await drive(client) }
+                let running = fixture.begin { try await serve(connection, fixture) }
                 task.withLock { $0 = running }
                 let error = await failure { try await running.value }
                 outcome.withLock { ($0.packets, $0.error) = (kernel.count, error) }
@@ -63,7 +63,7 @@ import Testing
                 driver.cancel()
                 await connection.disconnect()
             }
-            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { remains.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
             #expect(remains.isEmpty, "\(String(describing: fault)) at \(String(describing: index)) leaks")
         }
         return outcome.withLock { $0 }
@@ -84,14 +84,14 @@ import Testing
     }
 
     /// What our program does: waits for the subscription and indicates.
-    private static func serve(_ connection: Connection, _ story: Story) async throws {
+    private static func serve(_ connection: Connection, _ fixture: Fixture) async throws {
         for try await subscription in await connection.peerSubscriptions()
         where subscription.configuration.contains(.indication) {
             for number in 1...3 as ClosedRange<UInt8> {
                 try await connection.indicate([number], of: subscription.characteristic)
             }
             // When the handler has answered as well.
-            try? await story.radio.sleep(for: .seconds(2))
+            try? await fixture.radio.sleep(for: .seconds(2))
             return try await connection.indicate([4], of: subscription.characteristic)
         }
     }

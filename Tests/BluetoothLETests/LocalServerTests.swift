@@ -71,20 +71,20 @@ final class PeerClient: SimulatedLinkHandler {
         ])
 
     private struct Scene: Sendable {
-        var story: Story
+        var fixture: Fixture
         var adapter: Adapter
         var connection: Connection
         var client: PeerClient
     }
 
     private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let client = PeerClient()
-            let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
-            let adapter = try await Adapter.open(on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, handler: { client.open($0) })
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            try await body(Scene(story: story, adapter: adapter, connection: connection, client: client))
+            try await body(Scene(fixture: fixture, adapter: adapter, connection: connection, client: client))
             await connection.disconnect()
         }
     }
@@ -160,12 +160,12 @@ final class PeerClient: SimulatedLinkHandler {
     }
 
     @Test func whatIsPublishedBeforeIsThereForEverybody() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.publish([Self.service])
             for _ in 0..<2 {
                 let client = PeerClient()
-                let peripheral = SimulatedPeripheral(on: story.radio, handler: { client.open($0) })
+                let peripheral = SimulatedPeripheral(on: fixture.radio, handler: { client.open($0) })
                 let connection = try await adapter.connect(to: peripheral.address)
                 #expect(await client.ask("0A1200") == "0B07")
                 await connection.disconnect()
@@ -183,7 +183,7 @@ final class PeerClient: SimulatedLinkHandler {
                 handlers: AttributeHandlers(
                     read: { request in
                         #expect(request.type == 0xFFF2)
-                        try await scene.story.radio.sleep(for: .seconds(3))
+                        try await scene.fixture.radio.sleep(for: .seconds(3))
                         return [1, 2, 3]
                     },
                     write: { request, value in
@@ -192,7 +192,7 @@ final class PeerClient: SimulatedLinkHandler {
                         written.withLock { $0.append(value) }
                     }))
             let client = scene.client
-            let time = await scene.story.duration { #expect(await client.ask("0A1500") == "0B010203") }
+            let time = await scene.fixture.duration { #expect(await client.ask("0A1500") == "0B010203") }
             #expect(time >= .seconds(3))
             #expect(await client.ask("12150004") == "13")
             #expect(await client.ask("121500EE") == "0112150013")
@@ -215,11 +215,11 @@ final class PeerClient: SimulatedLinkHandler {
                     if reads.withLock({ count in
                         count += 1; return count
                     }) == 1 {
-                        try await scene.story.radio.sleep(for: .seconds(100))
+                        try await scene.fixture.radio.sleep(for: .seconds(100))
                     }
                     return [5]
                 }))
-            let time = await scene.story.duration {
+            let time = await scene.fixture.duration {
                 #expect(await scene.client.ask("0A1500") == "010A15000E")
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -235,14 +235,14 @@ final class PeerClient: SimulatedLinkHandler {
                 [Self.service],
                 handlers: AttributeHandlers(
                     read: { _ in
-                        try await scene.story.radio.sleep(for: .seconds(100))
+                        try await scene.fixture.radio.sleep(for: .seconds(100))
                         return [5]
                     }, write: { _, _ in written.withLock { $0.append(Task.isCancelled) } }))
             scene.client.send("0A1500")
             scene.client.send("52150001")
             scene.client.send("52150002")
             #expect(await scene.client.next() == "010A15000E")
-            try await scene.story.settle { written.withLock { $0.count } == 2 }
+            try await scene.fixture.settle { written.withLock { $0.count } == 2 }
             #expect(written.withLock { $0 } == [false, false])
         }
     }
@@ -275,7 +275,7 @@ final class PeerClient: SimulatedLinkHandler {
             for number in 1...40 as ClosedRange<UInt8> {
                 #expect(await client.next() == "1B1200" + [number].hexadecimal)
             }
-            let indication = scene.story.begin { try await connection.indicate([9, 8], of: 0x12) }
+            let indication = scene.fixture.begin { try await connection.indicate([9, 8], of: 0x12) }
             #expect(await client.next() == "1D12000908")
             client.send("1E")
             try await indication.value
@@ -297,10 +297,10 @@ final class PeerClient: SimulatedLinkHandler {
             client.send("1E")
             #expect(await client.ask("1213000200") == "13")
             let sending = (0..<1026).map { _ in
-                scene.story.begin { try await connection.indicate([1], of: 0x12) }
+                scene.fixture.begin { try await connection.indicate([1], of: 0x12) }
             }
             #expect(await client.next() == "1D120001")
-            try await scene.story.radio.sleep(for: .milliseconds(200))
+            try await scene.fixture.radio.sleep(for: .milliseconds(200))
             // Two changes find no room, one behind the other.
             try await scene.adapter.publish([Self.service])
             try await scene.adapter.publish([Self.service])

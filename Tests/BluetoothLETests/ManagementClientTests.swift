@@ -8,46 +8,46 @@ import Testing
 
 @Suite struct ManagementClientTests {
     @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
-        try await Story.run { story in
-            let management = ManagementUser(on: story.kernel)
+        try await Fixture.run { fixture in
+            let management = ManagementUser(on: fixture.kernel)
             let notices = Mutex<[AdapterNotice]>([])
             try await management.follow { notice in notices.withLock { $0.append(notice) } }
-            story.kernel.setSilent(true, for: .setConnectable)
-            let lost = story.begin { try await management.send(.setConnectable(true), to: 0) }
-            try await story.radio.sleep(for: .seconds(5))
+            fixture.kernel.setSilent(true, for: .setConnectable)
+            let lost = fixture.begin { try await management.send(.setConnectable(true), to: 0) }
+            try await fixture.radio.sleep(for: .seconds(5))
             // This one waits behind it, others do not.
-            let behind = story.begin { try await management.send(.setConnectable(true), to: 0) }
+            let behind = fixture.begin { try await management.send(.setConnectable(true), to: 0) }
             _ = try await management.send(.readControllerIndexList)
-            story.kernel.setSilent(false, for: .setConnectable)
+            fixture.kernel.setSilent(false, for: .setConnectable)
             #expect(await failure { _ = try await lost.value }?.code == .timedOut)
             _ = try await behind.value
-            #expect(story.radio.now.nanoseconds < 11_000_000_000)
+            #expect(fixture.radio.now.nanoseconds < 11_000_000_000)
             // From now on there is nothing to wait for, and one socket that tells everything once.
-            let time = try await story.duration { _ = try await management.send(.setConnectable(false), to: 0) }
+            let time = try await fixture.duration { _ = try await management.send(.setConnectable(false), to: 0) }
             #expect(time < .seconds(1))
-            #expect(story.kernel.managementSocketCount == 1)
+            #expect(fixture.kernel.managementSocketCount == 1)
             notices.withLock { $0 = [] }
-            story.kernel.unplug(0)
-            try await story.radio.sleep(for: .seconds(1))
+            fixture.kernel.unplug(0)
+            try await fixture.radio.sleep(for: .seconds(1))
             #expect(notices.withLock { $0.count } == 2)
             await management.close(.cancelled(.init("test")))
         }
     }
 
     @Test func severalFollowUntilTheyDoNot() async throws {
-        try await Story.run { story in
-            let management = ManagementUser(on: story.kernel)
+        try await Fixture.run { fixture in
+            let management = ManagementUser(on: fixture.kernel)
             let counts = Mutex([0, 0])
             let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
             try await management.follow { _ in counts.withLock { $0[1] += 1 } }
-            story.kernel.setPowered(false, adapter: 0)
-            try await story.radio.sleep(for: .seconds(1))
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(1))
             await management.unfollow(first)
             // What is changed here is told as well.
             _ = try await management.send(.setPowered(true), to: 0)
             #expect(counts.withLock { $0 } == [1, 2])
             await management.close(.cancelled(.init("test")))
-            #expect(story.kernel.managementSocketCount == 0)
+            #expect(fixture.kernel.managementSocketCount == 0)
             #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
         }
     }
@@ -60,21 +60,21 @@ import Testing
         ], [ManagementStatus.failed, .busy, .rejected, .permissionDenied, .invalidIndex, nil])
     func openingEndsWhateverTheKernelAnswers(_ opcode: ManagementOpcode, _ status: ManagementStatus?) async throws {
         let bare = SimulatedController(address: .zero, isPowered: false, isLEEnabled: false)
-        try await Story.run([bare]) { story in
+        try await Fixture.run([bare]) { fixture in
             if let status {
-                story.kernel.setRefusal(status, of: opcode)
+                fixture.kernel.setRefusal(status, of: opcode)
             } else {
-                story.kernel.setSilent(true, for: opcode)
+                fixture.kernel.setSilent(true, for: opcode)
             }
-            let time = await story.duration {
-                let error = await failure { _ = try await Adapter.open(power: .powerOn, on: story.kernel) }
+            let time = await fixture.duration {
+                let error = await failure { _ = try await Adapter.open(power: .powerOn, on: fixture.kernel) }
                 #expect(error != nil)
             }
             #expect(time < .seconds(21))
-            try await story.settle { story.kernel.managementSocketCount == 0 }
-            story.kernel.setRefusal(nil, of: opcode)
-            story.kernel.setSilent(false, for: opcode)
-            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+            try await fixture.settle { fixture.kernel.managementSocketCount == 0 }
+            fixture.kernel.setRefusal(nil, of: opcode)
+            fixture.kernel.setSilent(false, for: opcode)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             #expect(adapter.state == .poweredOn)
         }
     }
@@ -85,25 +85,25 @@ import Testing
         [ManagementStatus.failed, .rejected, .permissionDenied, nil])
     func comingBackEndsWhateverTheKernelAnswers(_ opcode: ManagementOpcode, _ status: ManagementStatus?) async throws {
         let bare = SimulatedController(address: .zero, isPowered: false, isLEEnabled: false)
-        try await Story.run([bare]) { story in
-            let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+        try await Fixture.run([bare]) { fixture in
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             if let status {
-                story.kernel.setRefusal(status, of: opcode)
+                fixture.kernel.setRefusal(status, of: opcode)
             } else {
-                story.kernel.setSilent(true, for: opcode)
+                fixture.kernel.setSilent(true, for: opcode)
             }
-            story.kernel.unplug(0)
-            try await story.settle { adapter.state == .absent }
-            story.kernel.plug(bare)
+            fixture.kernel.unplug(0)
+            try await fixture.settle { adapter.state == .absent }
+            fixture.kernel.plug(bare)
             let error = await failure { try await adapter.ready(timeout: .seconds(30)) }
             #expect(error != nil)
             let isRestoring = await adapter.session.life.restoration != nil
             #expect(!isRestoring)
-            story.kernel.setRefusal(nil, of: opcode)
-            story.kernel.setSilent(false, for: opcode)
+            fixture.kernel.setRefusal(nil, of: opcode)
+            fixture.kernel.setSilent(false, for: opcode)
             // What has failed is tried again when it comes again.
-            story.kernel.unplug(0)
-            story.kernel.plug(bare)
+            fixture.kernel.unplug(0)
+            fixture.kernel.plug(bare)
             try await adapter.ready(timeout: .seconds(5))
         }
     }

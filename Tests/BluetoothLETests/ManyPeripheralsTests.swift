@@ -55,12 +55,12 @@ import Testing
     /// more than 128 values wait for a consumer, as the stream would fail.
     @Test func nothingIsLostAtAKilohertzFromEach() async throws {
         let (devices, count) = (64, UInt32(10_000))
-        try await Story.run { story in
-            let radio = story.radio
+        try await Fixture.run { fixture in
+            let radio = fixture.radio
             // The shortest connection interval, 7.5 ms, carries 8 packets of each link.
             radio.conditions.packetsPerConnectionEvent = 12
             radio.conditions.failsOnOverflow = true
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let band = try (0..<devices).map { _ in try Device(on: radio) }
             try await withThrowingTaskGroup(of: UInt32.self) { group in
                 for device in band {

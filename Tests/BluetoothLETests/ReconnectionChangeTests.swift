@@ -22,7 +22,7 @@ import Testing
             let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             let before = try #require(scene.server.handle(of: Self.level, in: Self.battery))
             await scene.server.notify([8], of: before)
             #expect(try await next(&iterator) == .value([8]))
@@ -52,9 +52,9 @@ import Testing
             let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             try scene.server.change(adding: [CachingTests.other])
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             let handle = try #require(scene.server.handle(of: Self.level, in: Self.battery))
             await scene.server.notify([6], of: handle)
             #expect(try await next(&iterator) == .value([6]))
@@ -67,7 +67,7 @@ import Testing
             let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             let connection = try await maintained.connected()
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
             try scene.server.change(removing: range)
@@ -86,7 +86,7 @@ import Testing
             let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.story.radio.sleep(for: .seconds(1))
+            try await scene.fixture.radio.sleep(for: .seconds(1))
             let count = try await scene.count {
                 scene.peripheral.disconnect()
                 guard case .interrupted = try await next(&iterator) else {
@@ -112,37 +112,37 @@ import Testing
     /// Runs until a value has come after the fault; says how many packets that took.
     private func run(_ fault: Fault?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try SimulatedGATTServer(CachingTests.genericAttribute(.everything) + [CachingTests.battery])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let kernel = FaultingKernel(story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let kernel = FaultingKernel(fixture.kernel)
             let remains = Remains()
             do {
                 let adapter = try await Adapter.open(power: .keepOn, on: kernel)
                 remains.keep(adapter)
                 let address = adapter.information.publicAddress
                 kernel.arm(at: index) {
-                    fault?.happen(to: nil, of: peripheral, during: nil, story)
+                    fault?.happen(to: nil, of: peripheral, during: nil, fixture)
                     guard fault == .unplug || fault == .block else { return }
-                    _ = story.begin {
-                        try await story.radio.sleep(for: .seconds(3))
+                    _ = fixture.begin {
+                        try await fixture.radio.sleep(for: .seconds(3))
                         if fault == .block {
-                            story.kernel.setRadioSwitch(adapter: 0)
+                            fixture.kernel.setRadioSwitch(adapter: 0)
                         } else {
-                            story.kernel.plug(SimulatedController(address: address))
+                            fixture.kernel.plug(SimulatedController(address: address))
                         }
                     }
                 }
                 let maintained = adapter.maintainConnection(to: peripheral.address)
                 remains.keep(maintained)
-                let value = try await Self.firstValue(of: maintained, server, story)
+                let value = try await Self.firstValue(of: maintained, server, fixture)
                 #expect(value == [5], "\(String(describing: fault)) at \(String(describing: index))")
                 count.withLock { $0 = kernel.count }
                 kernel.arm(at: nil) {}
                 await maintained.close()
                 await adapter.close()
             }
-            try await story.settle { remains.isEmpty && story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { remains.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
             #expect(remains.isEmpty, "\(String(describing: fault)) at \(String(describing: index)) leaks")
         }
         return count.withLock { $0 }
@@ -150,17 +150,17 @@ import Testing
 
     /// Subscribes, once more if a first attempt meets the fault, and has the device notify until a value comes.
     private static func firstValue(
-        of maintained: MaintainedConnection, _ server: SimulatedGATTServer, _ story: Story
+        of maintained: MaintainedConnection, _ server: SimulatedGATTServer, _ fixture: Fixture
     ) async throws -> [UInt8]? {
         let handle = try #require(server.handle(of: level, in: battery))
         var attempts = 0
         while true {
             do throws(BluetoothError) {
                 let notices = try await maintained.subscribe(to: level, in: battery, timeout: .seconds(120))
-                let sender = story.begin {
+                let sender = fixture.begin {
                     while true {
                         await server.notify([5], of: handle)
-                        try await story.radio.sleep(for: .seconds(1))
+                        try await fixture.radio.sleep(for: .seconds(1))
                     }
                 }
                 defer { sender.cancel() }

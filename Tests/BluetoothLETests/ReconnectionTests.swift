@@ -9,16 +9,16 @@ import Testing
 
     /// A story with a device that notifies, and an adapter.
     private func run(
-        _ body: @escaping @Sendable (Story, Adapter, SimulatedPeripheral, SimulatedGATTServer) async throws -> Void
+        _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, SimulatedGATTServer) async throws -> Void
     ) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     Self.service,
                     characteristics: [GATTCharacteristic(0xFFF3, properties: [.notify], value: .stored([0]))])
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            try await body(story, try await Adapter.open(on: story.kernel), peripheral, server)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripheral, server)
         }
     }
 
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func aLinkThatEndsIsMadeAgain() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             let maintained = adapter.maintainConnection(to: peripheral.address)
             var events = await maintained.events().makeAsyncIterator()
             for round in 1...3 {
@@ -38,7 +38,7 @@ import Testing
                 }
                 event = try await events.next()
                 #expect(isConnected(event))
-                try await story.radio.sleep(for: .seconds(10))
+                try await fixture.radio.sleep(for: .seconds(10))
                 peripheral.disconnect()
                 event = try await events.next()
                 guard case .disconnected(let reason) = event else {
@@ -48,18 +48,18 @@ import Testing
                 #expect(reason.disconnectReason == .remote)
             }
             await maintained.close()
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             let error = await failure { while try await events.next() != nil {} }
             #expect(error?.code == .cancelled)
         }
     }
 
     @Test func aDeviceThatIsAwayIsWaitedForWithoutTryingAgain() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             peripheral.setHidden(true)
             let maintained = adapter.maintainConnection(to: peripheral.address)
             let events = await maintained.events()
-            try await story.radio.sleep(for: .seconds(500))
+            try await fixture.radio.sleep(for: .seconds(500))
             peripheral.setHidden(false)
             let connection = try await maintained.connected()
             let isUp = await connection.isConnected
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func subscriptionsOutliveTheLinkAndTellTheGap() async throws {
-        try await run { story, adapter, peripheral, server in
+        try await run { fixture, adapter, peripheral, server in
             let handle = try #require(server.handle(of: 0xFFF3, in: Self.service))
             let maintained = adapter.maintainConnection(to: peripheral.address)
             let notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func failuresAreFurtherAndFurtherApartAndAreGivenUp() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             peripheral.setRefusal(.connectionFailedToBeEstablished)
             let maintained = adapter.maintainConnection(
                 to: peripheral.address, options: ConnectionOptions(attempts: 1),
@@ -128,17 +128,17 @@ import Testing
     }
 
     @Test(arguments: Ending.allCases) func anAdapterThatComesBackGoesOn(_ ending: Ending) async throws {
-        try await run { story, _, peripheral, _ in
-            let adapter = try await Adapter.open(power: .keepOn, on: story.kernel)
+        try await run { fixture, _, peripheral, _ in
+            let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
             let maintained = adapter.maintainConnection(to: peripheral.address)
             _ = try await maintained.connected()
             let address = adapter.information.publicAddress
-            ending.happen(to: story.kernel)
-            try await story.radio.sleep(for: .seconds(20))
+            ending.happen(to: fixture.kernel)
+            try await fixture.radio.sleep(for: .seconds(20))
             switch ending {
             case .powerOff: break
-            case .unplug: story.kernel.plug(SimulatedController(address: address))
-            case .block: story.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
+            case .unplug: fixture.kernel.plug(SimulatedController(address: address))
+            case .block: fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
             }
             let again = try await maintained.connected(timeout: .seconds(120))
             let isUp = await again.isConnected
@@ -148,54 +148,54 @@ import Testing
     }
 
     @Test func anAdapterThatIsNotWaitedForEndsIt() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             let maintained = adapter.maintainConnection(
                 to: peripheral.address, policy: ReconnectionPolicy(waitsForAdapter: false))
             _ = try await maintained.connected()
             let events = await maintained.events()
-            story.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             let error = await failure { for try await _ in events {} }
             #expect(error != nil)
         }
     }
 
     @Test func whatIsDroppedEnds() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             do {
                 let maintained = adapter.maintainConnection(to: peripheral.address)
                 _ = try await maintained.connected()
             }
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             peripheral.setHidden(true)
             do {
                 _ = adapter.maintainConnection(to: peripheral.address)
-                try await story.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
             }
-            try await story.settle { await adapter.session.connectCount == 0 }
+            try await fixture.settle { await adapter.session.connectCount == 0 }
         }
     }
 
     @Test func aStreamThatIsKeptKeepsNoAdapter() async throws {
-        try await run { story, _, peripheral, _ in
+        try await run { fixture, _, peripheral, _ in
             let life: SessionLife
             let notices: BoundedStream<MaintainedConnection.Notice>
             do {
-                let adapter = try await Adapter.open(on: story.kernel)
+                let adapter = try await Adapter.open(on: fixture.kernel)
                 life = SessionLife(session: adapter.session)
                 let maintained = adapter.maintainConnection(to: peripheral.address)
                 notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
                 await maintained.close()
             }
-            try await story.settle { life.isOver }
+            try await fixture.settle { life.isOver }
             withExtendedLifetime(notices) {}
         }
     }
 
     /// Whoever lives on the loop sees it at once.
     @Test func theLinkHasEndedWhenTheAdapterIsClosed() async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             let maintained = adapter.maintainConnection(to: peripheral.address)
-            let user = Closer(on: story.radio.loop)
+            let user = Closer(on: fixture.radio.loop)
             let connection = try await maintained.connected()
             #expect(await !user.isConnected(connection, afterClosing: adapter))
         }
@@ -214,13 +214,13 @@ import Testing
 
     @Test(arguments: ["connected", "connecting", "waiting"])
     func closingTheAdapterEndsEverything(_ standing: String) async throws {
-        try await run { story, adapter, peripheral, _ in
+        try await run { fixture, adapter, peripheral, _ in
             if standing == "connecting" { peripheral.setHidden(true) }
             if standing == "waiting" { peripheral.setRefusal(.connectionFailedToBeEstablished) }
             let maintained = adapter.maintainConnection(
                 to: peripheral.address, policy: ReconnectionPolicy(initialDelay: .seconds(60)))
-            let waiting = story.begin { try await maintained.connected(timeout: nil) }
-            try await story.radio.sleep(for: .seconds(5))
+            let waiting = fixture.begin { try await maintained.connected(timeout: nil) }
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(await (maintained.connection != nil) == (standing == "connected"))
             var events = await maintained.events().makeAsyncIterator()
             _ = try await events.next()
@@ -230,7 +230,7 @@ import Testing
             if standing != "connected" {
                 #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
             }
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             #expect(await adapter.session.connectCount == 0)
         }
     }

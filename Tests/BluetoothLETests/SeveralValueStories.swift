@@ -103,7 +103,7 @@ import Testing
         "a server tells several values in one packet to a client that has said it understands",
         arguments: [true, false])
     func notifiedTogether(isUnderstood: Bool) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let features = GATTCharacteristic(
                 .clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8)
             let server = try SimulatedGATTServer([
@@ -116,8 +116,8 @@ import Testing
                         GATTCharacteristic(0xFFF3, properties: .notify),
                     ]),
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.withConnection(to: peripheral.address) { connection in
                 let services = try await connection.discover()
                 let one = try #require(services.characteristic(0xFFF1, in: 0xFFF0))
@@ -149,7 +149,7 @@ import Testing
 
     @Test("descriptors are read in the terms of their kinds")
     func descriptors() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     0x181A,
@@ -170,8 +170,8 @@ import Testing
                         GATTCharacteristic(0x2A6F, properties: .read, value: .stored([0, 0])),
                     ])
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.withConnection(to: peripheral.address) { connection in
                 let services = try await connection.discover()
                 let temperature = try #require(services.characteristic(0x2A6E, in: 0x181A))

@@ -15,8 +15,8 @@ import Testing
     }
 
     @Test func whatIsBufferedComesBeforeTheError() async throws {
-        try await Story.run { story in
-            let (channel, stream) = Self.make(story.radio.loop)
+        try await Fixture.run { fixture in
+            let (channel, stream) = Self.make(fixture.radio.loop)
             channel.send(1)
             channel.send(2)
             channel.finish(.init(.disconnected, .init("test"), "gone"))
@@ -30,16 +30,16 @@ import Testing
     }
 
     @Test func copiesOfAnIteratorShareTheElements() async throws {
-        try await Story.run { story in
-            let (channel, stream) = Self.make(story.radio.loop)
+        try await Fixture.run { fixture in
+            let (channel, stream) = Self.make(fixture.radio.loop)
             for element in 1...3 { channel.send(element) }
             var first = stream.makeAsyncIterator()
             var second = first
             let taken = (try await first.next(), try await second.next(), try await first.next())
             #expect(taken == (1, 2, 3))
             // Both wait: the second is told so, and the first gets what comes.
-            let waiting = story.begin { try await channel.next(isolation: nil) }
-            try await story.radio.sleep(for: .milliseconds(1))
+            let waiting = fixture.begin { try await channel.next(isolation: nil) }
+            try await fixture.radio.sleep(for: .milliseconds(1))
             #expect(await failure { _ = try await channel.next(isolation: nil) }?.code == .busy)
             channel.send(4)
             let last = try await waiting.value
@@ -48,11 +48,11 @@ import Testing
     }
 
     @Test func aCancelledConsumerDoesNotEndAnothersWait() async throws {
-        try await Story.run { story in
-            let (channel, stream) = Self.make(story.radio.loop)
-            let waiting = story.begin { try await channel.next(isolation: nil) }
-            try await story.radio.sleep(for: .milliseconds(1))
-            let late = story.begin {
+        try await Fixture.run { fixture in
+            let (channel, stream) = Self.make(fixture.radio.loop)
+            let waiting = fixture.begin { try await channel.next(isolation: nil) }
+            try await fixture.radio.sleep(for: .milliseconds(1))
+            let late = fixture.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 return try await channel.next(isolation: nil)
             }
@@ -65,9 +65,9 @@ import Testing
     }
 
     @Test func aFullStreamFailsOrDrops() async throws {
-        try await Story.run { story in
-            let (failing, failed) = Self.make(story.radio.loop, capacity: 2)
-            let (dropping, dropped) = Self.make(story.radio.loop, capacity: 2, .dropOldest)
+        try await Fixture.run { fixture in
+            let (failing, failed) = Self.make(fixture.radio.loop, capacity: 2)
+            let (dropping, dropped) = Self.make(fixture.radio.loop, capacity: 2, .dropOldest)
             for element in 1...5 {
                 failing.send(element)
                 dropping.send(element)
@@ -84,8 +84,8 @@ import Testing
     }
 
     @Test func aSecondIteratorEndsAtOnce() async throws {
-        try await Story.run { story in
-            let (channel, stream) = Self.make(story.radio.loop)
+        try await Fixture.run { fixture in
+            let (channel, stream) = Self.make(fixture.radio.loop)
             var first = stream.makeAsyncIterator()
             var second = stream.makeAsyncIterator()
             channel.send(1)
@@ -97,14 +97,14 @@ import Testing
     }
 
     @Test func droppingItUnreadOrLeavingTheLoopEndsItOnce() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let counter = Counter()
             do {
-                let unread = Self.make(story.radio.loop) { counter.increment() }
+                let unread = Self.make(fixture.radio.loop) { counter.increment() }
                 withExtendedLifetime(unread.channel) {}
             }
             #expect(counter.count == 1)
-            let (channel, stream) = Self.make(story.radio.loop) { counter.increment() }
+            let (channel, stream) = Self.make(fixture.radio.loop) { counter.increment() }
             channel.send(1)
             for try await _ in stream { break }
             #expect(counter.count == 2)
@@ -113,9 +113,9 @@ import Testing
     }
 
     @Test func aCancelledConsumerIsToldAndMayGoOn() async throws {
-        try await Story.run { story in
-            let (channel, stream) = Self.make(story.radio.loop)
-            let consumer = story.begin { () -> [Int] in
+        try await Fixture.run { fixture in
+            let (channel, stream) = Self.make(fixture.radio.loop)
+            let consumer = fixture.begin { () -> [Int] in
                 var iterator = stream.makeAsyncIterator()
                 let error = await failure { _ = try await iterator.next() }
                 #expect(error?.code == .cancelled)
@@ -126,7 +126,7 @@ import Testing
                 #expect(last?.code == .cancelled)
                 return [next].compactMap { $0 }
             }
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             consumer.cancel()
             let taken = try await consumer.value
             #expect(taken == [7])

@@ -187,7 +187,7 @@ private let characteristic = RemoteCharacteristic(
         "many who come and go at random are each live when their call returns", .seeded,
         arguments: SeededGenerator.seeds(20))
     func random(seed: UInt64) async throws {
-        try await Story.run(seed: seed) { story in
+        try await Fixture.run(seed: seed) { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     0xFFF0,
@@ -195,8 +195,8 @@ private let characteristic = RemoteCharacteristic(
                         GATTCharacteristic(0xFFF3, properties: [.notify, .indicate], value: .stored([0]))
                     ])
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let services = try await connection.discover()
             let target = try #require(services.characteristics(0xFFF3).first)
@@ -207,7 +207,7 @@ private let characteristic = RemoteCharacteristic(
                         func random(_ count: Int) -> Int { .random(in: 0..<count, using: &generator) }
                         for _ in 0..<5 {
                             let kind: SubscriptionKind = [.automatic, .notification, .indication][random(3)]
-                            try await story.radio.sleep(for: .milliseconds(random(200)))
+                            try await fixture.radio.sleep(for: .milliseconds(random(200)))
                             let timeout: Duration? = random(4) == 0 ? .milliseconds(random(60)) : nil
                             do {
                                 let values = try await connection.subscribe(to: target, kind: kind, timeout: timeout)
@@ -215,7 +215,7 @@ private let characteristic = RemoteCharacteristic(
                                     server.subscribers(of: target.valueHandle, as: .notification).count
                                     + server.subscribers(of: target.valueHandle, as: .indication).count
                                 #expect(asked >= 1)
-                                try await story.radio.sleep(for: .milliseconds(random(200)))
+                                try await fixture.radio.sleep(for: .milliseconds(random(200)))
                                 withExtendedLifetime(values) {}
                             } catch let error as BluetoothError {
                                 #expect(error.code == .timedOut)
@@ -225,7 +225,7 @@ private let characteristic = RemoteCharacteristic(
                 }
                 try await group.waitForAll()
             }
-            try await story.settle {
+            try await fixture.settle {
                 server.subscribers(of: target.valueHandle, as: .notification).isEmpty
                     && server.subscribers(of: target.valueHandle, as: .indication).isEmpty
             }

@@ -46,15 +46,15 @@ final class TemporaryFile: Sendable {
     @Test(arguments: [PacketTrace.Source.monitor, .synthesised])
     func aConnectionIsRecorded(source: PacketTrace.Source) async throws {
         let file = TemporaryFile()
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
-            _ = SimulatedPeripheral(on: story.radio, address: peer, gatt: try SimulatedGATTServer([]))
-            let trace = try await PacketTrace.open(file.path, source: source, on: story.kernel)
+            _ = SimulatedPeripheral(on: fixture.radio, address: peer, gatt: try SimulatedGATTServer([]))
+            let trace = try await PacketTrace.open(file.path, source: source, on: fixture.kernel)
             #expect(trace.source == source)
-            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
             let connection = try await adapter.connect(to: peer)
             await connection.disconnect()
-            try await story.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             await adapter.close()
             await trace.close()
         }
@@ -76,13 +76,13 @@ final class TemporaryFile: Sendable {
 
     @Test func anExistingFileIsReplacedOnlyOnRequest() async throws {
         let file = TemporaryFile()
-        try await Story.run { story in
-            let first = try await PacketTrace.open(file.path, on: story.kernel)
+        try await Fixture.run { fixture in
+            let first = try await PacketTrace.open(file.path, on: fixture.kernel)
             first.note("first")
             await first.close()
             let before = file.bytes
             do throws(BluetoothError) {
-                _ = try await PacketTrace.open(file.path, on: story.kernel)
+                _ = try await PacketTrace.open(file.path, on: fixture.kernel)
                 Issue.record("it was opened")
             } catch {
                 #expect(error.code == .failed)
@@ -93,16 +93,16 @@ final class TemporaryFile: Sendable {
                         """)
             }
             #expect(file.bytes == before)
-            let second = try await PacketTrace.open(file.path, replacingExisting: true, on: story.kernel)
+            let second = try await PacketTrace.open(file.path, replacingExisting: true, on: fixture.kernel)
             await second.close()
             #expect(!file.bytes.isEmpty && file.bytes.count < before.count)
         }
     }
 
     @Test func aWriteThatFailsLaterIsReportedOnce() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let failures = Mutex<[BluetoothError]>([])
-            let trace = try await PacketTrace.open("/dev/full", on: story.kernel) { error in
+            let trace = try await PacketTrace.open("/dev/full", on: fixture.kernel) { error in
                 failures.withLock { $0.append(error) }
             }
             await trace.close()
@@ -114,13 +114,13 @@ final class TemporaryFile: Sendable {
 
     @Test func theEndOfALinkWhoseConnectionWasDroppedIsRecorded() async throws {
         let file = TemporaryFile()
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let trace = try await PacketTrace.open(file.path, source: .synthesised, on: story.kernel)
-            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let trace = try await PacketTrace.open(file.path, source: .synthesised, on: fixture.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
             for _ in 0..<2 {
                 _ = try await adapter.connect(to: peripheral.address)
-                try await story.radio.sleep(for: .seconds(3))
+                try await fixture.radio.sleep(for: .seconds(3))
             }
             await adapter.close()
             await trace.close()

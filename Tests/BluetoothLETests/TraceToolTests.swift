@@ -26,7 +26,7 @@ struct TraceToolTests {
     ///   for characteristic declarations, its own captures included.
     private func record(_ source: PacketTrace.Source, discovers: Bool) async throws -> TemporaryFile {
         let file = TemporaryFile(source.rawValue)
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     0xFFF0,
@@ -37,18 +37,18 @@ struct TraceToolTests {
             ])
             let read = try #require(server.handle(of: 0xFFF1, in: 0xFFF0))
             let notified = try #require(server.handle(of: 0xFFF3, in: 0xFFF0))
-            _ = SimulatedPeripheral(on: story.radio, address: Self.peer, gatt: server)
-            let trace = try await PacketTrace.open(file.path, source: source, on: story.kernel)
-            let adapter = try await Adapter.open(on: story.kernel, trace: trace)
+            _ = SimulatedPeripheral(on: fixture.radio, address: Self.peer, gatt: server)
+            let trace = try await PacketTrace.open(file.path, source: source, on: fixture.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel, trace: trace)
             let connection = try await adapter.connect(to: Self.peer)
             _ = discovers ? try await connection.discover().services : try await connection.discoverServices()
             _ = try await connection.read(read)
             // The configuration follows the value.
             try await connection.write([1, 0], to: AttributeHandle(rawValue: notified.rawValue + 1))
             _ = await server.notify([1, 2], of: notified)
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             await connection.disconnect()
-            try await story.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             await adapter.close()
             await trace.close()
         }

@@ -7,11 +7,11 @@ import Testing
 /// What a bond has besides the keys that encrypt.
 @Suite struct BondDetailTests {
     private static func device(
-        _ story: Story, _ security: SimulatedSecurity = SimulatedSecurity(), advertisedName: String? = nil,
+        _ fixture: Fixture, _ security: SimulatedSecurity = SimulatedSecurity(), advertisedName: String? = nil,
         deviceName: String = "Thermometer 7"
     ) throws -> SimulatedPeripheral {
         let device = SimulatedPeripheral(
-            on: story.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+            on: fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
             gatt: try SimulatedGATTServer([
                 GATTService(
                     .genericAccess,
@@ -34,17 +34,17 @@ import Testing
 
     @Test(arguments: [nil, BluetoothAddress(0xC0DE_0000_0001, kind: .random)])
     func aBondIsCalledWhatTheDeviceWasHeardToCallItself(_ identity: BluetoothAddress?) async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let device = try Self.device(
-                story.story, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
-            let central = try await story.central.open()
+                fixture.fixture, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
+            let central = try await fixture.central.open()
             _ = try await central.first(timeout: .seconds(5))
-            let connection = try await story.connect(central, to: device.address)
+            let connection = try await fixture.connect(central, to: device.address)
             // Without an identity its address is one that changes, and nothing is kept.
             if identity != nil {
-                try await story.story.settle { await central.bonds().first?.name == "Thermo" }
+                try await fixture.fixture.settle { await central.bonds().first?.name == "Thermo" }
                 await central.close()
-                let kept = try await story.central.store.bonds(of: BondStory.centralAddress)
+                let kept = try await fixture.central.store.bonds(of: BondFixture.centralAddress)
                 #expect(kept.map(\.name) == ["Thermo"])
             } else {
                 #expect(await central.bonds().isEmpty)
@@ -54,21 +54,21 @@ import Testing
     }
 
     @Test func itsDeviceNameCountsForMore() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let device = try Self.device(
-                story.story, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
+                fixture.fixture, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
                 advertisedName: "Thermo")
-            let central = try await story.central.open()
+            let central = try await fixture.central.open()
             _ = try await central.first(timeout: .seconds(5))
-            let connection = try await story.connect(central, to: device.address)
-            try await story.story.settle { await central.bonds().first?.name == "Thermo" }
+            let connection = try await fixture.connect(central, to: device.address)
+            try await fixture.fixture.settle { await central.bonds().first?.name == "Thermo" }
             let name = try #require(try await connection.discover().characteristic(.deviceName, in: .genericAccess))
             #expect(try await connection.read(name) == Array("Thermometer 7".utf8))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
             await connection.disconnect()
             // What it advertises later does not change that.
             _ = try await central.first(timeout: .seconds(5))
-            let again = try await story.connect(central, to: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
+            let again = try await fixture.connect(central, to: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
             await again.disconnect()
             await central.close()
@@ -76,15 +76,15 @@ import Testing
     }
 
     @Test func aNameReadBeforePairingIsTheBondsToo() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let device = try Self.device(
-                story.story, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
+                fixture.fixture, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
                 deviceName: "Lamp\0\0")
-            let central = try await story.central.open()
+            let central = try await fixture.central.open()
             let connection = try await central.connect(to: device.address)
             _ = try await connection.readValues(of: .deviceName)
             try await connection.pair()
-            try await story.story.settle { await central.bonds().first?.name == "Lamp" }
+            try await fixture.fixture.settle { await central.bonds().first?.name == "Lamp" }
             await connection.disconnect()
             await central.close()
         }
@@ -105,17 +105,17 @@ import Testing
     // MARK: Signed writes
 
     @Test func keysOfSignedWritesAreKeptOneOfEachKind() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
             var security = SimulatedSecurity(identity: identity)
             security.signs = true
-            let device = try Self.device(story.story, security)
+            let device = try Self.device(fixture.fixture, security)
             let log = LogRecorder()
-            let central = try await story.central.open(log: log)
+            let central = try await fixture.central.open(log: log)
             var former: [Bond.SignatureKey] = []
             for _ in 0..<2 {
-                try await story.connect(central, to: device.address).disconnect()
-                try await story.story.settle { await central.bonds().count == 1 }
+                try await fixture.connect(central, to: device.address).disconnect()
+                try await fixture.fixture.settle { await central.bonds().count == 1 }
                 let keys = try #require(await central.bonds().first).signatureKeys
                 #expect(keys.count == 2 && keys.count { $0.kind.isLocal } == 1)
                 #expect(keys.allSatisfy { $0.signCounter == 0 } && keys != former)
@@ -125,7 +125,7 @@ import Testing
                 former = keys
                 try await central.removeBond(with: identity)
                 device.forgetBonds()
-                try await story.story.settle { device.links.isEmpty }
+                try await fixture.fixture.settle { device.links.isEmpty }
             }
             #expect(log.lines.contains { $0.contains("New Signature Resolving Key") })
             await central.close()
@@ -133,14 +133,14 @@ import Testing
     }
 
     @Test func keysThatAreNotToBeKeptAreNot() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             var security = SimulatedSecurity(
                 keepsKeys: false, identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             security.signs = true
-            let device = try Self.device(story.story, security)
-            let central = try await story.central.open()
-            let connection = try await story.connect(central, to: device.address)
-            try await story.story.radio.sleep(for: .seconds(5))
+            let device = try Self.device(fixture.fixture, security)
+            let central = try await fixture.central.open()
+            let connection = try await fixture.connect(central, to: device.address)
+            try await fixture.fixture.radio.sleep(for: .seconds(5))
             #expect(await central.bonds().isEmpty)
             await connection.disconnect()
             await central.close()

@@ -28,7 +28,7 @@ import Testing
 
     /// A machine that accepts everybody, and one whose adapter is another stranger each time.
     private struct Scene: Sendable {
-        let story: Story
+        let fixture: Fixture
         let adapter: Adapter
         let store: MemoryBondStore
         let strangers: SimulatedKernel
@@ -39,7 +39,7 @@ import Testing
         let displaced: Journal<BluetoothAddress>
 
         var identities: Set<BluetoothAddress> { get async { Set(await adapter.bonds().map(\.identity)) } }
-        var kernelIdentities: Set<BluetoothAddress> { Set(story.kernel.longTermKeys(adapter: 0).map(\.address)) }
+        var kernelIdentities: Set<BluetoothAddress> { Set(fixture.kernel.longTermKeys(adapter: 0).map(\.address)) }
         var keptIdentities: Set<BluetoothAddress> {
             Set(store.bonds(of: adapter.information.address).map(\.identity))
         }
@@ -47,7 +47,7 @@ import Testing
         /// A stranger connects with a protected link and leaves again; true when there is a bond then.
         func visit(_ stranger: BluetoothAddress) async throws -> Bool {
             let index = strangers.plug(SimulatedController(address: stranger))
-            try await story.settle { strangers.adapters(isUp: index) }
+            try await fixture.settle { strangers.adapters(isUp: index) }
             let end = Promise<Void, Never>()
             let socket = try await strangers.onLoop {
                 _ = management.send(try ManagementCommand.setBondable(true).packet(for: index))
@@ -58,15 +58,15 @@ import Testing
                     if case .closed = event { end.succeed() }
                 }
             }
-            try await story.settle {
+            try await fixture.settle {
                 let security = await strangers.onLoop { try? socket.security() }
                 return end.isResolved || (security?.level ?? .low) >= .medium
             }
             // What both sides have to keep comes after that.
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             await strangers.onLoop { socket.close() }
             strangers.unplug(index)
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             return await adapter.bond(with: stranger) != nil
         }
     }
@@ -75,21 +75,22 @@ import Testing
         _ limit: BondLimit, seeds: [Bond] = seeds, isAnsweredByOthers: Bool = false,
         _ body: @escaping @Sendable (Scene) async throws -> Void
     ) async throws {
-        let own = BondStory.peripheralAddress
-        try await Story.run([SimulatedController(address: own)], limit: .seconds(100_000)) { story in
+        let own = BondFixture.peripheralAddress
+        try await Fixture.run([SimulatedController(address: own)], limit: .seconds(100_000)) { fixture in
             let store = MemoryBondStore(seeds, of: own)
-            let strangers = story.radio.makeKernel(adapters: [])
+            let strangers = fixture.radio.makeKernel(adapters: [])
             let user = try await PairingUser(strangers)
             let management = try await strangers.onLoop { try strangers.openManagement { _ in } }
-            let hasty = isAnsweredByOthers ? try await PairingUser(story.kernel) : nil
-            let adapter = try await Adapter.open(bonds: .store(store), bondLimit: limit, on: story.kernel)
+            let hasty = isAnsweredByOthers ? try await PairingUser(fixture.kernel) : nil
+            let adapter = try await Adapter.open(bonds: .store(store), bondLimit: limit, on: fixture.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
-            let (advertising, links) = try await adapter.serve(story)
+            let (advertising, links) = try await adapter.serve(fixture)
             let scene = Scene(
-                story: story, adapter: adapter, store: store, strangers: strangers, management: management, user: user,
+                fixture: fixture, adapter: adapter, store: store, strangers: strangers, management: management,
+                user: user,
                 links: links, refused: Journal(), displaced: Journal())
             let changes = await adapter.bondChanges()
-            let follower = story.begin {
+            let follower = fixture.begin {
                 for try await change in changes {
                     switch change {
                     case .refused(let peer): scene.refused.add(peer)
@@ -145,9 +146,9 @@ import Testing
             #expect(try await scene.visit(first))
             #expect(await scene.adapter.bond(with: first)?.wasUsedAgain == false)
             // The same key on its side, which a machine that was switched off and on has not forgotten.
-            let key = try #require(scene.story.kernel.longTermKeys(adapter: 0).first { $0.address == first })
+            let key = try #require(scene.fixture.kernel.longTermKeys(adapter: 0).first { $0.address == first })
             let index = scene.strangers.plug(SimulatedController(address: first))
-            try await scene.story.settle { scene.strangers.adapters(isUp: index) }
+            try await scene.fixture.settle { scene.strangers.adapters(isUp: index) }
             let central = try await Adapter.open(
                 .address(first),
                 bonds: .store(
@@ -164,12 +165,12 @@ import Testing
             var options = ConnectionOptions()
             options.socket.security = .medium
             let connection = try await central.connect(to: scene.adapter.information.address, options: options)
-            try await scene.story.settle { await scene.adapter.bond(with: first)?.wasUsedAgain == true }
+            try await scene.fixture.settle { await scene.adapter.bond(with: first)?.wasUsedAgain == true }
             #expect(scene.store.bonds(of: scene.adapter.information.address).first?.wasUsedAgain == true)
             await connection.disconnect()
             await central.close()
             scene.strangers.unplug(index)
-            try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.fixture.kernel.links(adapter: 0).isEmpty }
 
             #expect(try await scene.visit(second))
             for number in 3..<6 {
@@ -218,7 +219,7 @@ import Testing
     @Test func aKeyThatWasMadeAllTheSameIsForgotten() async throws {
         // Somebody else on this machine says yes first.
         try await Self.run(BondLimit(3), isAnsweredByOthers: true) { scene in
-            let visit = scene.story.begin { try await scene.visit(Self.stranger(1)) }
+            let visit = scene.fixture.begin { try await scene.visit(Self.stranger(1)) }
             var links = scene.links.makeAsyncIterator()
             let connection = try #require(try await links.next())
             let reason = await connection.closed()
@@ -231,8 +232,8 @@ import Testing
     }
 
     @Test func thisProgramsOwnPairingIsRefusedBeforeItBegins() async throws {
-        try await SecurityStory.run { scene in
-            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: scene.story.kernel)
+        try await SecurityFixture.run { scene in
+            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: scene.fixture.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             let connection = try await adapter.connect(to: scene.peripheral.address)
             let error = await failure { try await connection.pair() }
@@ -242,7 +243,7 @@ import Testing
             // The link is none the worse.
             #expect(await connection.isConnected)
             #expect(try await connection.read(try scene.handle(0xFFF4)) == [10])
-            #expect(scene.story.kernel.longTermKeys(adapter: 0).isEmpty)
+            #expect(scene.fixture.kernel.longTermKeys(adapter: 0).isEmpty)
             // A pairing that leaves no bond needs no room.
             try await adapter.setPairingAgent(JustWorksPairingAgent(), isBondable: false)
             #expect(try await connection.pair().security.level == .medium)

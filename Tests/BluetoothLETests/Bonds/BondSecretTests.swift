@@ -67,37 +67,37 @@ import Testing
             let made = Mutex<[SecurityKey]>([])
             let errors = Mutex<[String]>([])
             let files = try FileBondStore(directory: directory, log: log.log)
-            try await files.save(Self.bond, of: BondStory.centralAddress)
+            try await files.save(Self.bond, of: BondFixture.centralAddress)
             let failing = try FileBondStore(directory: "/proc/nowhere", log: log.log)
             let error = await failure { try await failing.save(Self.bond, of: .zero) }
             // In virtual time nobody waits for a disk.
             let store = MemoryBondStore(
-                try await files.bonds(of: BondStory.centralAddress), of: BondStory.centralAddress)
+                try await files.bonds(of: BondFixture.centralAddress), of: BondFixture.centralAddress)
             // The clock goes on to the next private address while the trace is written.
-            try await BondStory.run(centralStore: store, limit: .seconds(3000)) { story in
-                let recording = try await PacketTrace.open(trace, on: story.central.kernel, log: log.log)
+            try await BondFixture.run(centralStore: store, limit: .seconds(3000)) { fixture in
+                let recording = try await PacketTrace.open(trace, on: fixture.central.kernel, log: log.log)
                 let central = try await Adapter.open(
-                    power: .powerOn, bonds: .store(store), privacy: .on, on: story.central.kernel, log: log.log,
+                    power: .powerOn, bonds: .store(store), privacy: .on, on: fixture.central.kernel, log: log.log,
                     trace: recording)
                 try await central.sendToManagement(.setBondable(true), to: 0)
-                let peripheral = try await story.peripheral.open(log: log)
-                let served = try await peripheral.serve(story.story)
-                try await story.connect(central).disconnect()
-                try await story.story.settle { await central.bonds().count == 2 }
+                let peripheral = try await fixture.peripheral.open(log: log)
+                let served = try await peripheral.serve(fixture.fixture)
+                try await fixture.connect(central).disconnect()
+                try await fixture.fixture.settle { await central.bonds().count == 2 }
                 var security = SimulatedSecurity(
                     ioCapability: .displayOnly, passkey: 194_357,
                     identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
                 security.signs = true
                 let device = SimulatedPeripheral(
-                    on: story.story.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                    on: fixture.fixture.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
                 device.setSecurity(security)
                 try await central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(194_357))))
                 let entered = try await central.connect(to: device.address)
                 try await entered.pair(to: .high)
-                try await story.story.settle { await central.bonds().count == 3 }
+                try await fixture.fixture.settle { await central.bonds().count == 3 }
                 let bonds = await central.bonds()
                 #expect(bonds.contains { $0.signatureKeys.count == 2 && $0.identityResolvingKey != nil })
-                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondStory.centralAddress)", orKeep: nil))
+                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondFixture.centralAddress)", orKeep: nil))
                 let new =
                     bonds.flatMap { $0.longTermKeys.map(\.value) + $0.signatureKeys.map(\.value) }
                     + bonds.compactMap(\.identityResolvingKey) + [own.identityResolvingKey]

@@ -11,45 +11,45 @@ import Testing
         "a bonded device reconnects encrypted after both programs and kernels have begun anew",
         arguments: [true, false])
     func restart(_ usesSecureConnections: Bool) async throws {
-        try await BondStory.run { story in
-            let (central, peripheral) = (try await story.central.open(), try await story.peripheral.open())
+        try await BondFixture.run { fixture in
+            let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
             if !usesSecureConnections {
                 try await central.sendToManagement(.setSecureConnections(.off), to: central.information.index)
             }
             #expect(await central.bondStanding == .loaded)
-            let served = try await peripheral.serve(story.story)
-            let connection = try await story.connect(central)
-            #expect(story.questions == 2)
-            try await story.story.settle { await central.bonds().count == 1 }
-            try await story.story.settle { await peripheral.bonds().count == 1 }
-            let bond = try #require(await central.bond(with: BondStory.peripheralAddress))
+            let served = try await peripheral.serve(fixture.fixture)
+            let connection = try await fixture.connect(central)
+            #expect(fixture.questions == 2)
+            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
+            let bond = try #require(await central.bond(with: BondFixture.peripheralAddress))
             #expect(bond.usesSecureConnections == usesSecureConnections)
             #expect(bond.longTermKeys.count == (usesSecureConnections ? 1 : 2))
             #expect(bond.level == .medium && bond.encryptionKeySize == 16 && !bond.isAuthenticated)
             #expect(bond.time > 1_600_000_000)
-            #expect(await peripheral.bond(with: BondStory.centralAddress)?.longTermKeys.isEmpty == false)
+            #expect(await peripheral.bond(with: BondFixture.centralAddress)?.longTermKeys.isEmpty == false)
             await connection.disconnect()
             await central.close()
             await peripheral.close()
             withExtendedLifetime(served) {}
 
-            try story.central.restart()
-            try story.peripheral.restart()
-            let (second, server) = (try await story.central.open(), try await story.peripheral.open())
+            try fixture.central.restart()
+            try fixture.peripheral.restart()
+            let (second, server) = (try await fixture.central.open(), try await fixture.peripheral.open())
             #expect(await second.bonds() == [bond])
-            let servedAgain = try await server.serve(story.story)
-            let again = try await story.connect(second)
+            let servedAgain = try await server.serve(fixture.fixture)
+            let again = try await fixture.connect(second)
             #expect(try await again.security().level == .medium)
-            #expect(story.questions == 2, "they paired again")
+            #expect(fixture.questions == 2, "they paired again")
             await again.disconnect()
-            try await story.story.settle { servedAgain.links.connections.isEmpty }
+            try await fixture.fixture.settle { servedAgain.links.connections.isEmpty }
             await second.close()
 
             // Without the keys there is nothing but to pair again.
-            try story.central.restart()
-            let stranger = try await story.central.open(.store(MemoryBondStore()))
-            try await story.connect(stranger).disconnect()
-            #expect(story.questions > 2)
+            try fixture.central.restart()
+            let stranger = try await fixture.central.open(.store(MemoryBondStore()))
+            try await fixture.connect(stranger).disconnect()
+            #expect(fixture.questions > 2)
             await stranger.close()
             await server.close()
             withExtendedLifetime(servedAgain) {}
@@ -57,22 +57,22 @@ import Testing
     }
 
     @Test func anAdapterThatIsPluggedInAgainKnowsItsDevices() async throws {
-        try await BondStory.run { story in
-            let (central, peripheral) = (try await story.central.open(), try await story.peripheral.open())
-            let served = try await peripheral.serve(story.story)
-            try await story.connect(central).disconnect()
-            try await story.story.settle { await central.bonds().count == 1 }
-            try story.central.restart()
-            try await story.story.settle { central.state != .absent }
+        try await BondFixture.run { fixture in
+            let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
+            let served = try await peripheral.serve(fixture.fixture)
+            try await fixture.connect(central).disconnect()
+            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try fixture.central.restart()
+            try await fixture.fixture.settle { central.state != .absent }
             try await central.setPowered(true)
-            let connection = try await story.connect(central)
+            let connection = try await fixture.connect(central)
             #expect(try await connection.security().level == .medium)
-            #expect(story.questions == 2)
+            #expect(fixture.questions == 2)
             // Nor does it forget them while it is off.
             try await central.setPowered(false)
             try await central.setPowered(true)
-            try await story.connect(central).disconnect()
-            #expect(story.questions == 2)
+            try await fixture.connect(central).disconnect()
+            #expect(fixture.questions == 2)
             await central.close()
             await peripheral.close()
             withExtendedLifetime(served) {}
@@ -80,16 +80,16 @@ import Testing
     }
 
     @Test func aDeviceWithPrivateAddressesIsBondedByItsIdentity() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
             let private1 = BluetoothAddress(0x4000_0000_0011, kind: .random)
             let private2 = BluetoothAddress(0x4000_0000_0022, kind: .random)
             let device = SimulatedPeripheral(
-                on: story.story.radio, address: private1, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                on: fixture.fixture.radio, address: private1, gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: identity))
-            let central = try await story.central.open()
-            let connection = try await story.connect(central, to: private1)
-            try await story.story.settle { await central.bonds().count == 1 }
+            let central = try await fixture.central.open()
+            let connection = try await fixture.connect(central, to: private1)
+            try await fixture.fixture.settle { await central.bonds().count == 1 }
             let bond = try #require(await central.bonds().first)
             #expect(bond.identity == identity)
             #expect(bond.identityResolvingKey != nil)
@@ -97,12 +97,12 @@ import Testing
             #expect(await connection.identity == identity)
             await connection.disconnect()
             await central.close()
-            try story.central.restart()
+            try fixture.central.restart()
             device.setAdvertisements([SimulatedAdvertisement(address: private2)])
-            let second = try await story.central.open()
-            let again = try await story.connect(second, to: identity)
+            let second = try await fixture.central.open()
+            let again = try await fixture.connect(second, to: identity)
             #expect(try await again.security().level == .medium)
-            #expect(story.questions == 1)
+            #expect(fixture.questions == 1)
             await again.disconnect()
             await second.close()
         }
@@ -111,36 +111,36 @@ import Testing
     // MARK: Where nothing can or shall be loaded
 
     @Test func withoutTheCapabilityNothingIsLoadedAndTheLogSaysSo() async throws {
-        let store = MemoryBondStore([BondSamples.bond()], of: BondStory.centralAddress)
-        try await BondStory.run(centralStore: store) { story in
-            story.central.kernel.setPowered(true, adapter: 0)
-            story.central.kernel.hasNetAdmin = false
+        let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
+        try await BondFixture.run(centralStore: store) { fixture in
+            fixture.central.kernel.setPowered(true, adapter: 0)
+            fixture.central.kernel.hasNetAdmin = false
             let log = LogRecorder()
-            let adapter = try await Adapter.open(bonds: .store(store), on: story.central.kernel, log: log.log)
+            let adapter = try await Adapter.open(bonds: .store(store), on: fixture.central.kernel, log: log.log)
             #expect(await adapter.bondStanding == .notPermitted)
             #expect(log.lines.contains { $0.contains("the keys of 1 bonds are not loaded") })
             #expect(await adapter.bonds() == [BondSamples.bond()])
             try await adapter.removeBond(with: BondSamples.peer)
-            #expect(store.bonds(of: BondStory.centralAddress).isEmpty)
+            #expect(store.bonds(of: BondFixture.centralAddress).isEmpty)
             await adapter.close()
         }
     }
 
     @Test func besideTheDaemonKeysAreLeftAlone() async throws {
-        let store = MemoryBondStore([BondSamples.bond()], of: BondStory.centralAddress)
-        try await BondStory.run(centralStore: store) { story in
+        let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
+        try await BondFixture.run(centralStore: store) { fixture in
             // Those of the daemon.
-            let daemon = try await story.central.open(.notKept)
+            let daemon = try await fixture.central.open(.notKept)
             let theirs = [BondSamples.bond(first: 9).longTermKeys[0]]
             try await daemon.sendToManagement(.loadLongTermKeys(theirs), to: 0)
-            story.central.kernel.isBluetoothDaemonRunning = true
-            let central = try await story.central.open()
+            fixture.central.kernel.isBluetoothDaemonRunning = true
+            let central = try await fixture.central.open()
             #expect(await central.bondStanding == .daemon)
-            #expect(story.central.kernel.longTermKeys(adapter: 0) == theirs)
-            let peripheral = try await story.peripheral.open()
-            let served = try await peripheral.serve(story.story)
-            try await story.connect(central).disconnect()
-            try await story.story.settle { await peripheral.bonds().count == 1 }
+            #expect(fixture.central.kernel.longTermKeys(adapter: 0) == theirs)
+            let peripheral = try await fixture.peripheral.open()
+            let served = try await peripheral.serve(fixture.fixture)
+            try await fixture.connect(central).disconnect()
+            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().count == 1, "a bond that the daemon keeps was taken")
             for adapter in [daemon, central, peripheral] { await adapter.close() }
             withExtendedLifetime(served) {}
@@ -148,12 +148,12 @@ import Testing
     }
 
     @Test func whereBondsAreNotKeptNoneAreLoadedOrMade() async throws {
-        try await BondStory.run { story in
-            let central = try await story.central.open(.notKept)
-            let peripheral = try await story.peripheral.open()
-            let served = try await peripheral.serve(story.story)
-            let connection = try await story.connect(central)
-            try await story.story.settle { await peripheral.bonds().count == 1 }
+        try await BondFixture.run { fixture in
+            let central = try await fixture.central.open(.notKept)
+            let peripheral = try await fixture.peripheral.open()
+            let served = try await peripheral.serve(fixture.fixture)
+            let connection = try await fixture.connect(central)
+            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().isEmpty)
             #expect(await central.bondStanding == .notKept)
             await connection.disconnect()
@@ -166,30 +166,30 @@ import Testing
     // MARK: Removing
 
     @Test func aBondThatIsRemovedEndsTheLinkAndIsGoneEverywhere() async throws {
-        try await BondStory.run { story in
-            let (central, peripheral) = (try await story.central.open(), try await story.peripheral.open())
-            let served = try await peripheral.serve(story.story)
-            let connection = try await story.connect(central)
-            try await story.story.settle { await central.bonds().count == 1 }
+        try await BondFixture.run { fixture in
+            let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
+            let served = try await peripheral.serve(fixture.fixture)
+            let connection = try await fixture.connect(central)
+            try await fixture.fixture.settle { await central.bonds().count == 1 }
             let changes = await central.bondChanges()
-            let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: BondStory.peripheralAddress)
+            let key = AttributeCacheKey(adapter: BondFixture.centralAddress, peer: BondFixture.peripheralAddress)
             _ = try await connection.discover()
-            try await story.story.settle { await central.session.attributeCache?.database(for: key) != nil }
-            try await central.removeBond(with: BondStory.peripheralAddress)
+            try await fixture.fixture.settle { await central.session.attributeCache?.database(for: key) != nil }
+            try await central.removeBond(with: BondFixture.peripheralAddress)
             _ = await connection.closed()
             var iterator = changes.makeAsyncIterator()
-            #expect(try await iterator.next() == .removed(BondStory.peripheralAddress))
+            #expect(try await iterator.next() == .removed(BondFixture.peripheralAddress))
             #expect(await central.bonds().isEmpty)
-            #expect(story.central.kernel.longTermKeys(adapter: 0).isEmpty)
-            #expect(try await story.central.store.bonds(of: BondStory.centralAddress).isEmpty)
+            #expect(fixture.central.kernel.longTermKeys(adapter: 0).isEmpty)
+            #expect(try await fixture.central.store.bonds(of: BondFixture.centralAddress).isEmpty)
             #expect(await central.session.attributeCache?.database(for: key) == nil)
             // Once more is no error.
-            try await central.removeBond(with: BondStory.peripheralAddress)
+            try await central.removeBond(with: BondFixture.peripheralAddress)
             // While it is off as well.
             try await central.setBond(BondSamples.bond())
             try await central.setPowered(false)
             try await central.removeBond(with: BondSamples.peer)
-            #expect(story.central.kernel.longTermKeys(adapter: 0).isEmpty)
+            #expect(fixture.central.kernel.longTermKeys(adapter: 0).isEmpty)
             await central.close()
             await peripheral.close()
             withExtendedLifetime(served) {}
@@ -197,15 +197,15 @@ import Testing
     }
 
     @Test func aBondThatAnotherProgramRemovedIsGoneHere() async throws {
-        let store = MemoryBondStore([BondSamples.bond()], of: BondStory.centralAddress)
-        try await BondStory.run(centralStore: store) { story in
-            let central = try await story.central.open()
-            let other = try await story.central.open(.notKept)
+        let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
+        try await BondFixture.run(centralStore: store) { fixture in
+            let central = try await fixture.central.open()
+            let other = try await fixture.central.open(.notKept)
             #expect(await central.bonds().count == 1)
             try await other.sendToManagement(
                 .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
-            try await story.story.settle { await central.bonds().isEmpty }
-            try await story.story.settle { store.bonds(of: BondStory.centralAddress).isEmpty }
+            try await fixture.fixture.settle { await central.bonds().isEmpty }
+            try await fixture.fixture.settle { store.bonds(of: BondFixture.centralAddress).isEmpty }
             await central.close()
             await other.close()
         }
@@ -215,27 +215,27 @@ import Testing
 
     @Test func aBondThatCannotBeKeptLastsAsLongAsTheProgram() async throws {
         let store = FailingStore()
-        try await BondStory.run(centralStore: store) { story in
+        try await BondFixture.run(centralStore: store) { fixture in
             let log = LogRecorder()
-            let central = try await story.central.open(log: log)
+            let central = try await fixture.central.open(log: log)
             #expect(await central.bondStanding == .failed(store.error))
-            let peripheral = try await story.peripheral.open()
-            let served = try await peripheral.serve(story.story)
+            let peripheral = try await fixture.peripheral.open()
+            let served = try await peripheral.serve(fixture.fixture)
             let changes = await central.bondChanges()
             var iterator = changes.makeAsyncIterator()
-            try await story.connect(central).disconnect()
+            try await fixture.connect(central).disconnect()
             guard case .notKept(let bond, store.error)? = try await iterator.next() else {
                 Issue.record("nobody was told that the bond is not kept")
                 return
             }
             #expect(log.lines.contains { $0.contains("lasts as long as this program") && $0.contains("disk is full") })
             // It goes on being used, also when the adapter was away.
-            try story.central.restart()
-            try await story.story.settle { central.state != .absent }
+            try fixture.central.restart()
+            try await fixture.fixture.settle { central.state != .absent }
             try await central.setPowered(true)
             #expect(await central.bonds() == [bond])
-            try await story.connect(central).disconnect()
-            #expect(story.questions == 2)
+            try await fixture.connect(central).disconnect()
+            #expect(fixture.questions == 2)
             guard case .notKept(let used, store.error)? = try await iterator.next(), used.wasUsedAgain else {
                 Issue.record("nobody was told that the bond was used again")
                 return
@@ -246,7 +246,7 @@ import Testing
             renamed.name = "kept"
             try await central.setBond(renamed)
             #expect(try await iterator.next() == .kept(renamed))
-            #expect(store.memory.bonds(of: BondStory.centralAddress) == [renamed])
+            #expect(store.memory.bonds(of: BondFixture.centralAddress) == [renamed])
             await central.close()
             await peripheral.close()
             withExtendedLifetime(served) {}
@@ -254,8 +254,8 @@ import Testing
     }
 
     @Test func anIdentityThatChangesIsNotTaken() async throws {
-        try await BondStory.run { story in
-            let central = try await story.central.open()
+        try await BondFixture.run { fixture in
+            let central = try await fixture.central.open()
             let error = await failure {
                 try await central.setBond(Bond(identity: BluetoothAddress(0x4000_0000_0001, kind: .random)))
             }

@@ -8,11 +8,11 @@ import Testing
 /// What a bonded client wants to be sent, and what it knows of the services, from link to link and over restarts
 /// (Core Vol 3 Part G §2.5.2, §2.5.2.1, §3.3.3.3, §7).
 @Suite struct BondedClientTests {
-    private static let value: AttributeHandle = PeripheralStory.value
+    private static let value: AttributeHandle = PeripheralFixture.value
 
     /// Two machines that are paired, with services on one of them.
     private struct Scene: Sendable {
-        let story: BondStory
+        let fixture: BondFixture
         let central: Adapter
         let peripheral: Adapter
         let links: IncomingConnections
@@ -24,15 +24,15 @@ import Testing
 
         /// Starts both programs anew; both kernels keep what they have, as kernels do.
         static func begin(
-            _ story: BondStory, services: [GATTService] = [PeripheralStory.service]
+            _ fixture: BondFixture, services: [GATTService] = [PeripheralFixture.service]
         ) async throws -> Scene {
             let log = LogRecorder()
-            let central = try await story.central.open(log: log)
-            let peripheral = try await story.peripheral.open()
+            let central = try await fixture.central.open(log: log)
+            let peripheral = try await fixture.peripheral.open()
             if !services.isEmpty { try await peripheral.publish(services) }
-            let served = try await peripheral.serve(story.story)
+            let served = try await peripheral.serve(fixture.fixture)
             return Scene(
-                story: story, central: central, peripheral: peripheral, links: served.links,
+                fixture: fixture, central: central, peripheral: peripheral, links: served.links,
                 advertising: served.advertising, log: log)
         }
 
@@ -43,8 +43,8 @@ import Testing
 
         /// Connects, and hands out both ends.
         func connect() async throws -> (own: Connection, theirs: Connection) {
-            let own = try await story.connect(central)
-            try await story.story.settle { links.connections.count == 1 }
+            let own = try await fixture.connect(central)
+            try await fixture.fixture.settle { links.connections.count == 1 }
             return (own, try #require(links.connections.first))
         }
 
@@ -57,8 +57,8 @@ import Testing
 
     @Test("a subscription of a bonded client is there at the next link", arguments: [false, true])
     func subscriptions(_ isRestarted: Bool) async throws {
-        try await BondStory.run { story in
-            var scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            var scene = try await Scene.begin(fixture)
             var link = try await scene.connect()
             let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
             _ = try await link.own.subscribe(to: characteristic)
@@ -66,18 +66,18 @@ import Testing
             await scene.disconnect(link)
             if isRestarted {
                 await scene.end()
-                scene = try await Scene.begin(story)
+                scene = try await Scene.begin(fixture)
             }
             link = try await scene.connect()
             // The program is told as of any other, and of what the client follows for itself.
             let told = Mutex<[PeerSubscription]>([])
             let (theirs, own) = (link.theirs, link.own)
-            let following = story.story.begin {
+            let following = fixture.fixture.begin {
                 for try await subscription in await theirs.peerSubscriptions() {
                     told.withLock { $0.append(subscription) }
                 }
             }
-            try await story.story.settle {
+            try await fixture.fixture.settle {
                 told.withLock {
                     $0.contains(PeerSubscription(characteristic: Self.value, configuration: .notification))
                 }
@@ -85,7 +85,7 @@ import Testing
             following.cancel()
             #expect(await theirs.peerConfiguration(of: Self.value) == .notification)
             try await theirs.notify([42], of: Self.value)
-            try await story.story.settle { await own.unwantedValueCount == 1 }
+            try await fixture.fixture.settle { await own.unwantedValueCount == 1 }
             // What is taken back stays so.
             let again = try await link.own.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(again.descriptor(.clientCharacteristicConfiguration))
@@ -99,12 +99,12 @@ import Testing
     }
 
     @Test func aServiceWithHandlersIsToldOfWhatAClientBroughtAlong() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let told = Mutex<[PeerSubscription]>([])
-            let scene = try await Scene.begin(story, services: [])
+            let scene = try await Scene.begin(fixture, services: [])
             var handlers = AttributeHandlers()
             handlers.subscriptionChanged = { _, subscription in told.withLock { $0.append(subscription) } }
-            try await scene.peripheral.publish([PeripheralStory.service], handlers: handlers)
+            try await scene.peripheral.publish([PeripheralFixture.service], handlers: handlers)
             let link = try await scene.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await scene.disconnect(link)
@@ -125,20 +125,20 @@ import Testing
                 GATTCharacteristic(
                     0xFFF1, properties: [.read, .notify], permissions: [.read, .readEncrypted], value: .stored([7]))
             ])
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story, services: [service])
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture, services: [service])
             let link = try await scene.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await scene.disconnect(link)
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
-            try await story.story.settle { scene.links.connections.count == 1 }
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
+            try await fixture.fixture.settle { scene.links.connections.count == 1 }
             let theirs = try #require(scene.links.connections.first)
             let told = Mutex<[PeerSubscription]>([])
-            let following = story.story.begin {
+            let following = fixture.fixture.begin {
                 for try await subscription in await theirs.peerSubscriptions()
                 where subscription.characteristic == Self.value { told.withLock { $0.append(subscription) } }
             }
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             // Not encrypted, it may be anybody.
             #expect(told.withLock { $0 } == [])
             #expect(await failure { try await theirs.notify([1], of: Self.value) }?.code == .notSubscribed)
@@ -147,9 +147,9 @@ import Testing
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
             let expected = PeerSubscription(characteristic: Self.value, configuration: .notification)
-            try await story.story.settle { told.withLock { $0 } == [expected] }
+            try await fixture.fixture.settle { told.withLock { $0 } == [expected] }
             try await theirs.notify([42], of: Self.value)
-            try await story.story.settle { await open.unwantedValueCount == 1 }
+            try await fixture.fixture.settle { await open.unwantedValueCount == 1 }
             following.cancel()
             _ = await following.result
             await open.disconnect()
@@ -159,16 +159,16 @@ import Testing
 
     /// What is sent before the link is encrypted would go to whoever has the address, and be lost to the client.
     @Test func aSubscriptionIsRestoredWhenTheLinkIsEncryptedAndNotBefore() async throws {
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture)
             let link = try await scene.connect()
             let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
             _ = try await link.own.subscribe(to: characteristic)
             await scene.disconnect(link)
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
-            try await story.story.settle { scene.links.connections.count == 1 }
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
+            try await fixture.fixture.settle { scene.links.connections.count == 1 }
             let theirs = try #require(scene.links.connections.first)
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             // Asking for something makes no difference.
             #expect(try await open.read(characteristic) == [7])
             #expect(await theirs.peerConfiguration(of: Self.value) == [])
@@ -177,28 +177,28 @@ import Testing
             _ = await failure {
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
-            try await story.story.settle { await theirs.peerConfiguration(of: Self.value) == .notification }
+            try await fixture.fixture.settle { await theirs.peerConfiguration(of: Self.value) == .notification }
             try await theirs.notify([2], of: Self.value)
-            try await story.story.settle { await open.unwantedValueCount == 1 }
+            try await fixture.fixture.settle { await open.unwantedValueCount == 1 }
             await open.disconnect()
             await scene.end()
         }
     }
 
     @Test func whatAClientSaysBeforeTheLinkIsEncryptedCounts() async throws {
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture)
             let link = try await scene.connect()
             let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
             try await link.own.write([1, 0], to: configuration)
             await scene.disconnect(link)
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
             try await open.write([0, 0], to: configuration)
             _ = await failure {
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             let theirs = try #require(scene.links.connections.first)
             #expect(await theirs.peerConfiguration(of: Self.value) == [])
             await open.disconnect()
@@ -207,13 +207,13 @@ import Testing
     }
 
     @Test func aClientThatIsNotBondedBeginsWithNothing() async throws {
-        try await PeripheralStory.run { story in
-            try await story.peripheral.publish([PeripheralStory.service])
-            let links = try await story.peripheral.incomingConnections()
-            let advertising = try await story.peripheral.advertise(PeripheralStory.content)
+        try await PeripheralFixture.run { fixture in
+            try await fixture.peripheral.publish([PeripheralFixture.service])
+            let links = try await fixture.peripheral.incomingConnections()
+            let advertising = try await fixture.peripheral.advertise(PeripheralFixture.content)
             for _ in 0..<2 {
-                let connection = try await story.connect()
-                try await story.story.settle { links.connections.count == 1 }
+                let connection = try await fixture.connect()
+                try await fixture.fixture.settle { links.connections.count == 1 }
                 let theirs = try #require(links.connections.first)
                 #expect(await theirs.peerConfiguration(of: Self.value) == [])
                 _ = try await connection.subscribe(to: try await connection.found(0xFFF1, in: 0xFFF0))
@@ -226,18 +226,18 @@ import Testing
     }
 
     @Test func whoeverOnlyHasTheAddressChangesNothing() async throws {
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture)
             var link = try await scene.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await scene.disconnect(link)
             // The same address, and no key.
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
             let characteristic = try await open.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
             try await open.write([0, 0], to: configuration)
             await open.disconnect()
-            try await story.story.settle { scene.links.connections.isEmpty }
+            try await fixture.fixture.settle { scene.links.connections.isEmpty }
             link = try await scene.connect()
             #expect(await link.theirs.peerConfiguration(of: Self.value) == .notification)
             await scene.disconnect(link)
@@ -247,37 +247,37 @@ import Testing
 
     @Test("a bonded client that was away is told of a change, once", arguments: [false, true])
     func changes(_ isRestarted: Bool) async throws {
-        try await BondStory.run { story in
-            var scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            var scene = try await Scene.begin(fixture)
             var link = try await scene.connect()
             let before = try await link.own.discover()
             #expect(before.service(0x180F) == nil)
             // It has asked to be told behind the caller's back.
             let theirs = link.theirs
-            try await story.story.settle { await theirs.isTellingOfChanges }
+            try await fixture.fixture.settle { await theirs.isTellingOfChanges }
             await scene.disconnect(link)
             if isRestarted {
                 await scene.end()
-                scene = try await Scene.begin(story, services: [PeripheralStory.service, CachingTests.battery])
+                scene = try await Scene.begin(fixture, services: [PeripheralFixture.service, CachingTests.battery])
             } else {
                 try await scene.peripheral.publish([CachingTests.battery])
             }
             link = try await scene.connect()
             let own = link.own
             let changes = await own.serviceChanges()
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             let after = try await own.discover()
             #expect(after.service(0x180F) != nil)
             let now = link.theirs
-            try await story.story.settle { await now.isPeerAware }
+            try await fixture.fixture.settle { await now.isPeerAware }
             await scene.disconnect(link)
             // It knows now, also after both have begun anew with the same services.
             await scene.end()
-            scene = try await Scene.begin(story, services: [PeripheralStory.service, CachingTests.battery])
+            scene = try await Scene.begin(fixture, services: [PeripheralFixture.service, CachingTests.battery])
             link = try await scene.connect()
             #expect(await link.theirs.isPeerAware)
             let unwanted = await link.own.unwantedValueCount
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             #expect(await link.own.unwantedValueCount == unwanted)
             await scene.disconnect(link)
             await scene.end()
@@ -286,18 +286,18 @@ import Testing
     }
 
     @Test func aClientThatSaysNothingIsToldAsWellOnceTheLinkIsEncrypted() async throws {
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture)
             let link = try await scene.connect()
             _ = try await link.own.discover()
             let first = link.theirs
-            try await story.story.settle { await first.isTellingOfChanges }
+            try await fixture.fixture.settle { await first.isTellingOfChanges }
             await scene.disconnect(link)
             try await scene.peripheral.publish([CachingTests.battery])
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
-            try await story.story.settle { scene.links.connections.count == 1 }
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
+            try await fixture.fixture.settle { scene.links.connections.count == 1 }
             let theirs = try #require(scene.links.connections.first)
-            try await story.story.radio.sleep(for: .seconds(2))
+            try await fixture.fixture.radio.sleep(for: .seconds(2))
             // Whoever has the address only is told nothing.
             #expect(await open.unwantedValueCount == 0)
             // A channel that nobody offers, which has the link encrypted all the same.
@@ -305,7 +305,7 @@ import Testing
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
             #expect(refusal != nil)
-            try await story.story.settle { await theirs.isPeerAware }
+            try await fixture.fixture.settle { await theirs.isPeerAware }
             #expect(await open.unwantedValueCount == 1)
             await open.disconnect()
             await scene.end()
@@ -313,26 +313,26 @@ import Testing
     }
 
     @Test func aBondedDeviceThatTellsOfChangesIsNotAskedForAnything() async throws {
-        try await BondStory.run { story in
-            let scene = try await Scene.begin(story)
+        try await BondFixture.run { fixture in
+            let scene = try await Scene.begin(fixture)
             var link = try await scene.connect()
             let services = try await link.own.discover()
             let theirs = link.theirs
-            try await story.story.settle { await theirs.isTellingOfChanges }
-            let key = AttributeCacheKey(adapter: BondStory.centralAddress, peer: BondStory.peripheralAddress)
+            try await fixture.fixture.settle { await theirs.isTellingOfChanges }
+            let key = AttributeCacheKey(adapter: BondFixture.centralAddress, peer: BondFixture.peripheralAddress)
             let cache = try #require(await scene.central.session.attributeCache)
-            try await story.story.settle { await cache.database(for: key)?.isFollowed == true }
+            try await fixture.fixture.settle { await cache.database(for: key)?.isFollowed == true }
             await scene.disconnect(link)
             link = try await scene.connect()
-            try await story.story.radio.sleep(for: .seconds(1))
+            try await fixture.fixture.radio.sleep(for: .seconds(1))
             let sent = scene.sentCount
             let again = try await link.own.discover()
             #expect(again == services)
-            try await story.story.radio.sleep(for: .seconds(1))
+            try await fixture.fixture.radio.sleep(for: .seconds(1))
             #expect(scene.sentCount == sent)
             await scene.disconnect(link)
             // Without the keys it is not surely the same, and is asked for its hash.
-            let open = try await scene.central.connect(to: BondStory.peripheralAddress)
+            let open = try await scene.central.connect(to: BondFixture.peripheralAddress)
             _ = try await open.discover()
             #expect(scene.sentCount > sent)
             await open.disconnect()

@@ -17,26 +17,26 @@ import Testing
 
     /// A machine with an adapter without an address, and a device that pairs with everybody.
     private static func run(
-        _ body: @escaping @Sendable (Story, SimulatedPeripheral) async throws -> Void
+        _ body: @escaping @Sendable (Fixture, SimulatedPeripheral) async throws -> Void
     ) async throws {
-        try await Story.run([bare]) { story in
-            let device = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+        try await Fixture.run([bare]) { fixture in
+            let device = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity())
-            try await body(story, device)
+            try await body(fixture, device)
         }
     }
 
     /// Opens the only adapter, raises a link with the device and ends it; tells whether the device paired for it.
     private static func connect(
-        _ story: Story, _ device: SimulatedPeripheral, _ store: any BondStore
+        _ fixture: Fixture, _ device: SimulatedPeripheral, _ store: any BondStore
     ) async throws -> (address: BluetoothAddress, bonds: [BluetoothAddress], hasPaired: Bool) {
-        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store), on: story.kernel)
+        let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store), on: fixture.kernel)
         let before = await adapter.bonds()
         let connection = try await adapter.connect(to: device.address)
         let outcome = try await connection.pair(to: .medium)
         await connection.disconnect()
-        try await story.settle { device.links.isEmpty }
-        try await story.settle { await adapter.bonds().count == 1 }
+        try await fixture.settle { device.links.isEmpty }
+        try await fixture.settle { await adapter.bonds().count == 1 }
         let bonds = await adapter.bonds()
         let address = adapter.information.address
         #expect(outcome.security.level == .medium)
@@ -45,75 +45,75 @@ import Testing
     }
 
     /// Unplugs the adapter and plugs one in, as a machine that was off finds it.
-    private static func restart(_ story: Story, place: String? = "usb1/1-3") throws {
-        for adapter in try story.kernel.adapters() { story.kernel.unplug(adapter.index) }
+    private static func restart(_ fixture: Fixture, place: String? = "usb1/1-3") throws {
+        for adapter in try fixture.kernel.adapters() { fixture.kernel.unplug(adapter.index) }
         var controller = bare
         controller.place = place
-        story.kernel.plug(controller)
+        fixture.kernel.plug(controller)
     }
 
     @Test func bondsOutliveARestart() async throws {
-        try await Self.run { story, device in
+        try await Self.run { fixture, device in
             let store = MemoryBondStore()
-            let first = try await Self.connect(story, device, store)
+            let first = try await Self.connect(fixture, device, store)
             #expect(first.address.randomKind == .static && first.hasPaired)
-            try Self.restart(story)
-            let second = try await Self.connect(story, device, store)
+            try Self.restart(fixture)
+            let second = try await Self.connect(fixture, device, store)
             #expect(second.address == first.address)
             #expect(second.bonds == first.bonds && !second.hasPaired)
         }
     }
 
     @Test func anotherProgramKnowsTheAddressOfAnAdapterThatIsOn() async throws {
-        try await Self.run { story, device in
+        try await Self.run { fixture, device in
             let store = MemoryBondStore()
-            let first = try await Self.connect(story, device, store)
-            let second = try await Self.connect(story, device, store)
+            let first = try await Self.connect(fixture, device, store)
+            let second = try await Self.connect(fixture, device, store)
             #expect(second.address == first.address && !second.hasPaired)
-            let chosen = try await Adapter.open(.address(first.address), bonds: .store(store), on: story.kernel)
+            let chosen = try await Adapter.open(.address(first.address), bonds: .store(store), on: fixture.kernel)
             #expect(chosen.information.address == first.address)
             // Whoever keeps its bonds elsewhere cannot know it.
-            let stranger = try await Adapter.open(bonds: .store(MemoryBondStore()), on: story.kernel)
+            let stranger = try await Adapter.open(bonds: .store(MemoryBondStore()), on: fixture.kernel)
             #expect(stranger.information.address.isZero)
         }
     }
 
     @Test func anAdapterThatWasSwitchedOffByOthersGetsItsAddressAgain() async throws {
-        try await Self.run { story, device in
+        try await Self.run { fixture, device in
             let store = MemoryBondStore()
-            let first = try await Self.connect(story, device, store)
-            story.kernel.setPowered(false, adapter: 0)
-            let second = try await Self.connect(story, device, store)
+            let first = try await Self.connect(fixture, device, store)
+            fixture.kernel.setPowered(false, adapter: 0)
+            let second = try await Self.connect(fixture, device, store)
             #expect(second.address == first.address && !second.hasPaired)
         }
     }
 
     @Test func anAddressThatTheDaemonHasSetIsNotTakenForTheKeptOne() async throws {
-        try await Self.run { story, device in
+        try await Self.run { fixture, device in
             let store = MemoryBondStore()
-            let first = try await Self.connect(story, device, store)
+            let first = try await Self.connect(fixture, device, store)
             #expect(!first.address.isZero)
             // Set by others, who have kept another.
-            try Self.restart(story)
+            try Self.restart(fixture)
             let other = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), on: story.kernel)
+                power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
             #expect(other.information.address != first.address)
             await other.close()
-            story.kernel.isBluetoothDaemonRunning = true
-            let adapter = try await Adapter.open(bonds: .store(store), on: story.kernel)
+            fixture.kernel.isBluetoothDaemonRunning = true
+            let adapter = try await Adapter.open(bonds: .store(store), on: fixture.kernel)
             #expect(adapter.information.address.isZero)
             await adapter.close()
         }
     }
 
     @Test func hidingDoesNotReplaceAnAddressThatIsSet() async throws {
-        try await Self.run { story, _ in
+        try await Self.run { fixture, _ in
             let other = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), on: story.kernel)
+                power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
             await other.close()
-            story.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             let adapter = try await Adapter.open(
-                power: .powerOn, bonds: .store(MemoryBondStore()), privacy: .on, on: story.kernel)
+                power: .powerOn, bonds: .store(MemoryBondStore()), privacy: .on, on: fixture.kernel)
             #expect(adapter.information.usesPrivateAddresses)
             #expect(adapter.information.address.isZero)
             await adapter.close()
@@ -121,14 +121,14 @@ import Testing
     }
 
     @Test func adaptersInOtherPlacesHaveOtherAddresses() async throws {
-        try await Self.run { story, device in
+        try await Self.run { fixture, device in
             let store = MemoryBondStore()
-            let first = try await Self.connect(story, device, store)
-            try Self.restart(story, place: "usb1/1-4")
-            let other = try await Self.connect(story, device, store)
+            let first = try await Self.connect(fixture, device, store)
+            try Self.restart(fixture, place: "usb1/1-4")
+            let other = try await Self.connect(fixture, device, store)
             #expect(other.address != first.address && other.hasPaired)
-            try Self.restart(story)
-            let again = try await Self.connect(story, device, store)
+            try Self.restart(fixture)
+            let again = try await Self.connect(fixture, device, store)
             #expect(again.address == first.address && !again.hasPaired)
         }
     }
@@ -150,16 +150,16 @@ import Testing
     }
 
     @Test func anIdentityThatCannotBeKeptLastsAsLongAsTheAdapterIsOpen() async throws {
-        try await Self.run { story, _ in
+        try await Self.run { fixture, _ in
             let log = LogRecorder()
             let store = FailingStore()
             let adapter = try await Adapter.open(
-                power: .powerOn, bonds: .store(store), on: story.kernel, log: log.log)
+                power: .powerOn, bonds: .store(store), on: fixture.kernel, log: log.log)
             let address = adapter.information.address
             #expect(address.randomKind == .static)
             #expect(log.lines.contains { $0.contains("will not know it again") })
-            try Self.restart(story)
-            try await story.settle { adapter.state != .absent }
+            try Self.restart(fixture)
+            try await fixture.settle { adapter.state != .absent }
             try await adapter.setPowered(true)
             #expect(adapter.information.address == address)
         }

@@ -11,18 +11,18 @@ import Testing
 
     /// A machine and a device that has told who it is, paired.
     private static func run(
-        _ body: @escaping @Sendable (BondStory, Adapter, SimulatedPeripheral) async throws -> Void
+        _ body: @escaping @Sendable (BondFixture, Adapter, SimulatedPeripheral) async throws -> Void
     ) async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
-                on: story.story.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+                on: fixture.fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
                 gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: identity))
-            let central = try await story.central.open()
-            try await story.connect(central, to: device.address).disconnect()
-            try await story.story.settle { await central.bonds().first?.identity == identity }
-            try await story.story.settle { device.links.isEmpty }
-            try await body(story, central, device)
+            let central = try await fixture.central.open()
+            try await fixture.connect(central, to: device.address).disconnect()
+            try await fixture.fixture.settle { await central.bonds().first?.identity == identity }
+            try await fixture.fixture.settle { device.links.isEmpty }
+            try await body(fixture, central, device)
             await central.close()
         }
     }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func aScanNamesTheIdentityWhateverTheAddress() async throws {
-        try await Self.run { story, central, device in
+        try await Self.run { fixture, central, device in
             var seen: Set<BluetoothAddress> = []
             // One device for the scan, so it is told once.
             let once = try await central.scan(ScanOptions(duplicates: .once))
@@ -65,21 +65,21 @@ import Testing
     }
 
     @Test func aDeviceIsConnectedToByItsIdentityAndByTheAddressItWasHeardWith() async throws {
-        try await Self.run { story, central, device in
+        try await Self.run { fixture, central, device in
             let first = try Self.hide(device)
             for peer in [Self.identity, first] {
-                let connection = try await story.connect(central, to: peer)
+                let connection = try await fixture.connect(central, to: peer)
                 #expect(await connection.identity == Self.identity)
                 #expect(connection.peer == Self.identity)
                 await connection.disconnect()
-                try await story.story.settle { device.links.isEmpty }
+                try await fixture.fixture.settle { device.links.isEmpty }
             }
-            #expect(story.questions == 1)
+            #expect(fixture.questions == 1)
         }
     }
 
     @Test func withoutABondAnAddressIsWhatItIs() async throws {
-        try await Self.run { story, central, device in
+        try await Self.run { fixture, central, device in
             let address = try Self.hide(device)
             // With nothing but an open adapter.
             let resolved = try await central.first(timeout: .seconds(5))
@@ -132,26 +132,26 @@ import Testing
     }
 
     @Test func theCacheKnowsADeviceByWhoItIs() async throws {
-        try await BondStory.run { story in
+        try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
-                on: story.story.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+                on: fixture.fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
                 gatt: try SimulatedGATTServer(CachingTests.genericAttribute(.everything) + [CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: Self.identity))
             let log = LogRecorder()
-            let central = try await story.central.open(log: log)
+            let central = try await fixture.central.open(log: log)
             let cache = try #require(await central.session.attributeCache)
             @Sendable func key(_ peer: BluetoothAddress) -> AttributeCacheKey {
-                AttributeCacheKey(adapter: BondStory.centralAddress, peer: peer)
+                AttributeCacheKey(adapter: BondFixture.centralAddress, peer: peer)
             }
             // It comes with an address that changes, and tells who it is in the midst of the link.
-            let first = try await story.connect(central, to: device.address)
+            let first = try await fixture.connect(central, to: device.address)
             let services = try await first.discover()
-            try await story.story.settle { await cache.database(for: key(Self.identity)) != nil }
+            try await fixture.fixture.settle { await cache.database(for: key(Self.identity)) != nil }
             #expect(await cache.database(for: key(device.address)) == nil)
             await first.disconnect()
-            try await story.story.settle { device.links.isEmpty }
+            try await fixture.fixture.settle { device.links.isEmpty }
             try Self.hide(device)
-            let second = try await story.connect(central, to: Self.identity)
+            let second = try await fixture.connect(central, to: Self.identity)
             let before = log.lines.count { $0.hasPrefix("ATT →") }
             #expect(try await second.discover() == services)
             #expect(log.lines.count { $0.hasPrefix("ATT →") } <= before + 1)

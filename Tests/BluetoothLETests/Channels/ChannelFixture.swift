@@ -8,7 +8,7 @@ import Testing
 
 /// Two machines in reach of each other, of which the second advertises.
 struct TwoMachines: Sendable {
-    let story: Story
+    let fixture: Fixture
     let kernel: SimulatedKernel
     let other: SimulatedKernel
     /// What the first machine's adapter is opened on.
@@ -20,13 +20,13 @@ struct TwoMachines: Sendable {
     static func run(
         time: SimulatedTime = .virtual, _ body: @escaping @Sendable (TwoMachines) async throws -> Void
     ) async throws {
-        try await Story.run(time: time) { story in
-            let other = story.radio.makeKernel()
-            let faulting = FaultingKernel(story.kernel)
+        try await Fixture.run(time: time) { fixture in
+            let other = fixture.radio.makeKernel()
+            let faulting = FaultingKernel(fixture.kernel)
             let central = try await Adapter.open(on: faulting)
             let peripheral = try await Adapter.open(on: other)
             let machines = TwoMachines(
-                story: story, kernel: story.kernel, other: other, faulting: faulting, central: central,
+                fixture: fixture, kernel: fixture.kernel, other: other, faulting: faulting, central: central,
                 peripheral: peripheral,
                 attributes: try await AttributePeer(other, peripheral.information.address))
             try await machines.advertise()

@@ -59,8 +59,8 @@ import Testing
     @Test func closingTheAdapterEndsListening() async throws {
         try await TwoMachines.run { machines in
             let listener = try await machines.peripheral.listen(psm: 0x0085)
-            let loop = machines.story.begin { for try await _ in listener {} }
-            try await machines.story.radio.sleep(for: .seconds(1))
+            let loop = machines.fixture.begin { for try await _ in listener {} }
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             await machines.peripheral.close()
             #expect(await failure { try await loop.value }?.code == .cancelled)
             #expect(await failure { _ = try await machines.peripheral.listen(psm: 0x0085) } != nil)
@@ -71,9 +71,9 @@ import Testing
         try await TwoMachines.run { machines in
             let listener = try await machines.peripheral.listen(psm: 0x0085)
             machines.other.setPowered(false, adapter: 0)
-            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             machines.other.setPowered(true, adapter: 0)
-            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             try await machines.advertise()
             let channel = try await machines.central.openChannel(to: machines.peer, psm: 0x0085)
             var incoming = listener.makeAsyncIterator()
@@ -94,13 +94,13 @@ import Testing
                 life = SessionLife(session: adapter.session)
                 listener = try await adapter.listen(psm: 0x0085)
                 channel = try await machines.central.openChannel(to: machines.peer, psm: 0x0085)
-                try await machines.story.radio.sleep(for: .seconds(1))
+                try await machines.fixture.radio.sleep(for: .seconds(1))
                 listener.close()
             }
-            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             #expect(!life.isOver)
             await channel.close()
-            try await machines.story.settle { life.isOver }
+            try await machines.fixture.settle { life.isOver }
             withExtendedLifetime(listener) {}
         }
     }

@@ -26,11 +26,11 @@ import Testing
     }
 
     @Test func aServiceMayDemandProtection() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100, security: .medium)
-            let adapter = try await Adapter.open(on: story.kernel)
-            let user = try await PairingUser(story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let user = try await PairingUser(fixture.kernel)
             let open = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
             #expect(user.count == 1)
             let security = try await open.security()
@@ -42,11 +42,11 @@ import Testing
     }
 
     @Test func aPeerThatRefusesToPairIsGivenUp() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100)
             peripheral.setSecurity(SimulatedSecurity(response: .refuse))
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let error = await failure {
                 _ = try await adapter.openChannel(
                     to: peripheral.address, psm: 0x0085, options: ChannelOptions(security: .medium))
@@ -73,7 +73,7 @@ import Testing
         try await TwoMachines.run { machines in
             machines.kernel.setSilent(true, for: .stopDiscovery)
             machines.kernel.setSilent(true, adapter: 0)
-            let time = await machines.story.duration {
+            let time = await machines.fixture.duration {
                 let options = ChannelOptions(timeout: .seconds(10))
                 let error = await failure {
                     _ = try await machines.central.openChannel(to: machines.peer, psm: 0x85, options: options)
@@ -92,11 +92,11 @@ import Testing
             machines.kernel.setSending(false, adapter: 0)
             let elsewhere = BluetoothAddress(0xC098_E512_3456, kind: .random)
             let attempts = [
-                machines.story.begin { _ = try await connection.openChannel(psm: 0x0086) },
-                machines.story.begin { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0086) },
-                machines.story.begin { _ = try await machines.central.openChannel(to: elsewhere, psm: 0x0086) },
+                machines.fixture.begin { _ = try await connection.openChannel(psm: 0x0086) },
+                machines.fixture.begin { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0086) },
+                machines.fixture.begin { _ = try await machines.central.openChannel(to: elsewhere, psm: 0x0086) },
             ]
-            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             await machines.central.close()
             for attempt in attempts { #expect(await failure { try await attempt.value }?.code == .cancelled) }
 
@@ -117,11 +117,11 @@ import Testing
                 life = SessionLife(session: adapter.session)
                 channel = try await adapter.openChannel(to: machines.peer, psm: 0x0085)
             }
-            try await machines.story.radio.sleep(for: .seconds(1))
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             #expect(!life.isOver)
             machines.kernel.setPowered(false, adapter: 0)
             #expect(await channel.closed().code == .adapterOff)
-            try await machines.story.settle { life.isOver }
+            try await machines.fixture.settle { life.isOver }
             withExtendedLifetime((channel, listener)) {}
         }
     }

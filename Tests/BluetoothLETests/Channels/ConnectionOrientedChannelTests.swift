@@ -78,7 +78,7 @@ import Testing
             let largestLead = Mutex(0)
             let progress = Mutex((sent: 0, received: 0))
             let writers = [
-                machines.story.begin {
+                machines.fixture.begin {
                     for start in stride(from: 0, to: count, by: 4096) {
                         try await central.write(pattern(4096, from: start))
                         let lead = progress.withLock { state in
@@ -89,16 +89,16 @@ import Testing
                     }
                     try await central.flush()
                 },
-                machines.story.begin { try await peripheral.write(pattern(count)) },
+                machines.fixture.begin { try await peripheral.write(pattern(count)) },
             ]
-            let slow = machines.story.begin {
+            let slow = machines.fixture.begin {
                 var position = 0
                 while position < count {
                     let sdu = try #require(try await peripheral.read())
                     #expect(sdu == pattern(sdu.count, from: position))
                     position += sdu.count
                     progress.withLock { $0.received = position }
-                    try await machines.story.radio.sleep(for: .milliseconds(40))
+                    try await machines.fixture.radio.sleep(for: .milliseconds(40))
                 }
             }
             var received: [UInt8] = []
@@ -108,21 +108,21 @@ import Testing
             try await slow.value
             // The two kernels' buffers, by the kernel's generous count of what a packet costs.
             #expect(largestLead.withLock { $0 } < 512 << 10)
-            #expect(machines.story.radio.statistics.receiveOverflows == 0)
+            #expect(machines.fixture.radio.statistics.receiveOverflows == 0)
         }
     }
 
     @Test func whatIsNotReadCostsThePeerItsCredits() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
-            let writer = machines.story.begin { try await central.write(pattern(1 << 20), timeout: .seconds(60)) }
+            let writer = machines.fixture.begin { try await central.write(pattern(1 << 20), timeout: .seconds(60)) }
             let error = await failure { try await writer.value }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("of 1048576 bytes") == true)
             // The channel is none the worse for it.
             var first = try #require(try await peripheral.read())
             #expect(first == pattern(2048))
-            let more = machines.story.begin { try await central.send([1, 2, 3]) }
+            let more = machines.fixture.begin { try await central.send([1, 2, 3]) }
             while first != [1, 2, 3] { first = try #require(try await peripheral.read()) }
             try await more.value
         }
@@ -133,7 +133,7 @@ import Testing
             let (central, peripheral) = try await machines.channel(
                 listening: ChannelOptions(maximumTransmissionUnit: 64))
             let writers = (1...20).map { (number: UInt8) in
-                machines.story.begin { try await central.write([UInt8](repeating: number, count: 1000)) }
+                machines.fixture.begin { try await central.write([UInt8](repeating: number, count: 1000)) }
             }
             var received: [UInt8] = []
             while received.count < 20_000 { received += try #require(try await peripheral.read()) }
@@ -153,7 +153,7 @@ import Testing
                 ends.append((made, try #require(try await incoming.next())))
             }
             // The first is not read; the others are not held up by it.
-            let stuck = machines.story.begin { [first = ends[0].0] in try await first.write(pattern(1 << 20)) }
+            let stuck = machines.fixture.begin { [first = ends[0].0] in try await first.write(pattern(1 << 20)) }
             for (number, (here, there)) in ends.enumerated().dropFirst() {
                 try await here.write(pattern(3000, from: number))
                 var received: [UInt8] = []
@@ -178,11 +178,11 @@ import Testing
             let there = try #require(try await incoming.next())
             await connection?.disconnect()
             connection = nil
-            try await machines.story.radio.sleep(for: .seconds(10))
+            try await machines.fixture.radio.sleep(for: .seconds(10))
             try await there.send([1])
             let received = try await here.read()
             #expect(received == [1])
-            machines.story.radio.breakLink(machines.central.information.address, machines.peer)
+            machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
             #expect(await failure { _ = try await here.read() }?.code == .disconnected)
             #expect(await here.closed().message.contains("vanished"))
         }
@@ -196,7 +196,7 @@ import Testing
             try await central.write(pattern(10_000))
             try await central.flush()
             await central.close()
-            try await machines.story.radio.sleep(for: .seconds(5))
+            try await machines.fixture.radio.sleep(for: .seconds(5))
             var received: [UInt8] = []
             for try await sdu in peripheral { received += sdu }
             #expect(received == pattern(10_000))
@@ -212,8 +212,8 @@ import Testing
     @Test func aCancelledReadTakesNothingAway() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
-            let reader = machines.story.begin { try await peripheral.read() }
-            try await machines.story.radio.sleep(for: .seconds(1))
+            let reader = machines.fixture.begin { try await peripheral.read() }
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             reader.cancel()
             #expect(await failure { _ = try await reader.value }?.code == .cancelled)
             #expect(await failure { _ = try await peripheral.read(timeout: .seconds(1)) }?.code == .timedOut)
@@ -226,8 +226,8 @@ import Testing
     @Test func readsThatTimeOutLeaveNothingBehind() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
-            let waiting = machines.story.begin { try await central.read() }
-            try await machines.story.radio.sleep(for: .seconds(1))
+            let waiting = machines.fixture.begin { try await central.read() }
+            try await machines.fixture.radio.sleep(for: .seconds(1))
             for _ in 0..<100 {
                 let error = await failure { _ = try await central.read(timeout: .milliseconds(1)) }
                 #expect(error?.code == .timedOut)
@@ -255,13 +255,13 @@ import Testing
 
     /// What a send that the kernel refuses means is known when it refuses again although it has told that it can.
     @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
-        try await Story.run { story in
-            let socket = RefusingSocket(refusals, on: story.radio.loop)
+        try await Fixture.run { fixture in
+            let socket = RefusingSocket(refusals, on: fixture.radio.loop)
             let channel = try await ConnectionOrientedChannel(
                 over: {
                     socket.start($0)
                     return socket
-                }, to: .zero, psm: 0x80, on: story.radio.loop)
+                }, to: .zero, psm: 0x80, on: fixture.radio.loop)
             let error = await failure { try await channel.write([1, 2, 3]) }
             #expect(socket.sent == (refusals == 1 ? [[1, 2, 3]] : []))
             #expect(error?.code == (refusals == 1 ? nil : .failed))
@@ -273,10 +273,10 @@ import Testing
     @Test func readersAreServedInTurn() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
-            let first = machines.story.begin { try await peripheral.read() }
-            try await machines.story.radio.sleep(for: .milliseconds(1))
-            let second = machines.story.begin { try await peripheral.read() }
-            try await machines.story.radio.sleep(for: .milliseconds(1))
+            let first = machines.fixture.begin { try await peripheral.read() }
+            try await machines.fixture.radio.sleep(for: .milliseconds(1))
+            let second = machines.fixture.begin { try await peripheral.read() }
+            try await machines.fixture.radio.sleep(for: .milliseconds(1))
             try await central.send([1])
             try await central.send([2])
             let one = try await first.value
@@ -304,17 +304,17 @@ import Testing
     // MARK: Peers that misbehave
 
     @Test func aPeerThatSendsTooMuchIsCutOff() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio) { _ in EchoHandler() }
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let channel = try await adapter.openChannel(
                 to: peripheral.address, psm: 0x0085, options: ChannelOptions(maximumTransmissionUnit: 50))
             let link = try #require(peripheral.links.first)
             // An SDU that is too long is dropped by the kernel; one of no bytes is an SDU, and no end.
             for count in [50, 51, 0, 1] {
                 while link.send(pattern(count), on: .dynamic(psm: 0x0085)) != .sent {
-                    try await story.radio.sleep(for: .milliseconds(10))
+                    try await fixture.radio.sleep(for: .milliseconds(10))
                 }
             }
             for count in [50, 0, 1] {
@@ -325,7 +325,7 @@ import Testing
             var isOpen = true
             while isOpen {
                 if case .failed = link.send([1], on: .dynamic(psm: 0x0085), ignoresCredits: true) { isOpen = false }
-                try await story.radio.sleep(for: .milliseconds(10))
+                try await fixture.radio.sleep(for: .milliseconds(10))
             }
             var count = 0
             for try await _ in channel { count += 1 }

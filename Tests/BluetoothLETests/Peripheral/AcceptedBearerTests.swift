@@ -9,18 +9,18 @@ import Testing
 @Suite struct AcceptedBearerTests {
     private static func run(
         bearers: Int = 3, centrals: Int = 1, mtu: UInt16 = 517, handlers: AttributeHandlers = AttributeHandlers(),
-        _ body: @escaping @Sendable (PeripheralStory, PublishedServices, IncomingConnections) async throws -> Void
+        _ body: @escaping @Sendable (PeripheralFixture, PublishedServices, IncomingConnections) async throws -> Void
     ) async throws {
-        try await PeripheralStory.run(centrals: centrals) { story in
-            story.kernel.hasNetBindService = true
-            var users = [try await PairingUser(story.kernel)]
-            for other in story.others { users.append(try await PairingUser(other)) }
-            try await story.peripheral.setPairingAgent(JustWorksPairingAgent())
-            let published = try await story.peripheral.publish([PeripheralStory.service], handlers: handlers)
-            let incoming = try await story.peripheral.incomingConnections(
+        try await PeripheralFixture.run(centrals: centrals) { fixture in
+            fixture.kernel.hasNetBindService = true
+            var users = [try await PairingUser(fixture.kernel)]
+            for other in fixture.others { users.append(try await PairingUser(other)) }
+            try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service], handlers: handlers)
+            let incoming = try await fixture.peripheral.incomingConnections(
                 IncomingConnectionOptions(maximumTransmissionUnit: mtu, enhancedBearers: bearers))
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            try await body(story, published, incoming)
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            try await body(fixture, published, incoming)
             await set.stop()
             withExtendedLifetime(users) {}
         }
@@ -28,12 +28,12 @@ import Testing
 
     @Test func aCentralOpensThemAndItsRequestsDoNotWaitForEachOther() async throws {
         let handlers = AttributeHandlers(read: { _ in [1, 2, 3] })
-        try await Self.run(handlers: handlers) { story, published, incoming in
-            let connection = try await story.connect()
+        try await Self.run(handlers: handlers) { fixture, published, incoming in
+            let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
             func readTwenty() async throws -> Duration {
-                try await story.story.duration {
-                    let reads = (0..<20).map { _ in story.story.begin { try await connection.read(value) } }
+                try await fixture.fixture.duration {
+                    let reads = (0..<20).map { _ in fixture.fixture.begin { try await connection.read(value) } }
                     for read in reads {
                         let bytes = try await read.value
                         #expect(bytes == [7])
@@ -48,7 +48,7 @@ import Testing
             let spread = try await readTwenty()
             #expect(spread * 2 < alone, "\(spread) against \(alone)")
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
-            let reads = (0..<8).map { _ in story.story.begin { try await connection.read(dynamic) } }
+            let reads = (0..<8).map { _ in fixture.fixture.begin { try await connection.read(dynamic) } }
             for read in reads {
                 let bytes = try await read.value
                 #expect(bytes == [1, 2, 3])
@@ -57,42 +57,42 @@ import Testing
     }
 
     @Test(arguments: [0, 1]) func serverSupportedFeaturesTellsOfThem(_ bearers: Int) async throws {
-        try await Self.run(bearers: bearers) { story, _, incoming in
-            let connection = try await story.connect()
+        try await Self.run(bearers: bearers) { fixture, _, incoming in
+            let connection = try await fixture.connect()
             let features = try await connection.found(.serverSupportedFeatures, in: .genericAttribute)
             #expect(try await connection.read(features) == [UInt8(bearers)])
             if bearers == 0 {
                 #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
             }
             incoming.close()
-            try await story.story.settle { (try? await connection.read(features)) == [0] }
+            try await fixture.fixture.settle { (try? await connection.read(features)) == [0] }
         }
     }
 
     @Test func moreThanTheOptionAllowsAreClosedAgain() async throws {
-        try await Self.run(bearers: 2) { story, _, incoming in
-            let connection = try await story.connect()
+        try await Self.run(bearers: 2) { fixture, _, incoming in
+            let connection = try await fixture.connect()
             _ = try? await connection.openEnhancedBearers(count: 5)
-            try await story.story.settle { await connection.bearerCount == 3 }
+            try await fixture.fixture.settle { await connection.bearerCount == 3 }
             let accepted = try #require(incoming.connections.first)
             #expect(await accepted.bearerCount == 3)
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
-            let reads = (0..<12).map { _ in story.story.begin { try await connection.read(value) } }
+            let reads = (0..<12).map { _ in fixture.fixture.begin { try await connection.read(value) } }
             for read in reads { _ = try await read.value }
         }
     }
 
     @Test func whatIsKnownOfAClientIsTheSameOnAllItsBearers() async throws {
-        try await Self.run { story, published, incoming in
-            let connection = try await story.connect()
+        try await Self.run { fixture, published, incoming in
+            let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
             try await connection.openEnhancedBearers(count: 2)
             let values = try await connection.subscribe(to: value)
             var iterator = values.makeAsyncIterator()
             // Values go by the fixed channel, in their order, while requests go by any.
-            let reads = (0..<6).map { _ in story.story.begin { try await connection.read(value) } }
+            let reads = (0..<6).map { _ in fixture.fixture.begin { try await connection.read(value) } }
             for number in 0..<20 as Range<UInt8> {
-                let deliveries = try await published.notify([number], of: PeripheralStory.value)
+                let deliveries = try await published.notify([number], of: PeripheralFixture.value)
                 #expect(deliveries.count == 1)
             }
             for number in 0..<20 as Range<UInt8> {
@@ -104,39 +104,39 @@ import Testing
     }
 
     @Test func eachCentralHasItsOwn() async throws {
-        try await Self.run(bearers: 2, centrals: 2) { story, _, incoming in
-            let first = try await story.connect(0)
-            let second = try await story.connect(1)
+        try await Self.run(bearers: 2, centrals: 2) { fixture, _, incoming in
+            let first = try await fixture.connect(0)
+            let second = try await fixture.connect(1)
             try await first.openEnhancedBearers(count: 2)
             try await second.openEnhancedBearers(count: 2)
             var counts: [Int] = []
             for connection in incoming.connections { counts.append(await connection.bearerCount) }
             #expect(counts == [3, 3])
             await first.disconnect()
-            try await story.story.settle { incoming.connections.count == 1 }
+            try await fixture.fixture.settle { incoming.connections.count == 1 }
             let value = try await second.found(0xFFF1, in: 0xFFF0)
-            let reads = (0..<6).map { _ in story.story.begin { try await second.read(value) } }
+            let reads = (0..<6).map { _ in fixture.fixture.begin { try await second.read(value) } }
             for read in reads { _ = try await read.value }
         }
     }
 
     @Test func whatTheSystemDoesNotAllowIsSaidAndNothingIsListenedOn() async throws {
-        try await PeripheralStory.run { story in
+        try await PeripheralFixture.run { fixture in
             let options = IncomingConnectionOptions(enhancedBearers: 1)
-            let error = await failure { _ = try await story.peripheral.incomingConnections(options) }
+            let error = await failure { _ = try await fixture.peripheral.incomingConnections(options) }
             #expect(error?.code == .notPermitted)
             // Their PSM cannot be chosen, and a capability that is given alone takes the others away.
             #expect(error?.message.contains("0027") == true)
             #expect(error?.remedy?.contains("0x0080") == false)
             #expect(error?.remedy?.contains("'cap_net_raw,cap_net_admin,cap_net_bind_service+eip'") == true)
             #expect(error?.remedy?.contains("enhancedBearers = 0") == true)
-            story.kernel.hasNetBindService = true
-            story.kernel.hasEnhancedFlowControl = false
+            fixture.kernel.hasNetBindService = true
+            fixture.kernel.hasEnhancedFlowControl = false
             #expect(
-                await failure { _ = try await story.peripheral.incomingConnections(options) }?.code == .unsupported)
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            let connection = try await story.connect()
+                await failure { _ = try await fixture.peripheral.incomingConnections(options) }?.code == .unsupported)
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
             let features = try await connection.found(.serverSupportedFeatures, in: .genericAttribute)
             #expect(try await connection.read(features) == [0])
             incoming.close()
@@ -145,28 +145,28 @@ import Testing
     }
 
     @Test func whoTakesThemAlreadyIsNamed() async throws {
-        try await PeripheralStory.run { story in
-            story.kernel.hasNetBindService = true
-            let other = try await Adapter.open(on: story.kernel)
+        try await PeripheralFixture.run { fixture in
+            fixture.kernel.hasNetBindService = true
+            let other = try await Adapter.open(on: fixture.kernel)
             let taken = try await other.incomingConnections(IncomingConnectionOptions(enhancedBearers: 1))
             let options = IncomingConnectionOptions(enhancedBearers: 1)
-            let error = await failure { _ = try await story.peripheral.incomingConnections(options) }
+            let error = await failure { _ = try await fixture.peripheral.incomingConnections(options) }
             #expect(error?.code == .busy)
             #expect(error?.message.contains("enhanced bearers") == true)
             #expect(error?.remedy?.contains("enhancedBearers = 0") == true)
             // Without them it goes, and nothing of the attempt is left.
-            let incoming = try await story.peripheral.incomingConnections()
+            let incoming = try await fixture.peripheral.incomingConnections()
             incoming.close()
             taken.close()
             await other.close()
-            let again = try await story.peripheral.incomingConnections(options)
+            let again = try await fixture.peripheral.incomingConnections(options)
             again.close()
         }
     }
 
     @Test func aBearerThatIsRefusedSaysNothingOfPSMs() async throws {
-        try await Self.run(bearers: 1) { story, _, _ in
-            let connection = try await story.connect()
+        try await Self.run(bearers: 1) { fixture, _, _ in
+            let connection = try await fixture.connect()
             _ = try await connection.openEnhancedBearers(count: 1)
             let error = await failure { _ = try await connection.openEnhancedBearers(count: 1) }
             // Taken and closed again, or not taken at all.
@@ -174,7 +174,7 @@ import Testing
                 #expect(error.remedy?.contains("PSM") != true)
                 #expect(!error.message.contains("PSM"))
             }
-            try await story.story.settle { await connection.bearerCount == 2 }
+            try await fixture.fixture.settle { await connection.bearerCount == 2 }
         }
     }
 
@@ -184,33 +184,33 @@ import Testing
             await Promise<Void, Never>().value(ifCancelled: ())
             return [1]
         })
-        try await Self.run(mtu: 64, handlers: handlers) { story, published, incoming in
+        try await Self.run(mtu: 64, handlers: handlers) { fixture, published, incoming in
             // It has discovered nothing, and so uses no robust caching, with which changes would keep it from going on.
-            let connection = try await story.connect()
-            let (value, dynamic) = (PeripheralStory.value, AttributeHandle(0x15))
+            let connection = try await fixture.connect()
+            let (value, dynamic) = (PeripheralFixture.value, AttributeHandle(0x15))
             try await connection.openEnhancedBearers(count: 1)
             let accepted = try #require(incoming.connections.first)
             // While one request is under way on the link's own bearer, what follows goes by the other.
             let long = pattern(400)
             for isWithdrawn in [false, true] {
-                let link = story.story.begin { try await connection.read(dynamic) }
-                let writing = story.story.begin { try await connection.write(long, to: value) }
+                let link = fixture.fixture.begin { try await connection.read(dynamic) }
+                let writing = fixture.fixture.begin { try await connection.write(long, to: value) }
                 while true {
                     let count = await accepted.preparedCounts
                     #expect(count.main == 0)
                     if count.enhanced > 0 { break }
-                    try await story.story.radio.sleep(for: .milliseconds(1))
+                    try await fixture.fixture.radio.sleep(for: .milliseconds(1))
                 }
                 if isWithdrawn {
                     await published.withdraw()
                 } else {
-                    try await story.peripheral.publish([CachingTests.battery])
+                    try await fixture.peripheral.publish([CachingTests.battery])
                 }
                 let error = await failure { try await writing.value }
                 #expect(error?.cause == (isWithdrawn ? .attribute(.invalidHandle) : nil))
                 #expect((error == nil) == !isWithdrawn, "\(String(describing: error))")
                 _ = await link.result
-                if !isWithdrawn { #expect(published.value(of: PeripheralStory.value) == long) }
+                if !isWithdrawn { #expect(published.value(of: PeripheralFixture.value) == long) }
                 #expect(await accepted.preparedCounts.enhanced == 0)
             }
         }
@@ -222,12 +222,12 @@ import Testing
             await Promise<Void, Never>().value(ifCancelled: ())
             return [1]
         })
-        try await Self.run(handlers: handlers) { story, _, _ in
-            let connection = try await story.connect()
+        try await Self.run(handlers: handlers) { fixture, _, _ in
+            let connection = try await fixture.connect()
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
             try await connection.openEnhancedBearers(count: 3)
             let reads = (0..<4).map { _ in
-                story.story.begin { await failure { _ = try await connection.read(dynamic) } }
+                fixture.fixture.begin { await failure { _ = try await connection.read(dynamic) } }
             }
             for read in reads {
                 let error = try await read.value

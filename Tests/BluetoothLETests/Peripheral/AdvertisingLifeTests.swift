@@ -16,19 +16,19 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     @Test(arguments: families, Ending.allCases)
     func itEndsWithTheAdapterAndLeavesNothingBehind(_ family: HCICommandFamily, _ ending: Ending) async throws {
         let controller = SimulatedController(address: controllerAddress, family: family)
-        try await PeripheralStory.run(controller) { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            ending.happen(to: story)
+        try await PeripheralFixture.run(controller) { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            ending.happen(to: fixture)
             let reason = await set.ended()
             #expect(reason.code == ending.code)
             #expect(reason.remedy != nil)
-            ending.undo(in: story, controller)
-            try await story.peripheral.ready(timeout: .seconds(10))
-            try await story.story.settle { await story.instances() == [] }
-            #expect(await story.isHeard() == nil)
-            let again = try await story.peripheral.advertise(PeripheralStory.content)
+            ending.undo(in: fixture, controller)
+            try await fixture.peripheral.ready(timeout: .seconds(10))
+            try await fixture.fixture.settle { await fixture.instances() == [] }
+            #expect(await fixture.isHeard() == nil)
+            let again = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(again.instance == 1)
-            #expect(await story.isHeard() != nil)
+            #expect(await fixture.isHeard() != nil)
             await again.stop()
         }
     }
@@ -36,42 +36,42 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     @Test(arguments: families, Ending.allCases)
     func itGoesOnWhenTheAdapterIsBack(_ family: HCICommandFamily, _ ending: Ending) async throws {
         let controller = SimulatedController(address: controllerAddress, family: family)
-        try await PeripheralStory.run(controller) { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content, options: Self.resuming)
+        try await PeripheralFixture.run(controller) { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             for _ in 0..<2 {
-                ending.happen(to: story)
-                try await story.story.settle {
+                ending.happen(to: fixture)
+                try await fixture.fixture.settle {
                     guard case .waiting(let reason) = set.state else { return false }
                     return reason.code == ending.code
                 }
-                try await story.story.radio.sleep(for: .seconds(20))
-                ending.undo(in: story, controller)
-                try await story.story.settle { set.state == .advertising }
-                #expect(await story.instances() == [1])
-                #expect(await story.isHeard() != nil)
+                try await fixture.fixture.radio.sleep(for: .seconds(20))
+                ending.undo(in: fixture, controller)
+                try await fixture.fixture.settle { set.state == .advertising }
+                #expect(await fixture.instances() == [1])
+                #expect(await fixture.isHeard() != nil)
             }
             await set.stop()
-            #expect(await story.instances() == [])
+            #expect(await fixture.instances() == [])
         }
     }
 
     @Test func stoppedWhileTheAdapterIsOffItDoesNotComeBack() async throws {
-        try await PeripheralStory.run(SimulatedController(family: .legacy)) { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content, options: Self.resuming)
-            story.kernel.setPowered(false, adapter: 0)
-            try await story.story.settle { story.peripheral.state == .poweredOff }
-            let time = await story.story.duration { await set.stop() }
+        try await PeripheralFixture.run(SimulatedController(family: .legacy)) { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.fixture.settle { fixture.peripheral.state == .poweredOff }
+            let time = await fixture.fixture.duration { await set.stop() }
             #expect(time < .seconds(1))
-            story.kernel.setPowered(true, adapter: 0)
-            try await story.story.settle { await story.instances() == [] }
-            #expect(await story.isHeard() == nil)
+            fixture.kernel.setPowered(true, adapter: 0)
+            try await fixture.fixture.settle { await fixture.instances() == [] }
+            #expect(await fixture.isHeard() == nil)
         }
     }
 
     @Test func anotherProgramThatRemovesItEndsIt() async throws {
-        try await PeripheralStory.run { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content, options: Self.resuming)
-            let other = try await Adapter.open(on: story.kernel)
+        try await PeripheralFixture.run { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
+            let other = try await Adapter.open(on: fixture.kernel)
             #expect(try await other.removeForeignAdvertising() == 1)
             let reason = await set.ended()
             #expect(reason.code == .busy)
@@ -81,12 +81,12 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     }
 
     @Test func cancelledAtAnyMomentItLeavesNothingBehind() async throws {
-        try await PeripheralStory.run { story in
+        try await PeripheralFixture.run { fixture in
             for microseconds in stride(from: 0, through: 1500, by: 25) {
-                let advertising = story.story.begin {
-                    try await story.peripheral.advertise(PeripheralStory.content)
+                let advertising = fixture.fixture.begin {
+                    try await fixture.peripheral.advertise(PeripheralFixture.content)
                 }
-                try await story.story.radio.sleep(for: .microseconds(microseconds))
+                try await fixture.fixture.radio.sleep(for: .microseconds(microseconds))
                 advertising.cancel()
                 do {
                     let set = try await advertising.value
@@ -95,7 +95,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 } catch let error as BluetoothError {
                     #expect(error.code == .cancelled)
                 }
-                try await story.story.settle { await story.instances() == [] }
+                try await fixture.fixture.settle { await fixture.instances() == [] }
             }
         }
     }
@@ -104,18 +104,18 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         ManagementOpcode.readAdvertisingFeatures, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
     ])
     func whatTheKernelRefusesIsTold(_ opcode: ManagementOpcode) async throws {
-        try await PeripheralStory.run { story in
-            story.kernel.setRefusal(.failed, of: opcode)
-            let error = await failure { _ = try await story.peripheral.advertise(PeripheralStory.content) }
+        try await PeripheralFixture.run { fixture in
+            fixture.kernel.setRefusal(.failed, of: opcode)
+            let error = await failure { _ = try await fixture.peripheral.advertise(PeripheralFixture.content) }
             #expect(error?.code == .failed)
             #expect(error?.cause == .management(.failed))
-            story.kernel.setRefusal(nil, of: opcode)
-            #expect(await story.instances() == [])
+            fixture.kernel.setRefusal(nil, of: opcode)
+            #expect(await fixture.instances() == [])
             // Busy is asked again.
-            story.kernel.setRefusal(.busy, of: opcode)
-            let waiting = story.story.begin { try await story.peripheral.advertise(PeripheralStory.content) }
-            try await story.story.radio.sleep(for: .seconds(1))
-            story.kernel.setRefusal(nil, of: opcode)
+            fixture.kernel.setRefusal(.busy, of: opcode)
+            let waiting = fixture.fixture.begin { try await fixture.peripheral.advertise(PeripheralFixture.content) }
+            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            fixture.kernel.setRefusal(nil, of: opcode)
             let set = try await waiting.value
             #expect(set.instance == 1)
             await set.stop()
@@ -126,32 +126,32 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         ManagementOpcode.readAdvertisingFeatures, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
     ])
     func aKernelThatDoesNotAnswerIsNotWaitedForForEver(_ opcode: ManagementOpcode) async throws {
-        try await PeripheralStory.run { story in
-            story.kernel.setSilent(true, for: opcode)
-            let time = await story.story.duration {
-                let error = await failure { _ = try await story.peripheral.advertise(PeripheralStory.content) }
+        try await PeripheralFixture.run { fixture in
+            fixture.kernel.setSilent(true, for: opcode)
+            let time = await fixture.fixture.duration {
+                let error = await failure { _ = try await fixture.peripheral.advertise(PeripheralFixture.content) }
                 #expect(error?.code == .timedOut)
             }
             #expect(time <= .seconds(11))
-            story.kernel.setSilent(false, for: opcode)
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
+            fixture.kernel.setSilent(false, for: opcode)
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(set.state == .advertising)
             await set.stop()
-            #expect(await story.instances() == [])
+            #expect(await fixture.instances() == [])
         }
     }
 
     @Test func withoutRoomBesideALinkItWaitsForItsEnd() async throws {
-        try await PeripheralStory.run { story in
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            story.kernel.setRefusal(.rejected, of: .addExtendedAdvertisingParameters)
-            let connection = try await story.connect()
-            try await story.story.settle { if case .waiting = set.state { true } else { false } }
-            story.kernel.setRefusal(nil, of: .addExtendedAdvertisingParameters)
+        try await PeripheralFixture.run { fixture in
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            fixture.kernel.setRefusal(.rejected, of: .addExtendedAdvertisingParameters)
+            let connection = try await fixture.connect()
+            try await fixture.fixture.settle { if case .waiting = set.state { true } else { false } }
+            fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingParameters)
             await connection.disconnect()
-            try await story.story.settle { set.state == .advertising }
-            #expect(await story.isHeard() != nil)
+            try await fixture.fixture.settle { set.state == .advertising }
+            #expect(await fixture.isHeard() != nil)
             await set.stop()
             withExtendedLifetime(incoming) {}
         }
@@ -160,101 +160,103 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     // MARK: Changes that come to nothing
 
     @Test func aChangeThatIsCancelledOrRefusedLeavesWhatWasSaidBefore() async throws {
-        try await PeripheralStory.run { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
+        try await PeripheralFixture.run { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             // Cancelled at any moment, it says the one or the other, and does so for as long as it lasts.
             for microseconds in stride(from: 0, through: 1000, by: 100) {
-                let changing = story.story.begin { try await set.update(AdvertisementContent(localName: "changed")) }
-                try await story.story.radio.sleep(for: .microseconds(microseconds))
+                let changing = fixture.fixture.begin {
+                    try await set.update(AdvertisementContent(localName: "changed"))
+                }
+                try await fixture.fixture.radio.sleep(for: .microseconds(microseconds))
                 changing.cancel()
                 let isChanged = await failure { try await changing.value } == nil
-                try await story.story.radio.sleep(for: .seconds(1))
+                try await fixture.fixture.radio.sleep(for: .seconds(1))
                 #expect(set.state == .advertising)
-                let heard = try #require(await story.isHeard())
+                let heard = try #require(await fixture.isHeard())
                 #expect(heard.data.localName == (isChanged ? "changed" : "served"), "\(microseconds) µs")
-                try await set.update(PeripheralStory.content)
+                try await set.update(PeripheralFixture.content)
             }
             for status in [ManagementStatus.failed, .rejected, .invalidParameters] {
-                story.kernel.setRefusal(status, of: .addExtendedAdvertisingData)
+                fixture.kernel.setRefusal(status, of: .addExtendedAdvertisingData)
                 let error = await failure { try await set.update(AdvertisementContent(localName: "refused")) }
                 #expect(error?.cause == .management(status))
-                try await story.story.radio.sleep(for: .seconds(1))
+                try await fixture.fixture.radio.sleep(for: .seconds(1))
                 // What was there is gone with what was refused, and comes back when the kernel takes it.
                 guard case .waiting = set.state else {
                     Issue.record("\(set.state)")
                     return
                 }
-                story.kernel.setRefusal(nil, of: .addExtendedAdvertisingData)
-                try await story.story.settle { set.state == .advertising }
-                #expect(await story.isHeard()?.data.localName == "served")
+                fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingData)
+                try await fixture.fixture.settle { set.state == .advertising }
+                #expect(await fixture.isHeard()?.data.localName == "served")
             }
             await set.stop()
-            #expect(await story.instances() == [])
+            #expect(await fixture.instances() == [])
         }
     }
 
     @Test func itComesBackWhenTheLinkEndedWhileItWasRefused() async throws {
-        try await PeripheralStory.run { story in
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
+        try await PeripheralFixture.run { fixture in
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             for _ in 0..<2 {
                 // It is said again after a connection, which takes the kernel longer than the link lasts.
-                story.kernel.setSilent(true, for: .addExtendedAdvertisingData)
-                let connection = try await story.connect()
-                try await story.story.radio.sleep(for: .seconds(1))
+                fixture.kernel.setSilent(true, for: .addExtendedAdvertisingData)
+                let connection = try await fixture.connect()
+                try await fixture.fixture.radio.sleep(for: .seconds(1))
                 await connection.disconnect()
-                try await story.story.settle {
-                    incoming.connections.isEmpty && story.kernel.links(adapter: 0).isEmpty
+                try await fixture.fixture.settle {
+                    incoming.connections.isEmpty && fixture.kernel.links(adapter: 0).isEmpty
                 }
-                story.kernel.setSilent(false, for: .addExtendedAdvertisingData)
+                fixture.kernel.setSilent(false, for: .addExtendedAdvertisingData)
                 // The kernel has never said what became of the last that it was told.
-                try await story.story.radio.sleep(for: .seconds(15))
+                try await fixture.fixture.radio.sleep(for: .seconds(15))
                 #expect(set.state == .advertising)
-                #expect(await story.isHeard() != nil)
+                #expect(await fixture.isHeard() != nil)
             }
             await set.stop()
         }
     }
 
     @Test func whatTheKernelDoesNotTakeBackIsAskedForAgain() async throws {
-        try await PeripheralStory.run { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            story.kernel.setRefusal(.failed, of: .removeAdvertising)
-            let time = await story.story.duration { await set.stop() }
+        try await PeripheralFixture.run { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            fixture.kernel.setRefusal(.failed, of: .removeAdvertising)
+            let time = await fixture.fixture.duration { await set.stop() }
             #expect(time < .seconds(5))
-            #expect(await story.instances() == [1])
+            #expect(await fixture.instances() == [1])
             // Its number is not given to another meanwhile.
-            let next = try await story.peripheral.advertise(PeripheralStory.content)
+            let next = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(next.instance == 2)
-            story.kernel.setRefusal(nil, of: .removeAdvertising)
+            fixture.kernel.setRefusal(nil, of: .removeAdvertising)
             // The kernel lists no number above the number of instances.
-            try await story.story.settle { await story.instances() == [] }
+            try await fixture.fixture.settle { await fixture.instances() == [] }
             #expect(next.state == .advertising)
-            #expect(await story.isHeard() != nil)
+            #expect(await fixture.isHeard() != nil)
             await next.stop()
-            #expect(await story.instances() == [])
+            #expect(await fixture.instances() == [])
         }
     }
 
     @Test func linksOutliveTheAdapterOnlyAsFarAsTheyCan() async throws {
         let controller = SimulatedController(address: controllerAddress)
         for ending in Ending.allCases {
-            try await PeripheralStory.run(controller) { story in
-                try await story.peripheral.publish([PeripheralStory.service])
-                let incoming = try await story.peripheral.incomingConnections()
-                let set = try await story.peripheral.advertise(PeripheralStory.content, options: Self.resuming)
+            try await PeripheralFixture.run(controller) { fixture in
+                try await fixture.peripheral.publish([PeripheralFixture.service])
+                let incoming = try await fixture.peripheral.incomingConnections()
+                let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
                 for _ in 0..<2 {
-                    let connection = try await story.connect()
+                    let connection = try await fixture.connect()
                     let accepted = try #require(incoming.connections.last)
-                    ending.happen(to: story)
+                    ending.happen(to: fixture)
                     #expect(await accepted.closed().code == ending.code)
                     #expect(await connection.closed().code == .disconnected)
                     #expect(incoming.connections.isEmpty)
-                    ending.undo(in: story, controller)
-                    try await story.story.settle { set.state == .advertising }
+                    ending.undo(in: fixture, controller)
+                    try await fixture.fixture.settle { set.state == .advertising }
                 }
                 // Links are taken again by themselves.
-                let connection = try await story.connect()
+                let connection = try await fixture.connect()
                 let value = try await connection.found(0xFFF1, in: 0xFFF0)
                 #expect(try await connection.read(value) == [7])
                 await connection.disconnect()
@@ -266,19 +268,19 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
 
 extension Ending {
     /// Takes the adapter that advertises away.
-    fileprivate func happen(to story: PeripheralStory) {
-        happen(to: story.kernel, adapter: story.peripheral.information.index)
+    fileprivate func happen(to fixture: PeripheralFixture) {
+        happen(to: fixture.kernel, adapter: fixture.peripheral.information.index)
     }
 
     /// Brings it back.
-    fileprivate func undo(in story: PeripheralStory, _ controller: SimulatedController) {
-        let index = story.peripheral.information.index
+    fileprivate func undo(in fixture: PeripheralFixture, _ controller: SimulatedController) {
+        let index = fixture.peripheral.information.index
         switch self {
         case .block:
-            story.kernel.setRadioSwitch(adapter: index)
+            fixture.kernel.setRadioSwitch(adapter: index)
             fallthrough
-        case .powerOff: story.kernel.setPowered(true, adapter: index)
-        case .unplug: story.kernel.plug(controller)
+        case .powerOff: fixture.kernel.setPowered(true, adapter: index)
+        case .unplug: fixture.kernel.plug(controller)
         }
     }
 }

@@ -23,13 +23,13 @@ import Testing
 
     private static func run(
         centrals: Int = 1, handlers: AttributeHandlers,
-        _ body: @escaping @Sendable (PeripheralStory, PublishedServices) async throws -> Void
+        _ body: @escaping @Sendable (PeripheralFixture, PublishedServices) async throws -> Void
     ) async throws {
-        try await PeripheralStory.run(centrals: centrals) { story in
-            let published = try await story.peripheral.publish(services, handlers: handlers)
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            try await body(story, published)
+        try await PeripheralFixture.run(centrals: centrals) { fixture in
+            let published = try await fixture.peripheral.publish(services, handlers: handlers)
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            try await body(fixture, published)
             incoming.close()
             await set.stop()
         }
@@ -49,10 +49,10 @@ import Testing
                 asked.withLock { $0.append(request) }
                 return request.peer == friend.withLock { $0 } ? .whileConnected : .refused
             })
-        try await Self.run(centrals: 2, handlers: handlers) { story, published in
-            friend.withLock { $0 = story.centrals[0].information.address }
-            let first = try await story.connect(0)
-            let second = try await story.connect(1)
+        try await Self.run(centrals: 2, handlers: handlers) { fixture, published in
+            friend.withLock { $0 = fixture.centrals[0].information.address }
+            let first = try await fixture.connect(0)
+            let second = try await fixture.connect(1)
             for (connection, may) in [(first, true), (second, false)] {
                 let stored = try await connection.found(0xFFF1, in: 0xFFF0)
                 let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
@@ -70,8 +70,8 @@ import Testing
             #expect(asked.withLock { $0 }.last?.access == .write)
             // On the next link it is asked about anew.
             await first.disconnect()
-            try await story.story.radio.sleep(for: .seconds(5))
-            let again = try await story.connect(0)
+            try await fixture.fixture.radio.sleep(for: .seconds(5))
+            let again = try await fixture.connect(0)
             _ = try await again.read(try await again.found(0xFFF1, in: 0xFFF0))
             #expect(asked.withLock { $0.count } == 5)
             withExtendedLifetime(published) {}
@@ -84,9 +84,9 @@ import Testing
             count.withLock { $0 += 1 }
             return .once
         })
-        try await Self.run(handlers: handlers) { story, published in
-            let connection = try await story.central.connect(
-                to: story.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
+        try await Self.run(handlers: handlers) { fixture, published in
+            let connection = try await fixture.central.connect(
+                to: fixture.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             let long = (0..<100).map { UInt8($0) }
             try await connection.write(long, to: stored)
@@ -99,19 +99,19 @@ import Testing
 
     @Test func commandsWaitForTheirTurnAndAreWrittenInOrder() async throws {
         let handlers = AttributeHandlers(authorize: { _ in .once })
-        try await Self.run(handlers: handlers) { story, published in
-            let connection = try await story.connect()
+        try await Self.run(handlers: handlers) { fixture, published in
+            let connection = try await fixture.connect()
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             for number in 1...10 as ClosedRange<UInt8> {
                 try await connection.writeCommand([number], to: stored)
             }
-            try await story.story.settle { published.value(of: 0x12) == [10] }
+            try await fixture.fixture.settle { published.value(of: 0x12) == [10] }
         }
     }
 
     @Test func withoutAHandlerNobodyMay() async throws {
-        try await Self.run(handlers: AttributeHandlers(read: { _ in [1] })) { story, _ in
-            let connection = try await story.connect()
+        try await Self.run(handlers: AttributeHandlers(read: { _ in [1] })) { fixture, _ in
+            let connection = try await fixture.connect()
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             #expect(await Self.code { _ = try await connection.read(stored) } == .insufficientAuthorization)
         }
@@ -123,12 +123,12 @@ import Testing
             if isHanging.withLock({ $0 }) { await Promise<Void, Never>().value(ifCancelled: ()) }
             throw BluetoothError(.failed, .init("decide"), "nobody there")
         })
-        try await Self.run(handlers: handlers) { story, _ in
-            let connection = try await story.connect()
+        try await Self.run(handlers: handlers) { fixture, _ in
+            let connection = try await fixture.connect()
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             #expect(await Self.code { _ = try await connection.read(stored) } == .insufficientAuthorization)
             isHanging.withLock { $0 = true }
-            let time = await story.story.duration {
+            let time = await fixture.fixture.duration {
                 #expect(await Self.code { _ = try await connection.read(stored) } == .insufficientAuthorization)
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -137,8 +137,8 @@ import Testing
 
     @Test func valuesAreSentToWhoMayHaveThemWhileConnected() async throws {
         let handlers = AttributeHandlers(authorize: { _ in .whileConnected })
-        try await Self.run(handlers: handlers) { story, published in
-            let connection = try await story.connect()
+        try await Self.run(handlers: handlers) { fixture, published in
+            let connection = try await fixture.connect()
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             let values = try await connection.subscribe(to: stored)
             let refused = try await published.notify([1], of: 0x12)

@@ -8,7 +8,7 @@ import Testing
 /// What becomes of a device's requests when a program's handlers are slow, hang, throw or outlive the link.
 @Suite struct HandlerStories {
     private static let services = [
-        PeripheralStory.service,
+        PeripheralFixture.service,
         GATTService(
             0xFFF8,
             characteristics: [
@@ -20,17 +20,17 @@ import Testing
     private static func run(
         read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1] },
         write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
-        _ body: @escaping @Sendable (PeripheralStory, Connection, IncomingConnections) async throws -> Void
+        _ body: @escaping @Sendable (PeripheralFixture, Connection, IncomingConnections) async throws -> Void
     ) async throws {
-        try await PeripheralStory.run { story in
-            try await story.peripheral.publish(
+        try await PeripheralFixture.run { fixture in
+            try await fixture.peripheral.publish(
                 services,
                 handlers: AttributeHandlers(
-                    read: { try await read($0, story.story.radio) },
-                    write: { try await write($0, $1, story.story.radio) }))
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            try await body(story, try await story.connect(), incoming)
+                    read: { try await read($0, fixture.fixture.radio) },
+                    write: { try await write($0, $1, fixture.fixture.radio) }))
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            try await body(fixture, try await fixture.connect(), incoming)
             incoming.close()
             await set.stop()
         }
@@ -41,10 +41,10 @@ import Testing
     @Test func aCommandWhoseHandlerHangsHoldsNoRequestBeyondItsTime() async throws {
         try await Self.run(write: { _, bytes, radio in
             if bytes == [0xFF] { try await radio.sleep(for: .seconds(500)) }
-        }) { story, connection, _ in
+        }) { fixture, connection, _ in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             try await connection.writeCommand([0xFF], to: value)
-            let time = await story.story.duration {
+            let time = await fixture.fixture.duration {
                 #expect(Self.isUnlikely(await failure { _ = try await connection.read(value) }))
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -58,11 +58,11 @@ import Testing
         try await Self.run(read: { _, radio in
             try await radio.sleep(for: .seconds(15))
             return [1]
-        }) { story, connection, _ in
+        }) { fixture, connection, _ in
             let values = [
                 try await connection.found(0xFFF9, in: 0xFFF8), try await connection.found(0xFFFA, in: 0xFFF8),
             ]
-            let time = await story.story.duration {
+            let time = await fixture.fixture.duration {
                 #expect(Self.isUnlikely(await failure { _ = try await connection.read(values) }))
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -76,33 +76,33 @@ import Testing
             try? await radio.sleep(for: .seconds(10))
             ends.withLock { $0.append(Task.isCancelled) }
             return [1]
-        }) { story, connection, incoming in
+        }) { fixture, connection, incoming in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
-            let read = story.story.begin { await failure { _ = try await connection.read(value) } }
-            try await story.story.radio.sleep(for: .seconds(1))
-            story.story.radio.breakLink(story.address, story.central.information.address)
+            let read = fixture.fixture.begin { await failure { _ = try await connection.read(value) } }
+            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            fixture.fixture.radio.breakLink(fixture.address, fixture.central.information.address)
             #expect(try await read.value?.code == .disconnected)
-            try await story.story.settle { ends.withLock { $0 } == [true] }
-            try await story.story.settle { incoming.connections.isEmpty }
+            try await fixture.fixture.settle { ends.withLock { $0 } == [true] }
+            try await fixture.fixture.settle { incoming.connections.isEmpty }
             // The same device on a new link is served at once.
-            let again = try await story.connect()
+            let again = try await fixture.connect()
             #expect(try await again.read(try await again.found(0xFFF9, in: 0xFFF8)) == [1])
         }
     }
 
     @Test func whoWithdrawsWhileAHandlerIsAtWorkHasItAnswered() async throws {
         let published = Mutex<PublishedServices?>(nil)
-        try await PeripheralStory.run { story in
-            let services = try await story.peripheral.publish(
-                [PeripheralStory.service],
+        try await PeripheralFixture.run { fixture in
+            let services = try await fixture.peripheral.publish(
+                [PeripheralFixture.service],
                 handlers: AttributeHandlers(read: { _ in
                     await published.withLock { $0 }?.withdraw()
                     return [1]
                 }))
             published.withLock { $0 = services }
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            let connection = try await story.connect()
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF2, in: 0xFFF0)
             let error = await failure { _ = try await connection.read(value) }
             #expect(error?.cause == .attribute(.invalidHandle))
@@ -119,17 +119,17 @@ import Testing
             try? await radio.sleep(for: .seconds(5))
             ends.withLock { $0 += 1 }
             return [1]
-        }) { story, connection, incoming in
+        }) { fixture, connection, incoming in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             let accepted = try #require(incoming.connections.first)
-            let read = story.story.begin { await failure { _ = try await connection.read(value) } }
-            try await story.story.radio.sleep(for: .seconds(1))
-            if isUnplugged { story.kernel.unplug(0) } else { story.kernel.setPowered(false, adapter: 0) }
+            let read = fixture.fixture.begin { await failure { _ = try await connection.read(value) } }
+            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            if isUnplugged { fixture.kernel.unplug(0) } else { fixture.kernel.setPowered(false, adapter: 0) }
             #expect(try await read.value?.code == .disconnected)
             _ = await accepted.closed()
-            try await story.story.settle { ends.withLock { $0 } == 1 }
-            #expect(await accepted.peerConfiguration(of: PeripheralStory.value) == [])
-            #expect(await failure { try await accepted.notify([1], of: PeripheralStory.value) } != nil)
+            try await fixture.fixture.settle { ends.withLock { $0 } == 1 }
+            #expect(await accepted.peerConfiguration(of: PeripheralFixture.value) == [])
+            #expect(await failure { try await accepted.notify([1], of: PeripheralFixture.value) } != nil)
             #expect(incoming.connections.isEmpty)
         }
     }

@@ -16,7 +16,7 @@ import Testing
     /// 0016 service FFF8   0017 0018 FFF9 write without response, dynamic
     /// ```
     private struct Scene: Sendable {
-        let story: PeripheralStory
+        let fixture: PeripheralFixture
         let published: PublishedServices
         /// Sends and receives raw bytes over an ATT_MTU of 23.
         let hostile: PeerClient
@@ -29,9 +29,9 @@ import Testing
 
         /// Runs `attack` while the good client reads and writes, each of which takes it a few connection events.
         func whileServing(_ attack: @escaping @Sendable () async throws -> Void) async throws {
-            let running = story.story.begin { try await attack() }
+            let running = fixture.fixture.begin { try await attack() }
             for number in 0..<10 as Range<UInt8> {
-                let time = try await story.story.duration {
+                let time = try await fixture.fixture.duration {
                     try await good.write([number], to: stored)
                     let value = try await good.read(stored)
                     #expect(value == [number])
@@ -49,25 +49,25 @@ import Testing
         write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
         _ body: @escaping @Sendable (Scene) async throws -> Void
     ) async throws {
-        try await PeripheralStory.run { story in
+        try await PeripheralFixture.run { fixture in
             let services = [
-                PeripheralStory.service,
+                PeripheralFixture.service,
                 GATTService(0xFFF8, characteristics: [GATTCharacteristic(0xFFF9, properties: .writeWithoutResponse)]),
             ]
-            let published = try await story.peripheral.publish(
+            let published = try await fixture.peripheral.publish(
                 services,
                 handlers: AttributeHandlers(
-                    read: { try await read($0, story.story.radio) },
-                    write: { try await write($0, $1, story.story.radio) }))
-            let incoming = try await story.peripheral.incomingConnections()
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            let good = try await story.connect()
+                    read: { try await read($0, fixture.fixture.radio) },
+                    write: { try await write($0, $1, fixture.fixture.radio) }))
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let good = try await fixture.connect()
             let hostile = PeerClient()
-            let device = SimulatedPeripheral(on: story.story.radio, handler: { hostile.open($0) })
-            let link = try await story.peripheral.connect(
+            let device = SimulatedPeripheral(on: fixture.fixture.radio, handler: { hostile.open($0) })
+            let link = try await fixture.peripheral.connect(
                 to: device.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
             let scene = Scene(
-                story: story, published: published, hostile: hostile, link: link, good: good,
+                fixture: fixture, published: published, hostile: hostile, link: link, good: good,
                 stored: try await good.found(0xFFF1, in: 0xFFF0), dynamic: try await good.found(0xFFF2, in: 0xFFF0))
             try await body(scene)
             incoming.close()
@@ -156,12 +156,12 @@ import Testing
         }) { scene in
             for _ in 0..<200 {
                 for _ in 0..<5 { scene.hostile.send("52180001") }
-                try await scene.story.story.radio.sleep(for: .milliseconds(500))
+                try await scene.fixture.fixture.radio.sleep(for: .milliseconds(500))
             }
             let missed = await scene.link.missedCommandCount
             let value = try await scene.good.read(scene.stored)
             #expect(value == [7])
-            try await scene.story.story.settle { written.withLock { $0 } == 1000 - missed }
+            try await scene.fixture.fixture.settle { written.withLock { $0 } == 1000 - missed }
             // One is at work while 256 wait.
             #expect(missed == 1000 - 257)
         }
@@ -178,14 +178,14 @@ import Testing
             var iterator = values.makeAsyncIterator()
             // Changes that it would have to confirm pile up to their bound, and no further.
             for _ in 0..<20 {
-                let more = try await scene.story.peripheral.publish([GATTService(0xFFFA)])
+                let more = try await scene.fixture.peripheral.publish([GATTService(0xFFFA)])
                 await more.withdraw()
             }
-            let time = try await scene.story.story.duration {
-                let deliveries = try await scene.published.indicate([9], of: PeripheralStory.value)
+            let time = try await scene.fixture.fixture.duration {
+                let deliveries = try await scene.published.indicate([9], of: PeripheralFixture.value)
                 #expect(deliveries.count == 2)
                 for delivery in deliveries {
-                    let isGood = delivery.connection.peer == scene.story.central.information.address
+                    let isGood = delivery.connection.peer == scene.fixture.central.information.address
                     if case .failure(let error) = delivery.result {
                         #expect(!isGood)
                         #expect(error.code == .disconnected)
@@ -205,11 +205,11 @@ import Testing
 
     @Test func whoReadsNothingIsNotReadFromEither() async throws {
         try await Self.run { scene in
-            scene.story.kernel.setSending(false, adapter: 0, to: scene.link.peer)
+            scene.fixture.kernel.setSending(false, adapter: 0, to: scene.link.peer)
             try await scene.whileServing {
                 for _ in 0..<2000 { scene.hostile.send("0A0500") }
             }
-            scene.story.kernel.setSending(true, adapter: 0, to: scene.link.peer)
+            scene.fixture.kernel.setSending(true, adapter: 0, to: scene.link.peer)
             #expect(await scene.hostile.next() == "0B8000")
         }
     }

@@ -42,7 +42,7 @@ import Testing
     }
 
     fileprivate struct Scene: Sendable {
-        let story: PeripheralStory
+        let fixture: PeripheralFixture
         let published: PublishedServices
         let incoming: IncomingConnections
         let set: AdvertisingSet
@@ -52,7 +52,7 @@ import Testing
 
         /// Runs until it is ended; says how it ended, nil for regularly.
         func run(_ wait: Wait) async throws {
-            let handle = PeripheralStory.value
+            let handle = PeripheralFixture.value
             switch wait {
             case .indicateOne: try await accepted.indicate([1], of: handle)
             case .indicateAll: try check(try await published.indicate([1], of: handle))
@@ -68,15 +68,15 @@ import Testing
             case .ended: throw await set.ended()
             case .closed: throw await accepted.closed()
             case .whileAdvertising:
-                let peripheral = story.peripheral
-                try await peripheral.withAdvertising(PeripheralStory.content) { (set: AdvertisingSet) -> Void in
+                let peripheral = fixture.peripheral
+                try await peripheral.withAdvertising(PeripheralFixture.content) { (set: AdvertisingSet) -> Void in
                     let reason = await set.ended()
                     throw reason
                 }
-            case .advertise: _ = try await story.peripheral.advertise(PeripheralStory.content)
+            case .advertise: _ = try await fixture.peripheral.advertise(PeripheralFixture.content)
             case .update: try await set.update(AdvertisementContent(localName: "other"))
             case .stop: await set.stop()
-            case .removeForeign: try await story.peripheral.removeForeignAdvertising()
+            case .removeForeign: try await fixture.peripheral.removeForeignAdvertising()
             }
         }
 
@@ -85,15 +85,15 @@ import Testing
         }
 
         func end(_ end: End, _ task: Task<Void, any Error>) async {
-            let index = story.peripheral.information.index
+            let index = fixture.peripheral.information.index
             switch end {
             case .cancel: task.cancel()
-            case .powerOff: Ending.powerOff.happen(to: story.kernel, adapter: index)
-            case .block: Ending.block.happen(to: story.kernel, adapter: index)
-            case .unplug: Ending.unplug.happen(to: story.kernel, adapter: index)
-            case .close: await story.peripheral.close()
+            case .powerOff: Ending.powerOff.happen(to: fixture.kernel, adapter: index)
+            case .block: Ending.block.happen(to: fixture.kernel, adapter: index)
+            case .unplug: Ending.unplug.happen(to: fixture.kernel, adapter: index)
+            case .close: await fixture.peripheral.close()
             case .disconnect: await connection.disconnect()
-            case .loss: story.story.radio.breakLink(story.address, story.central.information.address)
+            case .loss: fixture.fixture.radio.breakLink(fixture.address, fixture.central.information.address)
             }
         }
 
@@ -101,11 +101,11 @@ import Testing
         func hinder(_ wait: Wait, _ isHindered: Bool) {
             switch wait {
             case .notifyOne, .notifyAll:
-                story.kernel.setSending(!isHindered, adapter: 0, to: story.central.information.address)
+                fixture.kernel.setSending(!isHindered, adapter: 0, to: fixture.central.information.address)
             case .indicateOne, .indicateAll:
-                story.others[0].setSending(!isHindered, adapter: 0)
-            case .advertise, .update: story.kernel.setSilent(isHindered, for: .addExtendedAdvertisingData)
-            case .stop, .removeForeign: story.kernel.setSilent(isHindered, for: .removeAdvertising)
+                fixture.others[0].setSending(!isHindered, adapter: 0)
+            case .advertise, .update: fixture.kernel.setSilent(isHindered, for: .addExtendedAdvertisingData)
+            case .stop, .removeForeign: fixture.kernel.setSilent(isHindered, for: .removeAdvertising)
             default: break
             }
         }
@@ -115,11 +115,11 @@ import Testing
         for end in End.allCases {
             try await Self.run { scene in
                 scene.hinder(wait, true)
-                let task = scene.story.story.begin { try await scene.run(wait) }
+                let task = scene.fixture.fixture.begin { try await scene.run(wait) }
                 // The streams have told what there was.
-                try await scene.story.story.radio.sleep(for: .seconds(1))
-                let start = scene.story.story.radio.now
-                let ending = scene.story.story.begin { await scene.end(end, task) }
+                try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
+                let start = scene.fixture.fixture.radio.now
+                let ending = scene.fixture.fixture.begin { await scene.end(end, task) }
                 if wait.isEnded(by: end) {
                     // A hang here is told by the simulation, which knows that nothing will happen any more.
                     let ended = await task.result.failure
@@ -130,7 +130,7 @@ import Testing
                     }
                 }
                 try await ending.value
-                let time = start.duration(to: scene.story.story.radio.now)
+                let time = start.duration(to: scene.fixture.fixture.radio.now)
                 // Whatever is told to the kernel has 10 s, and is asked for again.
                 #expect(time <= .seconds(12), "\(end)")
                 task.cancel()
@@ -142,19 +142,19 @@ import Testing
 
     private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
         let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
-        try await PeripheralStory.run(controller) { story in
-            let published = try await story.peripheral.publish([PeripheralStory.service])
-            let incoming = try await story.peripheral.incomingConnections()
+        try await PeripheralFixture.run(controller) { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let incoming = try await fixture.peripheral.incomingConnections()
             let options = AdvertisingOptions(whenAdapterLeaves: .resume)
-            let set = try await story.peripheral.advertise(PeripheralStory.content, options: options)
-            let connection = try await story.connect()
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: options)
+            let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(value.descriptor(.clientCharacteristicConfiguration))
             try await connection.write([3, 0], to: configuration)
             let accepted = try #require(incoming.connections.first)
             try await body(
                 Scene(
-                    story: story, published: published, incoming: incoming, set: set, connection: connection,
+                    fixture: fixture, published: published, incoming: incoming, set: set, connection: connection,
                     accepted: accepted))
         }
     }
@@ -165,31 +165,31 @@ extension PeripheralEndingTests.Scene {
     fileprivate func worksAgain(after end: PeripheralEndingTests.End) async throws {
         await connection.disconnect()
         // Kernels keep links for two seconds.
-        try await story.story.settle {
-            story.kernel.links(adapter: 0).isEmpty && story.others[0].links(adapter: 0).isEmpty
+        try await fixture.fixture.settle {
+            fixture.kernel.links(adapter: 0).isEmpty && fixture.others[0].links(adapter: 0).isEmpty
         }
-        let index = story.peripheral.information.index
+        let index = fixture.peripheral.information.index
         switch end {
         case .block:
-            story.kernel.setRadioSwitch(adapter: index)
-            story.kernel.setPowered(true, adapter: index)
-        case .powerOff: story.kernel.setPowered(true, adapter: index)
+            fixture.kernel.setRadioSwitch(adapter: index)
+            fixture.kernel.setPowered(true, adapter: index)
+        case .powerOff: fixture.kernel.setPowered(true, adapter: index)
         case .unplug:
-            story.kernel.plug(SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public)))
+            fixture.kernel.plug(SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public)))
         case .cancel, .close, .disconnect, .loss: break
         }
-        let adapter = end == .close ? try await Adapter.open(on: story.kernel) : story.peripheral
+        let adapter = end == .close ? try await Adapter.open(on: fixture.kernel) : fixture.peripheral
         try await adapter.ready(timeout: .seconds(30))
         // A kernel that did not answer when it was told to stop.
         if end == .close { try await adapter.removeForeignAdvertising() }
         await set.stop()
         incoming.close()
         await published.withdraw()
-        try await story.story.settle { incoming.connections.isEmpty }
-        let service = try await adapter.publish([PeripheralStory.service])
+        try await fixture.fixture.settle { incoming.connections.isEmpty }
+        let service = try await adapter.publish([PeripheralFixture.service])
         let links = try await adapter.incomingConnections()
-        let again = try await adapter.advertise(PeripheralStory.content)
-        let second = try await story.connect()
+        let again = try await adapter.advertise(PeripheralFixture.content)
+        let second = try await fixture.connect()
         let value = try await second.found(0xFFF1, in: 0xFFF0)
         let values = try await second.subscribe(to: value, kind: .indication)
         let deliveries = try await service.indicate([9], of: try #require(service.handle(of: 0xFFF1)))
@@ -200,7 +200,7 @@ extension PeripheralEndingTests.Scene {
         #expect(told == [9])
         await second.disconnect()
         await again.stop()
-        try await story.story.settle { await story.instances(of: adapter) == [] }
+        try await fixture.fixture.settle { await fixture.instances(of: adapter) == [] }
         links.close()
         if end == .close { await adapter.close() }
     }

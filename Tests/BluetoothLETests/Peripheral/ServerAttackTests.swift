@@ -11,7 +11,7 @@ import Testing
     /// 0010 service FFF0   0011 0012 FFF1 stored, notify, indicate, 0013 CCCD   0014 0015 FFF2 dynamic
     /// ```
     private struct Scene: Sendable {
-        let story: PeripheralStory
+        let fixture: PeripheralFixture
         let published: PublishedServices
         /// Sends and receives raw bytes over an ATT_MTU of 23.
         let client: PeerClient
@@ -22,13 +22,13 @@ import Testing
         handlers: AttributeHandlers = AttributeHandlers(),
         _ body: @escaping @Sendable (Scene) async throws -> Void
     ) async throws {
-        try await PeripheralStory.run { story in
-            let published = try await story.peripheral.publish([PeripheralStory.service], handlers: handlers)
+        try await PeripheralFixture.run { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service], handlers: handlers)
             let client = PeerClient()
-            let device = SimulatedPeripheral(on: story.story.radio, handler: { client.open($0) })
-            let link = try await story.peripheral.connect(
+            let device = SimulatedPeripheral(on: fixture.fixture.radio, handler: { client.open($0) })
+            let link = try await fixture.peripheral.connect(
                 to: device.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            try await body(Scene(story: story, published: published, client: client, link: link))
+            try await body(Scene(fixture: fixture, published: published, client: client, link: link))
             await link.disconnect()
         }
     }
@@ -52,7 +52,7 @@ import Testing
 
     @Test func whatCannotBePublishedIsRefusedAndChangesNothing() async throws {
         try await Self.run { scene in
-            let adapter = scene.story.peripheral
+            let adapter = scene.fixture.peripheral
             let hash = await scene.client.ask("080100FFFF2A2B")
             let many = (0..<30_000).map { GATTService(BluetoothUUID(UInt16($0)), endHandle: nil) }
             let mistakes: [([GATTService], BluetoothError.Code)] = [
@@ -106,7 +106,7 @@ import Testing
     @Test func whatCannotBeSentIsRefused() async throws {
         try await Self.run { scene in
             let published = scene.published
-            let plain = try await scene.story.peripheral.publish([
+            let plain = try await scene.fixture.peripheral.publish([
                 GATTService(
                     0xFFF8,
                     characteristics: [
@@ -155,7 +155,7 @@ import Testing
         try await Self.run { scene in
             let told = Mutex<[PeerSubscription]>([])
             let link = scene.link
-            let following = scene.story.story.begin {
+            let following = scene.fixture.fixture.begin {
                 for try await subscription in await link.peerSubscriptions() {
                     told.withLock { $0.append(subscription) }
                 }
@@ -163,12 +163,12 @@ import Testing
             #expect(await scene.client.ask("1213000300") == "13")
             let both: ClientCharacteristicConfiguration = [.notification, .indication]
             // An indication that is not confirmed, another behind it, and a notification for which there is no room.
-            let first = scene.story.story.begin { await failure { try await link.indicate([1], of: 0x12) } }
+            let first = scene.fixture.fixture.begin { await failure { try await link.indicate([1], of: 0x12) } }
             #expect(await scene.client.next() == "1D120001")
-            let second = scene.story.story.begin { await failure { try await link.indicate([2], of: 0x12) } }
-            try await scene.story.story.radio.sleep(for: .seconds(1))
+            let second = scene.fixture.fixture.begin { await failure { try await link.indicate([2], of: 0x12) } }
+            try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
             await scene.published.withdraw()
-            try await scene.story.story.settle { told.withLock { $0.count } == 2 }
+            try await scene.fixture.fixture.settle { told.withLock { $0.count } == 2 }
             #expect(
                 told.withLock { $0 } == [
                     PeerSubscription(characteristic: 0x12, configuration: both),
@@ -188,7 +188,7 @@ import Testing
     @Test func aWriteThatIsPreparedIsNotAnsweredAsIfItWereWritten() async throws {
         try await Self.run { scene in
             #expect(await scene.client.ask("161200000001") == "171200000001")
-            let other = try await scene.story.peripheral.publish([CachingTests.battery])
+            let other = try await scene.fixture.peripheral.publish([CachingTests.battery])
             #expect(await scene.client.ask("1801") == "19")
             #expect(scene.published.value(of: 0x12) == [1])
             #expect(await scene.client.ask("161200000002") == "171200000002")
@@ -218,13 +218,13 @@ import Testing
                 let published =
                     request == "0A1500"
                     ? scene.published
-                    : try await scene.story.peripheral.publish(
+                    : try await scene.fixture.peripheral.publish(
                         [
                             GATTService(
                                 0xFFF0, characteristics: [GATTCharacteristic(0xFFF2, properties: .write)], handle: 0x13)
                         ], handlers: handlers)
                 scene.client.send(request)
-                try await scene.story.story.radio.sleep(for: .seconds(1))
+                try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
                 await published.withdraw()
                 gate.open()
                 // What a handler has taken is taken; what is not there any more has no value.
@@ -242,12 +242,12 @@ import Testing
             #expect(await scene.client.ask("1209000200") == "13")
             #expect(await scene.client.ask("120B0001") == "13")
             let hash = await scene.client.ask("080100FFFF2A2B")
-            let range = try await scene.story.peripheral.publish([CachingTests.battery]).handles
+            let range = try await scene.fixture.peripheral.publish([CachingTests.battery]).handles
             #expect(await scene.client.next().hasPrefix("1D0800"))
             var last: PublishedServices?
             for _ in 0..<3000 {
                 await last?.withdraw()
-                last = try await scene.story.peripheral.publish([CachingTests.battery])
+                last = try await scene.fixture.peripheral.publish([CachingTests.battery])
             }
             // The first is confirmed: it tells of nothing that came after it. One more tells of all.
             scene.client.send("1E")
@@ -256,7 +256,7 @@ import Testing
             #expect(next.hasPrefix("1D0800" + start), "\(next)")
             #expect(await !scene.link.isPeerAware)
             scene.client.send("1E")
-            try await scene.story.story.settle { await scene.link.isPeerAware }
+            try await scene.fixture.fixture.settle { await scene.link.isPeerAware }
             let after = await scene.client.ask("080100FFFF2A2B")
             #expect(after != hash)
             // And nothing else was waiting.
@@ -271,15 +271,15 @@ import Testing
             #expect(await scene.client.ask("1213000200") == "13")
             let results = Mutex<[BluetoothError.Code?]>([])
             let waiting = (0..<1200).map { number in
-                scene.story.story.begin {
+                scene.fixture.fixture.begin {
                     let code = await failure { try await link.indicate([UInt8(truncatingIfNeeded: number)], of: 0x12) }
                     results.withLock { $0.append(code?.code) }
                 }
             }
             #expect(await scene.client.next() == "1D120000")
-            try await scene.story.story.settle { results.withLock { $0.count } == 1200 - 1025 }
+            try await scene.fixture.fixture.settle { results.withLock { $0.count } == 1200 - 1025 }
             #expect(Set(results.withLock { $0 }) == [.overflow])
-            let published = try await scene.story.peripheral.publish([CachingTests.battery])
+            let published = try await scene.fixture.peripheral.publish([CachingTests.battery])
             // It comes behind those that were waiting.
             var told = ""
             for _ in 0..<1025 {
@@ -305,7 +305,7 @@ import Testing
             let adapter = try await Adapter.open(on: kernel, log: recorder.log)
             let mode = Mutex(0)
             try await adapter.publish(
-                [PeripheralStory.service],
+                [PeripheralFixture.service],
                 handlers: AttributeHandlers(read: { _ in
                     switch mode.withLock({ $0 }) {
                     case 0: throw Failure()

@@ -7,21 +7,21 @@ import Testing
 /// Links that come in while the program takes none.
 @Suite struct UnclaimedLinkTests {
     @Test func whatIsPublishedIsServedThoughNobodyTakesLinks() async throws {
-        try await PeripheralStory.run { story in
-            let published = try await story.peripheral.publish([PeripheralStory.service])
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
+        try await PeripheralFixture.run { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             for value: UInt8 in [1, 2] {
-                let connection = try await story.connect()
+                let connection = try await fixture.connect()
                 let characteristic = try await connection.found(0xFFF1, in: 0xFFF0)
                 try await connection.write([value], to: characteristic)
-                #expect(published.value(of: PeripheralStory.value) == [value])
+                #expect(published.value(of: PeripheralFixture.value) == [value])
                 let values = try await connection.subscribe(to: characteristic)
-                let deliveries = try await published.notify([9], of: PeripheralStory.value)
+                let deliveries = try await published.notify([9], of: PeripheralFixture.value)
                 #expect(deliveries.count == 1)
                 var iterator = values.makeAsyncIterator()
                 #expect(try await iterator.next() == [9])
                 await connection.disconnect()
-                try await story.story.settle { story.kernel.links(adapter: 0).isEmpty }
+                try await fixture.fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             }
             withExtendedLifetime(set) {}
         }
@@ -29,9 +29,9 @@ import Testing
 
     /// The device finds what there is always.
     @Test func aConnectableAdvertisementIsEnough() async throws {
-        try await PeripheralStory.run { story in
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            let connection = try await story.connect()
+        try await PeripheralFixture.run { fixture in
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
             let name = try await connection.found(.deviceName, in: .genericAccess)
             #expect(try await connection.read(name) == Array("simulated".utf8))
             await connection.disconnect()
@@ -40,26 +40,26 @@ import Testing
     }
 
     @Test func whoBeginsToTakeLinksGetsThoseThereAre() async throws {
-        try await PeripheralStory.run(centrals: 3) { story in
-            let published = try await story.peripheral.publish([PeripheralStory.service])
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            var connections = [try await story.connect(0), try await story.connect(1)]
-            let incoming = try await story.peripheral.incomingConnections()
-            let peers = story.centrals.map(\.information.address)
+        try await PeripheralFixture.run(centrals: 3) { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            var connections = [try await fixture.connect(0), try await fixture.connect(1)]
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let peers = fixture.centrals.map(\.information.address)
             #expect(incoming.connections.map(\.peer) == Array(peers.prefix(2)))
-            connections.append(try await story.connect(2))
+            connections.append(try await fixture.connect(2))
             var links = incoming.makeAsyncIterator()
             for peer in peers {
                 let link = try await links.next()
                 #expect(link?.peer == peer)
             }
             await connections.removeFirst().disconnect()
-            try await story.story.settle { incoming.connections.count == 2 }
+            try await fixture.fixture.settle { incoming.connections.count == 2 }
             for connection in connections { await connection.disconnect() }
-            try await story.story.settle { incoming.connections.isEmpty }
+            try await fixture.fixture.settle { incoming.connections.isEmpty }
             // From then on nobody takes them again.
             incoming.close()
-            let again = try await story.connect()
+            let again = try await fixture.connect()
             #expect(try await again.read(try await again.found(0xFFF1, in: 0xFFF0)) == [7])
             #expect(incoming.connections.isEmpty)
             await again.disconnect()
@@ -68,12 +68,12 @@ import Testing
     }
 
     @Test func listeningLastsFromTheFirstOfferToTheLast() async throws {
-        try await PeripheralStory.run { story in
-            let adapter = story.peripheral
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
             #expect(await !adapter.session.isServing)
-            let first = try await adapter.publish([PeripheralStory.service])
+            let first = try await adapter.publish([PeripheralFixture.service])
             #expect(await adapter.session.isServing)
-            let set = try await adapter.advertise(PeripheralStory.content)
+            let set = try await adapter.advertise(PeripheralFixture.content)
             await first.withdraw()
             #expect(await adapter.session.isServing)
             await set.stop()
@@ -83,10 +83,10 @@ import Testing
             #expect(await !adapter.session.isServing)
             await beacon.stop()
             let incoming = try await adapter.incomingConnections()
-            let second = try await adapter.publish([PeripheralStory.service])
+            let second = try await adapter.publish([PeripheralFixture.service])
             #expect(await !adapter.session.isServing)
             incoming.close()
-            try await story.story.settle { await adapter.session.isServing }
+            try await fixture.fixture.settle { await adapter.session.isServing }
             await adapter.close()
             #expect(await !adapter.session.isServing)
             withExtendedLifetime(second) {}
@@ -95,18 +95,20 @@ import Testing
 
     @Test func linksThatNobodyTakesAreBounded() async throws {
         let limit = UnclaimedLinks.limit
-        try await PeripheralStory.run(centrals: limit + 1) { story in
-            let published = try await story.peripheral.publish([PeripheralStory.service])
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
+        try await PeripheralFixture.run(centrals: limit + 1) { fixture in
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             var connections: [Connection] = []
-            for number in 0..<limit { connections.append(try await story.connect(number)) }
-            let refused = await failure { _ = try await story.connect(limit) }
+            for number in 0..<limit { connections.append(try await fixture.connect(number)) }
+            let refused = await failure { _ = try await fixture.connect(limit) }
             #expect(refused != nil)
             // Whoever leaves makes room.
             await connections.removeFirst().disconnect()
-            try await story.story.settle { await story.peripheral.session.unclaimed.connections.count == limit - 1 }
-            connections.append(try await story.connect(limit))
-            let incoming = try await story.peripheral.incomingConnections()
+            try await fixture.fixture.settle {
+                await fixture.peripheral.session.unclaimed.connections.count == limit - 1
+            }
+            connections.append(try await fixture.connect(limit))
+            let incoming = try await fixture.peripheral.incomingConnections()
             #expect(incoming.connections.count == limit)
             for connection in connections { await connection.disconnect() }
             withExtendedLifetime((published, set)) {}
@@ -115,18 +117,18 @@ import Testing
 
     /// The kernel gives the channel of every link to whoever listens, if nobody else has it.
     @Test(arguments: [false, true]) func aLinkOfAnAttemptThatWasGivenUpIsNotTaken(_ isTaking: Bool) async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let adapter = try await Adapter.open(on: story.kernel)
-            let published = try await adapter.publish([PeripheralStory.service])
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let published = try await adapter.publish([PeripheralFixture.service])
             let incoming = isTaking ? try await adapter.incomingConnections() : nil
             for milliseconds in stride(from: 0, through: 200, by: 5) {
-                let attempt = story.begin { try await adapter.connect(to: peripheral.address) }
-                try await story.radio.sleep(for: .milliseconds(milliseconds))
+                let attempt = fixture.begin { try await adapter.connect(to: peripheral.address) }
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
                 attempt.cancel()
                 _ = await failure { await (try await attempt.value).disconnect() }
-                try await story.radio.sleep(for: .seconds(5))
-                #expect(story.kernel.links(adapter: 0).isEmpty, "cancelled after \(milliseconds) ms")
+                try await fixture.radio.sleep(for: .seconds(5))
+                #expect(fixture.kernel.links(adapter: 0).isEmpty, "cancelled after \(milliseconds) ms")
                 #expect(await adapter.session.unclaimed.connections.isEmpty)
                 #expect(incoming?.connections.isEmpty != false)
             }
@@ -135,13 +137,13 @@ import Testing
     }
 
     @Test func publishingGoesOnWhereNobodyMayListen() async throws {
-        try await Story.run { story in
-            let kernel = FaultingKernel(story.kernel)
+        try await Fixture.run { fixture in
+            let kernel = FaultingKernel(fixture.kernel)
             kernel.refuseListening(.addressInUse)
             let log = LogRecorder()
             let adapter = try await Adapter.open(on: kernel, log: log.log)
-            let published = try await adapter.publish([PeripheralStory.service])
-            let set = try await adapter.advertise(PeripheralStory.content)
+            let published = try await adapter.publish([PeripheralFixture.service])
+            let set = try await adapter.advertise(PeripheralFixture.content)
             #expect(await !adapter.session.isServing)
             #expect(log.lines.contains { $0.hasPrefix("links that come in are not served") })
             let refused = await failure { _ = try await adapter.incomingConnections() }
@@ -156,11 +158,11 @@ import Testing
     }
 
     @Test func linksThatNobodyTakesEndWithTheAdapter() async throws {
-        try await PeripheralStory.run { story in
-            try await story.peripheral.publish([PeripheralStory.service])
-            let set = try await story.peripheral.advertise(PeripheralStory.content)
-            let connection = try await story.connect()
-            await story.peripheral.close()
+        try await PeripheralFixture.run { fixture in
+            try await fixture.peripheral.publish([PeripheralFixture.service])
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
+            await fixture.peripheral.close()
             let end = await connection.closed()
             #expect(end.disconnectReason == .remote)
             withExtendedLifetime(set) {}

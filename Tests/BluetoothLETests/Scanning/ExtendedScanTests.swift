@@ -19,16 +19,16 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test(arguments: [31, 229, 230, 251, 458, 459, 1000, 1650]) func chainsAreJoined(_ count: Int) async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let data = Self.data(count)
             SimulatedPeripheral(
-                on: story.radio,
+                on: fixture.radio,
                 advertisements: [
                     SimulatedAdvertisement(
                         data: data, isConnectable: false, isScannable: false, isLegacy: false, setIdentifier: 5,
                         secondaryPHY: .le2M, transmitPower: 8, periodicInterval: 80)
                 ])
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let heard = try await adapter.first(timeout: .seconds(5)) { !$0.isLegacy }
             #expect(heard.data.advertising == data)
             #expect(!heard.isTruncated)
@@ -40,10 +40,10 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func extendedScanResponsesAreJoinedWithTheirSet() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let answer = Self.data(600)
             SimulatedPeripheral(
-                on: story.radio,
+                on: fixture.radio,
                 advertisements: [
                     SimulatedAdvertisement(
                         scanResponse: answer, isConnectable: false, isScannable: true, isLegacy: false,
@@ -52,7 +52,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                         data: flags, isConnectable: false, isScannable: false, isLegacy: false, setIdentifier: 2),
                     SimulatedAdvertisement(data: flags, scanResponse: [2, 0x0A, 0]),
                 ])
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var sets: [UInt8?: AdvertisementData] = [:]
             for try await heard in try await adapter.scan(ScanOptions(duplicates: .once)) {
                 #expect(sets[heard.advertisingSetID] == nil)
@@ -66,14 +66,14 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aChainWhoseEndIsLostIsMarkedAndTakesNothingBack() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let data = Self.data(700)
             func advertisement(_ heard: Int?) -> SimulatedAdvertisement {
                 SimulatedAdvertisement(
                     data: data, isConnectable: false, isScannable: false, isLegacy: false, heardByteCount: heard)
             }
-            let peripheral = SimulatedPeripheral(on: story.radio, advertisements: [advertisement(300)])
-            let adapter = try await Adapter.open(on: story.kernel)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, advertisements: [advertisement(300)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var iterator = try await adapter.scan().makeAsyncIterator()
             let cut = try await iterator.next()
             #expect(cut?.isTruncated == true)
@@ -83,7 +83,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             #expect(whole?.isTruncated == false)
             #expect(whole?.data.advertising == data)
             peripheral.setAdvertisements([advertisement(300)])
-            try await story.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             peripheral.setAdvertisements([.beacon(flags)])
             // Nothing came in between.
             let next = try await iterator.next()
@@ -92,8 +92,8 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aChainThatAPauseCutIsNotMixedWithTheNext() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var iterator = try await adapter.scan().makeAsyncIterator()
             func report(_ status: UInt8, _ data: [UInt8]) -> [UInt8] {
                 let address: [UInt8] = [1, 1, 0, 0, 0, 0, 0xC0]
@@ -101,10 +101,10 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 let body = head + [0, 0, 0, 0, 0, 0, UInt8(data.count)] + data
                 return [0x04, 0x3E, UInt8(body.count)] + body
             }
-            story.kernel.emit(report(1, [9, 0x09]))
+            fixture.kernel.emit(report(1, [9, 0x09]))
             // Another scan with other wishes has the scanner switched off and on.
             let keener = try await adapter.scan(ScanOptions(interval: .milliseconds(20), window: .milliseconds(20)))
-            story.kernel.emit(report(0, flags))
+            fixture.kernel.emit(report(0, flags))
             let heard = try await iterator.next()
             #expect(heard?.data.advertising == flags)
             withExtendedLifetime(keener) {}
@@ -112,16 +112,16 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func longRangeIsHeardWhereTheControllerHasIt() async throws {
-        try await Story.run([coded]) { story in
+        try await Fixture.run([coded]) { fixture in
             let far = SimulatedPeripheral(
-                on: story.radio,
+                on: fixture.radio,
                 advertisements: [
                     SimulatedAdvertisement(
                         data: flags, isConnectable: false, isScannable: false, isLegacy: false, primaryPHY: .leCoded,
                         secondaryPHY: .leCoded)
                 ])
-            let near = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
+            let near = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let deaf = await failure {
                 _ = try await adapter.first(timeout: .seconds(3)) { $0.address == far.address }
             }
@@ -141,27 +141,27 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
 
     @Test(arguments: [SimulatedController(), SimulatedController(family: .legacy)])
     func longRangeIsLeftOutOrRefusedWhereItIsNot(_ controller: SimulatedController) async throws {
-        try await Story.run([controller]) { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([controller]) { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             _ = try await adapter.first(timeout: .seconds(3), options: ScanOptions(coded: true)) { _ in true }
             var only = ScanOptions(coded: true)
             only.le1M = nil
             #expect(await failure { _ = try await adapter.scan(only) }?.code == .unsupported)
             only.leCoded = nil
             #expect(await failure { _ = try await adapter.scan(only) }?.code == .invalidArgument)
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func eachPHYHasParametersOfItsOwn() async throws {
-        try await Story.run([coded]) { story in
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([coded]) { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var options = ScanOptions()
             options.leCoded = ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150))
             let stream = try await adapter.scan(options)
-            #expect(story.kernel.isScanningActively())
-            let coded = story.kernel.codedScan()
+            #expect(fixture.kernel.isScanningActively())
+            let coded = fixture.kernel.codedScan()
             #expect(coded?.type == .passive && coded?.interval == 480 && coded?.window == 240)
             withExtendedLifetime(stream) {}
         }

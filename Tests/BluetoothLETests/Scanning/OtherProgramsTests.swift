@@ -18,9 +18,9 @@ final class RawProgram: Sendable {
     private let loop: EventLoop
     private let seen = Mutex<[[UInt8]]>([])
 
-    init(_ story: Story) throws {
-        loop = story.kernel.loop
-        let socket = try story.kernel.openHCI(adapter: 0) { [weak self] event in
+    init(_ fixture: Fixture) throws {
+        loop = fixture.kernel.loop
+        let socket = try fixture.kernel.openHCI(adapter: 0) { [weak self] event in
             if case .readable = event { self?.receive() }
         }
         try socket.setFilter(HCISocketFilter(packetTypes: 1 << 4 | 1 << 1, events: .max))
@@ -85,8 +85,8 @@ final class RawProgram: Sendable {
         private let state = Mutex((count: 0, last: KernelInstant?.none))
         private let task = Mutex<Task<Void, any Error>?>(nil)
 
-        init(_ stream: BoundedStream<Advertisement>, _ story: Story) {
-            let task = story.begin { [weak self] in
+        init(_ stream: BoundedStream<Advertisement>, _ fixture: Fixture) {
+            let task = fixture.begin { [weak self] in
                 for try await heard in stream {
                     self?.state.withLock { $0 = ($0.count + 1, heard.time) }
                 }
@@ -98,9 +98,9 @@ final class RawProgram: Sendable {
         func stop() { task.withLock { $0 }?.cancel() }
 
         /// Whether something is heard in the next second.
-        func hears(_ story: Story) async throws -> Bool {
+        func hears(_ fixture: Fixture) async throws -> Bool {
             let before = count
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             return count > before
         }
     }
@@ -113,17 +113,17 @@ final class RawProgram: Sendable {
 
     /// The scan is off for a moment; nobody but us would end what the kernel takes for a discovery.
     @Test func anAdapterThatIsClosedWhileAnotherHasSwitchedItsScanOffLeavesNoDiscovery() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let program = try RawProgram(story)
-            let other = try await Adapter.open(on: story.kernel)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let program = try RawProgram(fixture)
+            let other = try await Adapter.open(on: fixture.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var heard = try await adapter.scan(everything).makeAsyncIterator()
             _ = try await heard.next()
             try program.stop()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
             await adapter.close()
-            try await story.radio.sleep(for: .milliseconds(50))
+            try await fixture.radio.sleep(for: .milliseconds(50))
             try await other.sendToManagement(.startDiscovery(.lowEnergy), to: 0)
             await other.close()
         }
@@ -131,108 +131,108 @@ final class RawProgram: Sendable {
 
     @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
     func aScanGoesOnAfterAnotherProgramHasConnected(_ family: HCIFamily, _ options: ScanOptions) async throws {
-        try await Story.run([family.controller]) { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(options), story)
-            let other = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([family.controller]) { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(options), fixture)
+            let other = try await Adapter.open(on: fixture.kernel)
             for _ in 0..<3 {
                 let connection = try await other.connect(to: peripheral.address)
-                try await story.settle { story.kernel.scansForEverybody() }
-                #expect(try await listener.hears(story))
+                try await fixture.settle { fixture.kernel.scansForEverybody() }
+                #expect(try await listener.hears(fixture))
                 await connection.disconnect()
-                #expect(try await listener.hears(story))
+                #expect(try await listener.hears(fixture))
             }
-            #expect(story.kernel.isScanningActively() == options.le1M?.isActive)
+            #expect(fixture.kernel.isScanningActively() == options.le1M?.isActive)
             listener.stop()
         }
     }
 
     @Test(arguments: [HCIFamily.legacy, .extended], [everything, passively])
     func anothersAttemptThatIsGivenUpLeavesTheScanOn(_ family: HCIFamily, _ options: ScanOptions) async throws {
-        try await Story.run([family.controller]) { story in
+        try await Fixture.run([family.controller]) { fixture in
             let absent = BluetoothAddress(0x00BB_0000_0001, kind: .public)
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(options), story)
-            let other = try await Adapter.open(on: story.kernel)
-            let attempt = story.begin { try await other.connect(to: absent) }
-            try await story.radio.sleep(for: .seconds(1))
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(options), fixture)
+            let other = try await Adapter.open(on: fixture.kernel)
+            let attempt = fixture.begin { try await other.connect(to: absent) }
+            try await fixture.radio.sleep(for: .seconds(1))
             // While the other waits, and after it has given up.
-            #expect(try await listener.hears(story))
+            #expect(try await listener.hears(fixture))
             attempt.cancel()
             _ = await failure { _ = try await attempt.value }
-            for _ in 0..<4 { #expect(try await listener.hears(story)) }
+            for _ in 0..<4 { #expect(try await listener.hears(fixture)) }
             listener.stop()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test(arguments: [everything, passively], [true, false])
     func anothersConnectionComesAboutWhileWeScanAndAfterwards(_ options: ScanOptions, _ isOver: Bool) async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             peripheral.setHidden(true)
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             // Another machine's clients would do; these have a socket of their own as well.
-            let other = try await Adapter.open(on: story.kernel)
-            let attempt = story.begin { try await other.connect(to: peripheral.address) }
-            try await story.radio.sleep(for: .seconds(1))
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(options), story)
-            #expect(try await listener.hears(story))
-            #expect(story.kernel.scansForEverybody())
+            let other = try await Adapter.open(on: fixture.kernel)
+            let attempt = fixture.begin { try await other.connect(to: peripheral.address) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(options), fixture)
+            #expect(try await listener.hears(fixture))
+            #expect(fixture.kernel.scansForEverybody())
             if isOver {
                 listener.stop()
-                try await story.radio.sleep(for: .seconds(1))
+                try await fixture.radio.sleep(for: .seconds(1))
             }
             peripheral.setHidden(false)
             let connection = try await attempt.value
             await connection.disconnect()
             listener.stop()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test(arguments: [true, false]) func anothersDiscoveryRunsToItsEndAndIsListenedTo(_ isFirst: Bool) async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let ended = Mutex(false)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             func discover() async throws -> ManagementUser {
-                let client = try await Self.discover(story.kernel)
+                let client = try await Self.discover(fixture.kernel)
                 _ = try await client.follow { notice in
                     if case .discovering(_, .lowEnergy, isOn: false) = notice { ended.withLock { $0 = true } }
                 }
                 return client
             }
             let early = isFirst ? try await discover() : nil
-            let listener = Listener(try await adapter.scan(isFirst ? everything : passively), story)
+            let listener = Listener(try await adapter.scan(isFirst ? everything : passively), fixture)
             let late = isFirst ? nil : try await discover()
-            try await story.radio.sleep(for: .seconds(9))
+            try await fixture.radio.sleep(for: .seconds(9))
             #expect(listener.count > 0)
             #expect(!ended.withLock { $0 })
-            try await story.radio.sleep(for: .seconds(3))
+            try await fixture.radio.sleep(for: .seconds(3))
             #expect(ended.withLock { $0 })
-            #expect(story.kernel.scansForEverybody())
-            #expect(try await listener.hears(story))
+            #expect(fixture.kernel.scansForEverybody())
+            #expect(try await listener.hears(fixture))
             listener.stop()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
             for client in [early, late] { await client?.close(.cancelled(.init("discover"))) }
         }
     }
 
     @Test func aDiscoveryOfOldKeepsNobodyFromConnecting() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             // The kernel keeps the types of the last discovery, and ends only one of these.
-            let client = try await Self.discover(story.kernel)
-            try await story.radio.sleep(for: .seconds(11))
-            let adapter = try await Adapter.open(on: story.kernel)
+            let client = try await Self.discover(fixture.kernel)
+            try await fixture.radio.sleep(for: .seconds(11))
+            let adapter = try await Adapter.open(on: fixture.kernel)
             for try await _ in try await adapter.scan() { break }
-            try await story.radio.sleep(for: .seconds(1))
-            let other = try await Adapter.open(on: story.kernel)
+            try await fixture.radio.sleep(for: .seconds(1))
+            let other = try await Adapter.open(on: fixture.kernel)
             let connection = try await other.connect(to: peripheral.address, options: .init(timeout: .seconds(10)))
             await connection.disconnect()
             await client.close(.cancelled(.init("discover")))
@@ -240,41 +240,41 @@ final class RawProgram: Sendable {
     }
 
     @Test func whatAnotherSwitchesOffComesBack() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(everything), story)
-            let other = try RawProgram(story)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(everything), fixture)
+            let other = try RawProgram(fixture)
             for _ in 0..<3 {
                 try other.stop()
-                try await story.radio.sleep(for: .milliseconds(50))
-                #expect(!story.kernel.isScanning())
-                #expect(try await listener.hears(story))
+                try await fixture.radio.sleep(for: .milliseconds(50))
+                #expect(!fixture.kernel.isScanning())
+                #expect(try await listener.hears(fixture))
             }
             try other.send(.reset)
-            #expect(try await listener.hears(story))
+            #expect(try await listener.hears(fixture))
             listener.stop()
             other.close()
         }
     }
 
     @Test func aScanOfAnotherThatGivesTooLittleBecomesOneForBoth() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let other = try RawProgram(story)
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(passively), story)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let other = try RawProgram(fixture)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(passively), fixture)
             // It switches ours off and on with its own wishes.
             try other.stop()
             try other.scan()
-            try await story.radio.sleep(for: .seconds(1))
-            #expect(story.kernel.scansForEverybody())
-            #expect(story.kernel.isScanningActively())
+            try await fixture.radio.sleep(for: .seconds(1))
+            #expect(fixture.kernel.scansForEverybody())
+            #expect(fixture.kernel.isScanningActively())
             let before = other.reportCount
-            #expect(try await listener.hears(story))
+            #expect(try await listener.hears(fixture))
             #expect(other.reportCount > before)
             let commands = other.commandCount
-            for _ in 0..<5 { #expect(try await listener.hears(story)) }
+            for _ in 0..<5 { #expect(try await listener.hears(fixture)) }
             #expect(other.commandCount == commands)
             listener.stop()
             other.close()
@@ -282,52 +282,53 @@ final class RawProgram: Sendable {
     }
 
     @Test func aScanOfAnotherThatGivesAllIsLeftAlone() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let other = try RawProgram(story)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let other = try RawProgram(fixture)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let first = Listener(
                 try await adapter.scan(
-                    ScanOptions(isActive: false, interval: .milliseconds(60), window: .milliseconds(30))), story)
+                    ScanOptions(isActive: false, interval: .milliseconds(60), window: .milliseconds(30))), fixture)
             try other.stop()
             try other.scan(.active, duplicates: .disabled)
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             let commands = other.commandCount
             let second = Listener(
-                try await adapter.scan(ScanOptions(isActive: false, duplicates: .all, window: .milliseconds(10))), story
+                try await adapter.scan(ScanOptions(isActive: false, duplicates: .all, window: .milliseconds(10))),
+                fixture
             )
-            #expect(try await second.hears(story))
+            #expect(try await second.hears(fixture))
             first.stop()
             second.stop()
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             #expect(other.commandCount == commands)
-            #expect(story.kernel.isScanning())
+            #expect(fixture.kernel.isScanning())
             try other.stop()
             other.close()
         }
     }
 
     @Test(arguments: [true, false]) func aScanThatWasLeftBehindIsTakenOver(_ isActive: Bool) async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let killed = try RawProgram(story)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let killed = try RawProgram(fixture)
             try killed.scan(isActive ? .active : .passive)
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             killed.close()
-            let adapter = try await Adapter.open(on: story.kernel)
-            let listener = Listener(try await adapter.scan(everything), story)
-            for _ in 0..<3 { #expect(try await listener.hears(story)) }
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let listener = Listener(try await adapter.scan(everything), fixture)
+            for _ in 0..<3 { #expect(try await listener.hears(fixture)) }
             listener.stop()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func twoProgramsOfOursComeToRestAndOutliveEachOther() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let watcher = try RawProgram(story)
-            let one = try await Adapter.open(on: story.kernel)
-            let other = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let watcher = try RawProgram(fixture)
+            let one = try await Adapter.open(on: fixture.kernel)
+            let other = try await Adapter.open(on: fixture.kernel)
             let wishes = [
                 passively,
                 ScanOptions(duplicates: .all, interval: .milliseconds(100), window: .milliseconds(70)),
@@ -335,17 +336,17 @@ final class RawProgram: Sendable {
             ]
             for mine in wishes {
                 for theirs in wishes {
-                    let first = Listener(try await one.scan(mine), story)
-                    let second = Listener(try await other.scan(theirs), story)
-                    try await story.radio.sleep(for: .seconds(2))
+                    let first = Listener(try await one.scan(mine), fixture)
+                    let second = Listener(try await other.scan(theirs), fixture)
+                    try await fixture.radio.sleep(for: .seconds(2))
                     let commands = watcher.commandCount
-                    for listener in [first, second] { #expect(try await listener.hears(story)) }
+                    for listener in [first, second] { #expect(try await listener.hears(fixture)) }
                     #expect(watcher.commandCount == commands)
                     first.stop()
-                    try await story.radio.sleep(for: .seconds(1))
-                    #expect(try await second.hears(story))
+                    try await fixture.radio.sleep(for: .seconds(1))
+                    #expect(try await second.hears(fixture))
                     second.stop()
-                    try await story.settle { !story.kernel.isScanning() }
+                    try await fixture.settle { !fixture.kernel.isScanning() }
                 }
             }
             watcher.close()

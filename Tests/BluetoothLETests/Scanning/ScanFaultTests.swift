@@ -42,10 +42,10 @@ enum ScanFault: String, CaseIterable, Sendable {
     /// The next command of a scan is refused before anybody has told that the adapter is off.
     @Test(arguments: [HCIFamily.legacy, .extended])
     func aScanThatIsToBeResumedOutlivesACommandThatCannotBeSent(_ family: HCIFamily) async throws {
-        try await Story.run([family.controller]) { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
-            let kernel = FaultingKernel(story.kernel)
-            let other = try RawProgram(story)
+        try await Fixture.run([family.controller]) { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
+            let kernel = FaultingKernel(fixture.kernel)
+            let other = try RawProgram(fixture)
             let adapter = try await Adapter.open(on: kernel)
             var options = ScanOptions(duplicates: .all)
             options.whenAdapterLeaves = .resume
@@ -54,12 +54,12 @@ enum ScanFault: String, CaseIterable, Sendable {
                 let isOff = Mutex(false)
                 kernel.arm(at: index, withController: true) {
                     isOff.withLock { $0 = true }
-                    story.kernel.setPowered(false, adapter: 0)
+                    fixture.kernel.setPowered(false, adapter: 0)
                 }
                 try other.stop(family: family.controller.family)
-                try await story.settle { isOff.withLock { $0 } && adapter.state == .poweredOff }
-                story.kernel.setPowered(true, adapter: 0)
-                let back = story.radio.now
+                try await fixture.settle { isOff.withLock { $0 } && adapter.state == .poweredOff }
+                fixture.kernel.setPowered(true, adapter: 0)
+                let back = fixture.radio.now
                 while let advertisement = try await heard.next(), advertisement.time <= back {}
             }
         }
@@ -70,24 +70,24 @@ enum ScanFault: String, CaseIterable, Sendable {
         _ family: HCIFamily, isActive: Bool, _ fault: ScanFault?, at index: Int?
     ) async throws -> (packets: Int, error: BluetoothError?) {
         let outcome = Mutex((packets: 0, error: BluetoothError?.none))
-        try await Story.run([family.controller]) { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon([2, 1, 6])])
-            let kernel = FaultingKernel(story.kernel)
-            let other = try RawProgram(story)
+        try await Fixture.run([family.controller]) { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
+            let kernel = FaultingKernel(fixture.kernel)
+            let other = try RawProgram(fixture)
             let adapter = try await Adapter.open(on: kernel)
             let task = Mutex<Task<Void, any Error>?>(nil)
             kernel.arm(at: index, withController: true) {
                 switch fault {
                 case nil: break
                 case .cancel: task.withLock { $0 }?.cancel()
-                case .unplug: story.kernel.unplug(0)
-                case .powerOff: story.kernel.setPowered(false, adapter: 0)
-                case .silence: story.kernel.setSilent(true, adapter: 0)
+                case .unplug: fixture.kernel.unplug(0)
+                case .powerOff: fixture.kernel.setPowered(false, adapter: 0)
+                case .silence: fixture.kernel.setSilent(true, adapter: 0)
                 case .otherSwitchesOff: try? other.stop(family: family.controller.family)
                 case .otherSwitchesOn: try? other.scan(family: family.controller.family)
                 }
             }
-            let running = story.begin {
+            let running = fixture.begin {
                 var heard = 0
                 let options = ScanOptions(isActive: isActive, duplicates: .all)
                 for try await _ in try await adapter.scan(options) {
@@ -98,34 +98,34 @@ enum ScanFault: String, CaseIterable, Sendable {
             task.withLock { $0 = running }
             if fault == .silence {
                 // A controller that hangs while a scan is on says nothing, so nothing ends; its user gives up.
-                try await story.radio.sleep(for: .seconds(20))
+                try await fixture.radio.sleep(for: .seconds(20))
                 running.cancel()
             }
             var error = await failure { try await running.value }
             if fault == .silence, error?.code == .cancelled { error = nil }
             // The end of a scan takes its own time.
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             let (packets, ended) = (kernel.count, error)
             outcome.withLock { $0 = (packets, ended) }
             kernel.arm(at: nil) {}
-            story.kernel.setSilent(false, adapter: 0)
+            fixture.kernel.setSilent(false, adapter: 0)
             await adapter.close()
             // Another's scan is its own affair.
             try? other.stop(family: family.controller.family)
-            try await story.radio.sleep(for: .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(1))
             other.close()
-            try await again(story, family)
+            try await again(fixture, family)
         }
         return outcome.withLock { $0 }
     }
 
     /// A machine on which all is well again scans, and leaves the scanner off.
-    private static func again(_ story: Story, _ family: HCIFamily) async throws {
-        if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug(family.controller) }
-        let index = try #require(try await Adapter.all(on: story.kernel).first?.index)
-        let adapter = try await Adapter.open(power: .powerOn, on: story.kernel)
+    private static func again(_ fixture: Fixture, _ family: HCIFamily) async throws {
+        if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug(family.controller) }
+        let index = try #require(try await Adapter.all(on: fixture.kernel).first?.index)
+        let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
         _ = try await adapter.first(timeout: .seconds(30)) { _ in true }
-        try await story.settle { !story.kernel.isScanning(adapter: index) }
+        try await fixture.settle { !fixture.kernel.isScanning(adapter: index) }
         await adapter.close()
     }
 }

@@ -10,29 +10,29 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
 @Suite struct ScanTests {
     @Test(arguments: [HCIFamily.legacy, .extended], [true, false])
     func namesFromTheScanResponseAreJoined(_ family: HCIFamily, _ isActive: Bool) async throws {
-        try await Story.run([family.controller]) { story in
+        try await Fixture.run([family.controller]) { fixture in
             SimulatedPeripheral(
-                on: story.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
-            let adapter = try await Adapter.open(on: story.kernel)
+                on: fixture.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let found = await failure {
                 _ = try await adapter.first(timeout: .seconds(3), options: ScanOptions(isActive: isActive)) {
                     $0.data.localName == "Name" && $0.data.flags != nil
                 }
             }
             #expect(found?.code == (isActive ? nil : .notFound))
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func duplicatesAreKeptOrMerged() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let merged = try await adapter.scan()
             let kept = try await adapter.scan(ScanOptions(duplicates: .all))
-            try await story.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             peripheral.setAdvertisements([.beacon(name)])
-            try await story.radio.sleep(for: .seconds(2))
+            try await fixture.radio.sleep(for: .seconds(2))
             await adapter.close()
             #expect(await count(merged) == 2)
             #expect(await count(kept) > 20)
@@ -47,16 +47,16 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func malformedReportsEndNothing() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon([9, 0x09, 0xFF])])
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([9, 0x09, 0xFF])])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var iterator = try await adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             for packet: [UInt8] in [
                 [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x01, 0x0D], [0x04, 0x3E, 0x02, 0x0D, 0xFF],
                 [0x04, 0x3E, 0x02, 0x02, 0x01], [0x04, 0x3E, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x09, 0x09],
                 [0x04, 0x3E, 0x0C, 0x02, 0x01, 0x00, 0x00, 1, 2, 3, 4, 5, 6, 0xFF, 0],
             ] {
-                story.kernel.emit(packet)
+                fixture.kernel.emit(packet)
             }
             for _ in 0..<5 {
                 let next = try await iterator.next()
@@ -66,61 +66,61 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func leavingTheLoopStopsTheScan() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             for try await _ in try await adapter.scan() {
-                #expect(story.kernel.isScanning())
+                #expect(fixture.kernel.isScanning())
                 break
             }
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
             // A stream nobody has read, too.
             _ = try await adapter.scan()
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func twoScansShareTheScanner() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let passive = try await adapter.scan(ScanOptions(isActive: false, duplicates: .all))
-            #expect(!story.kernel.isScanningActively())
+            #expect(!fixture.kernel.isScanningActively())
             do {
                 let active = try await adapter.scan()
-                #expect(story.kernel.isScanningActively())
+                #expect(fixture.kernel.isScanningActively())
                 for try await _ in active { break }
             }
-            try await story.settle { story.kernel.isScanning() && !story.kernel.isScanningActively() }
+            try await fixture.settle { fixture.kernel.isScanning() && !fixture.kernel.isScanningActively() }
             var seen = 0
             for try await _ in passive {
                 seen += 1
                 if seen == 30 { break }
             }
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func closingTheAdapterLeavesNoScanBehind() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let stream = try await adapter.scan()
-            #expect(story.kernel.isScanning())
+            #expect(fixture.kernel.isScanning())
             await adapter.close()
             #expect(await failure { for try await _ in stream {} }?.code == .cancelled)
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func aScanGoesOnAfterAConnectionWasMade() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let other = SimulatedPeripheral(on: story.radio)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let other = SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             var iterator = try await adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
             let connection = try await adapter.connect(to: peripheral.address)
-            try await story.settle { story.kernel.isScanning() }
-            let before = story.radio.now
+            try await fixture.settle { fixture.kernel.isScanning() }
+            let before = fixture.radio.now
             while let next = try await iterator.next() {
                 if next.time > before, next.address == other.address { break }
             }
@@ -129,52 +129,52 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheScanWithTheReason(_ ending: Ending) async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
             // Nobody but the stream holds the adapter.
-            let stream = try await Adapter.open(on: story.kernel).scan()
-            let reading = story.begin { for try await _ in stream {} }
-            try await story.radio.sleep(for: .seconds(1))
-            ending.happen(to: story.kernel)
+            let stream = try await Adapter.open(on: fixture.kernel).scan()
+            let reading = fixture.begin { for try await _ in stream {} }
+            try await fixture.radio.sleep(for: .seconds(1))
+            ending.happen(to: fixture.kernel)
             let error = await failure { try await reading.value }
             #expect(error?.code == ending.code)
         }
     }
 
     @Test func aDeviceThatIsNotThereIsNotFoundInTime() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
-            let adapter = try await Adapter.open(on: story.kernel)
-            let time = await story.duration {
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let time = await fixture.duration {
                 let error = await failure { _ = try await adapter.first(timeout: .seconds(5)) { _ in false } }
                 #expect(error?.code == .notFound)
                 #expect(error?.remedy != nil)
             }
             #expect(time >= .seconds(5) && time < .seconds(6))
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func aCancelledSearchEndsAndStopsTheScan() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
             for milliseconds in [0, 1, 5, 100, 2000] {
-                let search = story.begin { try await adapter.first(timeout: nil) { _ in false } }
-                try await story.radio.sleep(for: .milliseconds(milliseconds))
+                let search = fixture.begin { try await adapter.first(timeout: nil) { _ in false } }
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
                 search.cancel()
                 #expect(await failure { _ = try await search.value }?.code == .cancelled)
-                try await story.settle { !story.kernel.isScanning() }
+                try await fixture.settle { !fixture.kernel.isScanning() }
             }
         }
     }
 
     @Test func theOldestMakesRoomAndIsCounted() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio, advertisements: [.beacon(flags)])
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
             let stream = try await adapter.scan(ScanOptions(duplicates: .all, bufferCapacity: 4))
-            try await story.radio.sleep(for: .seconds(3))
-            let late = story.radio.now
+            try await fixture.radio.sleep(for: .seconds(3))
+            let late = fixture.radio.now
             #expect(stream.missedCount > 10)
             for try await first in stream {
                 #expect(first.time.duration(to: late) < .seconds(1))
@@ -184,44 +184,44 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
     }
 
     @Test func aControllerThatNeverAnswersIsToldSo() async throws {
-        try await Story.run { story in
-            let adapter = try await Adapter.open(on: story.kernel)
-            story.kernel.setSilent(true, adapter: 0)
-            let time = await story.duration {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            fixture.kernel.setSilent(true, adapter: 0)
+            let time = await fixture.duration {
                 let error = await failure { _ = try await adapter.scan() }
                 #expect(error?.code == .timedOut)
                 #expect(error?.remedy != nil)
             }
             #expect(time < .seconds(16))
-            story.kernel.setSilent(false, adapter: 0)
+            fixture.kernel.setSilent(false, adapter: 0)
             let stream = try await adapter.scan()
-            #expect(story.kernel.isScanning())
+            #expect(fixture.kernel.isScanning())
             withExtendedLifetime(stream) {}
         }
     }
 
     @Test func aKernelThatNeverEndsADiscoveryKeepsNobodyFromScanning() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
-            story.kernel.setSilent(true, for: .stopDiscovery)
-            let adapter = try await Adapter.open(on: story.kernel)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
+            fixture.kernel.setSilent(true, for: .stopDiscovery)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             for _ in 0..<3 { _ = try await adapter.first(timeout: .seconds(20)) { _ in true } }
-            try await story.settle { !story.kernel.isScanning() }
+            try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }
 
     @Test func nothingOfAScanIsLeftBehind() async throws {
-        try await Story.run { story in
-            SimulatedPeripheral(on: story.radio)
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
             weak var session: AdapterSession?
             do {
-                let adapter = try await Adapter.open(on: story.kernel)
+                let adapter = try await Adapter.open(on: fixture.kernel)
                 session = adapter.session
                 for try await _ in try await adapter.scan() { break }
             }
-            for _ in 0..<100 where session != nil { try await story.radio.sleep(for: .milliseconds(100)) }
+            for _ in 0..<100 where session != nil { try await fixture.radio.sleep(for: .milliseconds(100)) }
             #expect(session == nil)
-            #expect(!story.kernel.isScanning())
+            #expect(!fixture.kernel.isScanning())
         }
     }
 }

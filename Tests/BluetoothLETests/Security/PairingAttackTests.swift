@@ -10,20 +10,20 @@ import Testing
     @Test("the program closes its adapter at any moment of a pairing")
     func closing() async throws {
         for step in 0..<20 {
-            try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+            try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
                 try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
                 let connection = try await scene.connect()
-                let pairing = scene.story.begin { try await connection.pair() }
-                try await scene.story.radio.sleep(for: .milliseconds(20 * step))
+                let pairing = scene.fixture.begin { try await connection.pair() }
+                try await scene.fixture.radio.sleep(for: .milliseconds(20 * step))
                 await scene.adapter.close()
                 let error = await failure { _ = try await pairing.value }
                 let isExpected = error.map { [.cancelled, .disconnected, .pairingFailed].contains($0.code) } ?? true
                 #expect(isExpected, "\(step): \(error as Any)")
                 await connection.disconnect()
-                try await scene.story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+                try await scene.fixture.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
                 #expect(await scene.adapter.session.pairingQuestions.calls.isEmpty)
-                try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
-                let again = try await Adapter.open(on: scene.story.kernel)
+                try await scene.fixture.settle { scene.fixture.kernel.links(adapter: 0).isEmpty }
+                let again = try await Adapter.open(on: scene.fixture.kernel)
                 try await again.setPairingAgent(scene.agent(.keyboardOnly))
                 let next = try await again.connect(to: scene.peripheral.address)
                 let outcome = try await next.pair()
@@ -35,41 +35,41 @@ import Testing
     }
 
     @Test func aRequestThatIsNeverAnsweredEndsThePairingThatWaitsForIt() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             let plain = try scene.handle(0xFFF4)
             scene.peripheral.setMute(true)
-            let read = scene.story.begin { try await connection.read(plain) }
-            let pairing = scene.story.begin { try await connection.pair() }
-            let start = scene.story.radio.now
+            let read = scene.fixture.begin { try await connection.read(plain) }
+            let pairing = scene.fixture.begin { try await connection.pair() }
+            let start = scene.fixture.radio.now
             #expect(await failure { _ = try await read.value }?.code == .timedOut)
             let error = await failure { _ = try await pairing.value }
             #expect(error != nil)
-            let duration = start.duration(to: scene.story.radio.now)
+            let duration = start.duration(to: scene.fixture.radio.now)
             #expect(duration <= .seconds(31))
             scene.peripheral.setMute(false)
-            try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.fixture.kernel.links(adapter: 0).isEmpty }
             try await scene.pairingWorksNow()
         }
     }
 
     @Test func anAnswerThatComesTooLateIsNotTheNextQuestions() async throws {
-        try await SecurityStory.run { scene in
-            let agent = LateAgent(on: scene.story.radio.loop)
+        try await SecurityFixture.run { scene in
+            let agent = LateAgent(on: scene.fixture.radio.loop)
             try await scene.adapter.setPairingAgent(agent)
             let first = try await scene.connect()
             scene.peripheral.requestSecurity()
             #expect(await first.closed().pairingFailure == .notConfirmed)
-            try await scene.story.settle { scene.story.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.fixture.kernel.links(adapter: 0).isEmpty }
             // The next question is open when the first is answered at last.
             let second = try await scene.connect()
             scene.peripheral.requestSecurity()
-            try await scene.story.settle { agent.waiting == 2 }
-            scene.story.radio.loop.execute { agent.answer(0, true) }
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.settle { agent.waiting == 2 }
+            scene.fixture.radio.loop.execute { agent.answer(0, true) }
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             #expect(try await second.security().level == .low)
-            scene.story.radio.loop.execute { agent.answer(1, true) }
-            try await scene.story.settle { (try? await second.security().level) == .medium }
+            scene.fixture.radio.loop.execute { agent.answer(1, true) }
+            try await scene.fixture.settle { (try? await second.security().level) == .medium }
             try await scene.end(second)
             #expect(await scene.adapter.session.pairingQuestions.calls.isEmpty)
         }
@@ -84,9 +84,9 @@ import Testing
                     ReadingAgent(peripheral.1), secureConnections: isSecure ? .on : .off)
                 let outcome = try await central.0.pair()
                 #expect(outcome.security.isAuthenticated && !outcome.isBonded)
-                let start = scene.story.radio.now
-                try await scene.story.settle { peripheral.1.cancelled == 1 }
-                let ended = start.duration(to: scene.story.radio.now)
+                let start = scene.fixture.radio.now
+                try await scene.fixture.settle { peripheral.1.cancelled == 1 }
+                let ended = start.duration(to: scene.fixture.radio.now)
                 #expect(ended < .seconds(1))
                 #expect(await scene.peripheral.session.pairingQuestions.dialogs.isEmpty)
             }
@@ -94,12 +94,12 @@ import Testing
     }
 
     @Test func aDeviceThatAsksForeverIsAnsweredOncePerPairing() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let agent = scene.agent(.noInputNoOutput, .sleeps)
             try await scene.adapter.setPairingAgent(agent)
             let connection = try await scene.connect()
             for _ in 0..<200 { scene.peripheral.requestSecurity() }
-            try await scene.story.settle { !agent.asked.isEmpty }
+            try await scene.fixture.settle { !agent.asked.isEmpty }
             let questions = await scene.adapter.session.pairingQuestions
             #expect(questions.dialogs.count == 1 && questions.calls.count == 1)
             _ = await connection.closed()

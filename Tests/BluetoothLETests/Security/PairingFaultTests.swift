@@ -34,13 +34,13 @@ import Testing
         _ work: Work, _ fault: Fault?, after delay: Duration
     ) async throws -> (duration: Duration, error: BluetoothError?) {
         let outcome = Mutex<(Duration, BluetoothError?)>((.zero, nil))
-        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
-            let story = scene.story
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+            let fixture = scene.fixture
             try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
-            let handle = try scene.handle(SecurityStory.encrypted)
+            let handle = try scene.handle(SecurityFixture.encrypted)
             let connection = work == .connect ? nil : try await scene.connect()
-            let start = story.radio.now
-            let task = story.begin { () async throws -> Void in
+            let start = fixture.radio.now
+            let task = fixture.begin { () async throws -> Void in
                 guard let connection else {
                     var options = ConnectionOptions(timeout: .seconds(20), attempts: 1)
                     options.security = .high
@@ -55,20 +55,20 @@ import Testing
                 }
             }
             if let fault {
-                try await story.radio.sleep(for: delay)
-                fault.happen(to: connection, of: scene.peripheral, during: task, story)
+                try await fixture.radio.sleep(for: delay)
+                fault.happen(to: connection, of: scene.peripheral, during: task, fixture)
             }
             let error = await failure { try await task.value }
-            outcome.withLock { $0 = (start.duration(to: story.radio.now), error) }
+            outcome.withLock { $0 = (start.duration(to: fixture.radio.now), error) }
             await connection?.disconnect()
-            try await story.settle { story.kernel.links(adapter: 0).isEmpty }
-            try await story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            try await fixture.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
             let asking = await scene.adapter.session.pairingQuestions.calls.count
             #expect(asking == 0)
             // A machine on which all is well again pairs.
-            if try await Adapter.all(on: story.kernel).isEmpty { story.kernel.plug() }
-            story.kernel.setRadioSwitch(adapter: 0)
-            let again = try await Adapter.open(power: .powerOn, on: story.kernel)
+            if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug() }
+            fixture.kernel.setRadioSwitch(adapter: 0)
+            let again = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             _ = try? await again.sendToManagement(
                 .unpairDevice(ManagementAddress(scene.peripheral.address), disconnect: false),
                 to: again.information.index)
@@ -83,12 +83,12 @@ import Testing
     }
 
     @Test func aPairingThatOneGivesUpGoesOnForTheOther() async throws {
-        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
             let connection = try await scene.connect()
-            let one = scene.story.begin { try await connection.raiseSecurity(to: .medium) }
-            let other = scene.story.begin { try await connection.raiseSecurity(to: .medium) }
-            try await scene.story.radio.sleep(for: .milliseconds(60))
+            let one = scene.fixture.begin { try await connection.raiseSecurity(to: .medium) }
+            let other = scene.fixture.begin { try await connection.raiseSecurity(to: .medium) }
+            try await scene.fixture.radio.sleep(for: .milliseconds(60))
             one.cancel()
             #expect(await failure { _ = try await one.value }?.code == .cancelled)
             #expect(try await other.value.level == .fips)
@@ -97,24 +97,24 @@ import Testing
     }
 
     @Test func aPairingThatNobodyWaitsForIsGivenUpAndTheLinkWithIt() async throws {
-        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly)) { scene in
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly)) { scene in
             let agent = scene.agent(.keyboardOnly, .sleeps)
             try await scene.adapter.setPairingAgent(agent)
             let connection = try await scene.connect()
-            let pairing = scene.story.begin { try await connection.pair() }
-            try await scene.story.settle { agent.asked == ["enter"] }
+            let pairing = scene.fixture.begin { try await connection.pair() }
+            try await scene.fixture.settle { agent.asked == ["enter"] }
             pairing.cancel()
             #expect(await failure { _ = try await pairing.value }?.code == .cancelled)
             #expect(await connection.closed().disconnectReason == .local)
-            try await scene.story.settle { agent.cancelled == 1 }
+            try await scene.fixture.settle { agent.cancelled == 1 }
             try await scene.pairingWorksNow()
         }
     }
 
     @Test func aTimeLimitEndsItLikewise() async throws {
-        try await SecurityStory.run(SimulatedSecurity(response: .silence)) { scene in
+        try await SecurityFixture.run(SimulatedSecurity(response: .silence)) { scene in
             let connection = try await scene.connect()
-            let duration = await scene.story.duration {
+            let duration = await scene.fixture.duration {
                 let error = await failure { try await connection.pair(timeout: .seconds(5)) }
                 #expect(error?.code == .timedOut)
             }
@@ -125,28 +125,28 @@ import Testing
     }
 
     @Test func aReadThatIsGivenUpLeavesThePairingAlone() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
-            let handle = try scene.handle(SecurityStory.encrypted)
-            let read = scene.story.begin { try await connection.read(handle) }
-            try await scene.story.settle { await connection.core { $0.protection.raise?.isUnderWay == true } }
+            let handle = try scene.handle(SecurityFixture.encrypted)
+            let read = scene.fixture.begin { try await connection.read(handle) }
+            try await scene.fixture.settle { await connection.core { $0.protection.raise?.isUnderWay == true } }
             read.cancel()
             #expect(await failure { _ = try await read.value }?.code == .cancelled)
-            try await scene.story.settle { (try? await connection.security().level) == .medium }
+            try await scene.fixture.settle { (try? await connection.security().level) == .medium }
             #expect(try await connection.read(handle).count == 60)
             try await scene.end(connection)
         }
     }
 
     @Test func anAdapterThatComesBackIsToldItsSettingsAgain() async throws {
-        try await SecurityStory.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
             let agent = scene.agent(.keyboardOnly)
             try await scene.adapter.setPairingAgent(agent)
             let controller = SimulatedController(address: scene.adapter.information.publicAddress)
-            scene.story.kernel.unplug(0)
-            try await scene.story.settle { scene.adapter.state == .absent }
-            scene.story.kernel.plug(controller)
-            try await scene.story.settle { scene.adapter.state == .poweredOff || scene.adapter.state.isReady }
+            scene.fixture.kernel.unplug(0)
+            try await scene.fixture.settle { scene.adapter.state == .absent }
+            scene.fixture.kernel.plug(controller)
+            try await scene.fixture.settle { scene.adapter.state == .poweredOff || scene.adapter.state.isReady }
             try await scene.adapter.setPowered(true)
             let connection = try await scene.connect()
             #expect(try await connection.pair().security.level == .fips)

@@ -16,17 +16,17 @@ import Testing
         _ central: IOCapability, _ peripheral: IOCapability, _ user: TestAgent.User = .agrees,
         isSecure: Bool = true,
         _ body:
-            @escaping @Sendable (PeripheralStory, (Connection, TestAgent), (Connection, TestAgent)) async throws
+            @escaping @Sendable (PeripheralFixture, (Connection, TestAgent), (Connection, TestAgent)) async throws
             -> Void
     ) async throws {
-        try await PeripheralStory.run { scene in
-            let loop = scene.story.radio.loop
+        try await PeripheralFixture.run { scene in
+            let loop = scene.fixture.radio.loop
             let centralAgent = TestAgent(central, on: loop)
             let peripheralAgent = TestAgent(peripheral, user, on: loop)
             try await scene.central.setPairingAgent(centralAgent, secureConnections: isSecure ? .on : .off)
             try await scene.peripheral.setPairingAgent(peripheralAgent)
-            let published = try await scene.peripheral.publish([PeripheralStory.service])
-            let advertising = try await scene.peripheral.advertise(PeripheralStory.content)
+            let published = try await scene.peripheral.publish([PeripheralFixture.service])
+            let advertising = try await scene.peripheral.advertise(PeripheralFixture.content)
             let links = try await scene.peripheral.incomingConnections()
             let connection = try await scene.connect()
             var iterator = links.makeAsyncIterator()
@@ -47,7 +47,7 @@ import Testing
             #expect(try await peripheral.0.security() == outcome.security)
             #expect(central.1.asked == (beginner == .central ? [] : ["confirm"]))
             #expect(peripheral.1.asked == (beginner == .central ? ["confirm"] : []))
-            #expect(try await central.0.read(PeripheralStory.value) == [7])
+            #expect(try await central.0.read(PeripheralFixture.value) == [7])
         }
     }
 
@@ -66,7 +66,7 @@ import Testing
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .authenticationFailed)
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
-            try await scene.story.settle { await scene.peripheral.session.pairingQuestions.dialogs.isEmpty }
+            try await scene.fixture.settle { await scene.peripheral.session.pairingQuestions.dialogs.isEmpty }
         }
     }
 
@@ -78,7 +78,7 @@ import Testing
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
             // The next pairing works.
             try await scene.peripheral.setPairingAgent(JustWorksPairingAgent())
-            try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
             let again = try await scene.connect()
             #expect(try await again.pair().isBonded)
             await again.disconnect()
@@ -105,15 +105,15 @@ import Testing
 
     @Test func severalPairingsAreToldApart() async throws {
         let security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)
-        try await SecurityStory.run(security) { scene in
+        try await SecurityFixture.run(security) { scene in
             let agent = scene.agent(.keyboardOnly)
             try await scene.adapter.setPairingAgent(agent)
-            let wrong = SimulatedPeripheral(on: scene.story.radio, gatt: try SimulatedGATTServer([]))
+            let wrong = SimulatedPeripheral(on: scene.fixture.radio, gatt: try SimulatedGATTServer([]))
             wrong.setSecurity(SimulatedSecurity(ioCapability: .displayOnly, passkey: 654_321))
             let right = try await scene.connect()
             let other = try await scene.adapter.connect(to: wrong.address)
             let pairings = [right, other].map { connection in
-                scene.story.begin { try await connection.pair() }
+                scene.fixture.begin { try await connection.pair() }
             }
             #expect(try await pairings[0].value.security.level == .fips)
             let error = await failure { _ = try await pairings[1].value }

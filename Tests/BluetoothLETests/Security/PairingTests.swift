@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: models) func eachAssociationModelComesAbout(_ model: Model) async throws {
         let security = SimulatedSecurity(
             ioCapability: model.theirs, hasSecureConnections: model.isSecure, passkey: 4711)
-        try await SecurityStory.run(security) { scene in
+        try await SecurityFixture.run(security) { scene in
             let agent = scene.agent(
                 model.ours, model.theirs == .displayOnly ? .types(4711) : .types(security.passkey))
             try await scene.adapter.setPairingAgent(agent)
@@ -46,10 +46,10 @@ import Testing
             let outcome = try await connection.pair()
             #expect(outcome == PairingOutcome(security: LinkSecurity(level: model.level, keySize: 16), isBonded: true))
             #expect(agent.asked == model.asked)
-            try await scene.story.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+            try await scene.fixture.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
             // The number is taken away when it is of no more use.
-            if model.asked == ["show"] { try await scene.story.settle { agent.cancelled == 1 } }
-            #expect(try await connection.read(try scene.handle(SecurityStory.encrypted)).count == 60)
+            if model.asked == ["show"] { try await scene.fixture.settle { agent.cancelled == 1 } }
+            #expect(try await connection.read(try scene.handle(SecurityFixture.encrypted)).count == 60)
             try await scene.end(connection)
             // The next link needs no pairing.
             let again = try await scene.connect()
@@ -63,7 +63,7 @@ import Testing
     @Test func withoutBondingNoKeyIsKept() async throws {
         for isBondable in [true, false] {
             let security = SimulatedSecurity(keepsKeys: !isBondable)
-            try await SecurityStory.run(security) { scene in
+            try await SecurityFixture.run(security) { scene in
                 try await scene.adapter.setPairingAgent(nil, isBondable: isBondable)
                 let connection = try await scene.connect()
                 let outcome = try await connection.pair()
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func secureConnectionsCanBeDemanded() async throws {
-        try await SecurityStory.run(SimulatedSecurity(hasSecureConnections: false)) { scene in
+        try await SecurityFixture.run(SimulatedSecurity(hasSecureConnections: false)) { scene in
             try await scene.adapter.setPairingAgent(nil, secureConnections: .only)
             let connection = try await scene.connect()
             #expect(await failure { try await connection.pair() }?.code == .pairingFailed)
@@ -132,7 +132,7 @@ import Testing
         var security = mishap.security
         security.user = mishap.user
         let prepared = security
-        try await SecurityStory.run(prepared) { scene in
+        try await SecurityFixture.run(prepared) { scene in
             let agent = scene.agent(mishap.capability, mishap.agent)
             try await scene.adapter.setPairingAgent(agent)
             let connection = try await scene.connect()
@@ -144,14 +144,14 @@ import Testing
             #expect(end.pairingFailure == mishap.failure)
             let isEmpty = await scene.adapter.session.pairingQuestions.dialogs.isEmpty
             #expect(isEmpty)
-            if case .sleeps = mishap.agent { try await scene.story.settle { agent.cancelled == 1 } }
-            try await scene.story.settle { await scene.adapter.session.pairingQuestions.calls.isEmpty }
+            if case .sleeps = mishap.agent { try await scene.fixture.settle { agent.cancelled == 1 } }
+            try await scene.fixture.settle { await scene.adapter.session.pairingQuestions.calls.isEmpty }
             try await scene.pairingWorksNow()
         }
     }
 
     @Test func whatCannotBeReachedFromHereIsNotTried() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             #expect(await failure { try await connection.pair(to: .high) }?.pairingFailure == .insufficientLevel)
             #expect(await failure { try await connection.pair(to: .low) }?.code == .invalidArgument)
@@ -165,7 +165,7 @@ import Testing
     func aPeerThatHasLostItsBondIsToldApart(_ tellsOwnDisconnects: Bool) async throws {
         var controller = SimulatedController()
         controller.tellsOwnDisconnects = tellsOwnDisconnects
-        try await SecurityStory.run(on: controller) { scene in
+        try await SecurityFixture.run(on: controller) { scene in
             let connection = try await scene.connect()
             try await connection.pair()
             try await scene.end(connection)
@@ -179,8 +179,8 @@ import Testing
     }
 
     @Test func besideTheDaemonPairingIsItsAffair() async throws {
-        try await SecurityStory.run { scene in
-            scene.story.kernel.isBluetoothDaemonRunning = true
+        try await SecurityFixture.run { scene in
+            scene.fixture.kernel.isBluetoothDaemonRunning = true
             let connection = try await scene.connect()
             let error = await failure { try await connection.pair() }
             #expect(error?.pairingFailure == .ownedByDaemon)
@@ -190,11 +190,11 @@ import Testing
             #expect(refusal?.pairingFailure == .ownedByDaemon)
             // Its questions are not answered here.
             scene.peripheral.requestSecurity()
-            try await scene.story.radio.sleep(for: .seconds(5))
+            try await scene.fixture.radio.sleep(for: .seconds(5))
             #expect(agent.asked.isEmpty)
             #expect(await scene.adapter.session.pairingQuestions.dialogs.isEmpty)
             #expect(await connection.isConnected)
-            scene.story.kernel.isBluetoothDaemonRunning = false
+            scene.fixture.kernel.isBluetoothDaemonRunning = false
             try await scene.end(connection)
             try await scene.pairingWorksNow()
         }
@@ -204,14 +204,14 @@ import Testing
 
     @Test func whatADeviceBeginsIsTheAgentsToDecide() async throws {
         for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.sleeps, false)] {
-            try await SecurityStory.run { scene in
+            try await SecurityFixture.run { scene in
                 let agent = scene.agent(.noInputNoOutput, user)
                 try await scene.adapter.setPairingAgent(agent)
                 let connection = try await scene.connect()
                 scene.peripheral.requestSecurity()
-                try await scene.story.settle { agent.asked == ["confirm"] }
+                try await scene.fixture.settle { agent.asked == ["confirm"] }
                 if isAllowed {
-                    try await scene.story.settle { (try? await connection.security().level) == .medium }
+                    try await scene.fixture.settle { (try? await connection.security().level) == .medium }
                     #expect(await connection.isConnected)
                     try await scene.end(connection)
                 } else {
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test func withoutAnAgentADeviceCannotPair() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             scene.peripheral.requestSecurity()
             let end = await connection.closed()

@@ -11,10 +11,10 @@ import Testing
         try await PairingRoleTests.run(.displayYesNo, .keyboardDisplay) { scene, central, peripheral in
             #expect(try await central.0.pair(to: .high).isBonded)
             let identity = scene.central.information.address
-            try await scene.story.settle { await scene.peripheral.bond(with: identity)?.isAuthenticated == true }
+            try await scene.fixture.settle { await scene.peripheral.bond(with: identity)?.isAuthenticated == true }
             let bond = await scene.peripheral.bond(with: identity)
             await central.0.disconnect()
-            try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
 
             // Whoever has the address and no key: nothing to show, nothing to enter.
             try await scene.central.removeBond(with: scene.address)
@@ -23,7 +23,7 @@ import Testing
             #expect(await failure { try await impostor.pair() }?.code == .pairingFailed)
             #expect(peripheral.1.asked == ["compare"], "the agent would have said yes")
             #expect(await scene.peripheral.bond(with: identity) == bond)
-            try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
 
             // Without the bond it is a device like any other.
             try await scene.peripheral.removeBond(with: identity)
@@ -35,15 +35,15 @@ import Testing
 
     @Test func whileTheUserIsAskedThePeerCannotPairByItself() async throws {
         try await PairingRoleTests.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
-            let agent = TestAgent(.noInputNoOutput, .sleeps, on: scene.story.radio.loop)
+            let agent = TestAgent(.noInputNoOutput, .sleeps, on: scene.fixture.radio.loop)
             try await scene.central.setPairingAgent(agent)
             await central.0.disconnect()
-            try await scene.story.settle { scene.kernel.links(adapter: 0).isEmpty }
+            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
             let links = try #require(await scene.peripheral.session.acceptance?.links)
             var options = ConnectionOptions(timeout: .seconds(10))
             options.securityPolicy = .ask
             let connection = try await scene.central.connect(to: scene.address, options: options)
-            try await scene.story.settle { !links.connections.isEmpty }
+            try await scene.fixture.settle { !links.connections.isEmpty }
             let incoming = try #require(links.connections.first)
             let service = try await scene.peripheral.publish([
                 GATTService(
@@ -54,10 +54,10 @@ import Testing
                     ])
             ])
             let characteristic = try await connection.found(0xFFE1, in: 0xFFE0)
-            let reading = scene.story.begin { try await connection.read(characteristic) }
-            try await scene.story.settle { agent.asked == ["confirm own"] }
-            let pairing = scene.story.begin { try await incoming.pair() }
-            try await scene.story.settle { agent.asked == ["confirm own", "confirm"] }
+            let reading = scene.fixture.begin { try await connection.read(characteristic) }
+            try await scene.fixture.settle { agent.asked == ["confirm own"] }
+            let pairing = scene.fixture.begin { try await incoming.pair() }
+            try await scene.fixture.settle { agent.asked == ["confirm own", "confirm"] }
             #expect(await failure { _ = try await reading.value } != nil)
             #expect(await failure { _ = try await pairing.value } != nil)
             #expect(await scene.central.bonds().isEmpty)
@@ -67,13 +67,13 @@ import Testing
 
     @Test(arguments: [true, false])
     func aProgramThatServesLeavesTheLinksOfOthersToThem(_ isAccepting: Bool) async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let agent = scene.agent(.noInputNoOutput, isAccepting ? .agrees : .refuses)
             try await scene.adapter.setPairingAgent(agent)
             let links = try await scene.adapter.incomingConnections()
             // Another program, with a user of its own.
             scene.peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayYesNo))
-            let other = try await Adapter.open(on: scene.story.kernel)
+            let other = try await Adapter.open(on: scene.fixture.kernel)
             let otherAgent = scene.agent(.displayYesNo)
             try await other.setPairingAgent(otherAgent)
             let connection = try await other.connect(to: scene.peripheral.address)
@@ -88,15 +88,15 @@ import Testing
 
     @Test func aPluggedInAdapterIsToldItsSettingsBeforeAnybodyPairs() async throws {
         for isPowered in [true, false] {
-            try await SecurityStory.run { scene in
+            try await SecurityFixture.run { scene in
                 try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
-                scene.story.kernel.unplug(0)
-                try await scene.story.settle { scene.adapter.state == .absent }
+                scene.fixture.kernel.unplug(0)
+                try await scene.fixture.settle { scene.adapter.state == .absent }
                 #expect(await scene.adapter.session.pairingSettings.isApplied == false)
-                scene.story.kernel.plug(
+                scene.fixture.kernel.plug(
                     SimulatedController(address: scene.adapter.information.publicAddress, isPowered: isPowered))
                 let settings = await scene.adapter.session.pairingSettings.wanted
-                try await scene.story.settle {
+                try await scene.fixture.settle {
                     await scene.adapter.session.pairingSettings.state == .applied(settings)
                 }
                 #expect(settings.secureConnections == .only && settings.ioCapability == .keyboardOnly)
@@ -105,15 +105,15 @@ import Testing
     }
 
     @Test func settingsThatWereCutShortAreToldAgain() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             try await scene.adapter.setPairingAgent(nil)
-            scene.story.kernel.setRefusal(.failed, of: .setIOCapability)
+            scene.fixture.kernel.setRefusal(.failed, of: .setIOCapability)
             let agent = scene.agent(.keyboardOnly)
             #expect(await failure { try await scene.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
             #expect(await scene.adapter.session.pairingSettings.isApplied == false)
-            scene.story.kernel.setRefusal(nil, of: .setIOCapability)
+            scene.fixture.kernel.setRefusal(nil, of: .setIOCapability)
             let connection = try await scene.connect()
-            #expect(try await connection.read(try scene.handle(SecurityStory.encrypted)).count == 60)
+            #expect(try await connection.read(try scene.handle(SecurityFixture.encrypted)).count == 60)
             #expect(try await connection.security().isSecureConnections != false)
             #expect(await scene.adapter.session.pairingSettings.state == .applied(PairingSettings()))
             try await scene.end(connection)
@@ -121,33 +121,33 @@ import Testing
     }
 
     @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
             let settings = await scene.adapter.session.pairingSettings.wanted
-            let change = scene.story.begin {
+            let change = scene.fixture.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await scene.adapter.setPairingAgent(nil, secureConnections: .off)
             }
             #expect(await failure { try await change.value }?.code == .cancelled)
             #expect(await scene.adapter.session.pairingSettings.wanted == settings)
-            try await scene.story.settle { await scene.adapter.session.pairingSettings.state == .applied(settings) }
+            try await scene.fixture.settle { await scene.adapter.session.pairingSettings.state == .applied(settings) }
         }
     }
 
     @Test func aQuestionBeforehandTakesNoLongerThanTheCallerHas() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.noInputNoOutput, .sleeps))
             let connection = try await scene.connect(.ask)
-            let handle = try scene.handle(SecurityStory.encrypted)
-            let time = await scene.story.duration {
+            let handle = try scene.handle(SecurityFixture.encrypted)
+            let time = await scene.fixture.duration {
                 let error = await failure { _ = try await connection.read(handle, timeout: .seconds(1)) }
                 #expect(error?.code == .timedOut)
             }
             #expect(time == .seconds(1))
             // Nor longer than the link.
-            let reading = scene.story.begin { try await connection.read(handle) }
-            try await scene.story.radio.sleep(for: .seconds(1))
-            let ending = await scene.story.duration {
+            let reading = scene.fixture.begin { try await connection.read(handle) }
+            try await scene.fixture.radio.sleep(for: .seconds(1))
+            let ending = await scene.fixture.duration {
                 await connection.disconnect()
                 #expect(await failure { _ = try await reading.value }?.code == .disconnected)
             }

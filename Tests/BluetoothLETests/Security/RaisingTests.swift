@@ -7,7 +7,7 @@ import Testing
 /// Raising the protection of a link, by the program and by what the peer demands.
 @Suite struct RaisingTests {
     @Test func aLevelIsReachedAndToldAndNotAskedForTwice() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             let before = try await connection.security()
             #expect(before == LinkSecurity(level: .low, keySize: 0))
@@ -15,7 +15,7 @@ import Testing
             let reached = try await connection.raiseSecurity(to: .medium)
             #expect(reached == LinkSecurity(level: .medium, keySize: 16))
             #expect(reached.isEncrypted && !reached.isAuthenticated && reached.isSecureConnections == nil)
-            let again = try await scene.story.duration { try await connection.raiseSecurity(to: .medium) }
+            let again = try await scene.fixture.duration { try await connection.raiseSecurity(to: .medium) }
             #expect(again == .zero)
             try await scene.end(connection)
             #expect(await failure { try await connection.raiseSecurity(to: .medium) }?.code == .disconnected)
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func connectingWithALevelHandsOverAProtectedLink() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             var options = ConnectionOptions(timeout: .seconds(10))
             options.security = .medium
             let connection = try await scene.adapter.connect(to: scene.peripheral.address, options: options)
@@ -44,9 +44,9 @@ import Testing
 
     /// A busy kernel refuses for a moment on a link that has just come up.
     @Test func aKernelThatIsNotReadyYetIsAskedAgain() async throws {
-        try await Story.run { story in
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: try SimulatedGATTServer([]))
-            let kernel = FaultingKernel(story.kernel)
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             kernel.refuseToRaise(.max)
@@ -56,7 +56,7 @@ import Testing
             #expect(try await connection.security().level == .low)
             kernel.refuseToRaise(3)
             var level = SecurityLevel.low
-            let time = try await story.duration { level = try await connection.raiseSecurity(to: .medium).level }
+            let time = try await fixture.duration { level = try await connection.raiseSecurity(to: .medium).level }
             #expect(level == .medium)
             #expect(time >= .milliseconds(150) && time < .seconds(2))
             await connection.disconnect()
@@ -68,8 +68,8 @@ import Testing
         case read, write, longWrite, subscribe, readByUUID
     }
 
-    static func perform(_ access: Access, on connection: Connection, _ scene: SecurityStory) async throws {
-        let handle = try scene.handle(SecurityStory.encrypted)
+    static func perform(_ access: Access, on connection: Connection, _ scene: SecurityFixture) async throws {
+        let handle = try scene.handle(SecurityFixture.encrypted)
         switch access {
         case .read:
             let value = try await connection.read(handle)
@@ -78,7 +78,7 @@ import Testing
         case .longWrite: try await connection.write([UInt8](repeating: 3, count: 60), to: handle)
         case .subscribe:
             let characteristic = RemoteCharacteristic(
-                uuid: SecurityStory.encrypted, properties: [.notify],
+                uuid: SecurityFixture.encrypted, properties: [.notify],
                 declarationHandle: AttributeHandle(handle.rawValue - 1), valueHandle: handle,
                 endHandle: AttributeHandle(handle.rawValue + 1),
                 descriptors: [
@@ -92,14 +92,14 @@ import Testing
                 break
             }
         case .readByUUID:
-            let values = try await connection.readValues(of: SecurityStory.encrypted)
+            let values = try await connection.readValues(of: SecurityFixture.encrypted)
             #expect(values.count == 1)
         }
     }
 
     @Test(arguments: Access.allCases) func whatThePeerRefusesIsRepeatedOnAnEncryptedLink(_ access: Access) async throws
     {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             try await Self.perform(access, on: connection, scene)
             #expect(try await connection.security().level == .medium)
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: Access.allCases) func byThePolicyNeverThePeersErrorIsThrown(_ access: Access) async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect(.never)
             let error = await failure { try await Self.perform(access, on: connection, scene) }
             #expect(error?.cause == .attribute(.insufficientAuthentication))
@@ -123,7 +123,7 @@ import Testing
 
     @Test func byThePolicyAskTheAgentDecides() async throws {
         for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.throwsError, false)] {
-            try await SecurityStory.run { scene in
+            try await SecurityFixture.run { scene in
                 let agent = scene.agent(.noInputNoOutput, user)
                 try await scene.adapter.setPairingAgent(agent)
                 let connection = try await scene.connect(.ask)
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func anAgentThatIsAskedFirstAndNeverAnswersCountsAsNo() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.noInputNoOutput, .sleeps))
             let connection = try await scene.connect(.ask)
             let error = await failure { try await Self.perform(.read, on: connection, scene) }
@@ -153,13 +153,13 @@ import Testing
     }
 
     @Test func requestsMadeAtTheSameTimeShareOneRaise() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let agent = scene.agent()
             try await scene.adapter.setPairingAgent(agent)
             let connection = try await scene.connect(.ask)
-            let handle = try scene.handle(SecurityStory.encrypted)
-            let readers = (0..<10).map { _ in scene.story.begin { try await connection.read(handle) } }
-            let open = scene.story.begin { try await connection.read(try scene.handle(0xFFF4)) }
+            let handle = try scene.handle(SecurityFixture.encrypted)
+            let readers = (0..<10).map { _ in scene.fixture.begin { try await connection.read(handle) } }
+            let open = scene.fixture.begin { try await connection.read(try scene.handle(0xFFF4)) }
             for reader in readers { #expect(try await reader.value.count == 60) }
             #expect(try await open.value == [10])
             #expect(agent.asked == ["confirm own"])
@@ -170,18 +170,18 @@ import Testing
 
     @Test func anAuthenticatedLinkIsMadeWhereTheAgentCan() async throws {
         let security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 4711)
-        try await SecurityStory.run(security) { scene in
+        try await SecurityFixture.run(security) { scene in
             try await scene.adapter.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(4711))))
             let connection = try await scene.connect()
-            #expect(try await connection.read(try scene.handle(SecurityStory.authenticated)) == [8])
+            #expect(try await connection.read(try scene.handle(SecurityFixture.authenticated)) == [8])
             #expect(try await connection.security() == LinkSecurity(level: .fips, keySize: 16))
             #expect(try await connection.security().isSecureConnections == true)
             try await scene.end(connection)
         }
-        try await SecurityStory.run(security) { scene in
+        try await SecurityFixture.run(security) { scene in
             // Encrypted is as far as it gets without.
             let connection = try await scene.connect()
-            let handle = try scene.handle(SecurityStory.authenticated)
+            let handle = try scene.handle(SecurityFixture.authenticated)
             let error = await failure { _ = try await connection.read(handle) }
             #expect(error?.cause == .attribute(.insufficientAuthentication))
             #expect(try await connection.security().level == .medium)
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test func authorizationIsNoMatterOfTheLink() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             let handle = try scene.handle(0xFFF3)
             let error = await failure { _ = try await connection.read(handle) }
@@ -201,8 +201,8 @@ import Testing
     }
 
     @Test func whoCannotAnswerDoesNotBegin() async throws {
-        try await SecurityStory.run { scene in
-            scene.story.kernel.hasNetAdmin = false
+        try await SecurityFixture.run { scene in
+            scene.fixture.kernel.hasNetAdmin = false
             let connection = try await scene.connect()
             let error = await failure { try await Self.perform(.read, on: connection, scene) }
             #expect(error?.cause == .attribute(.insufficientAuthentication))
@@ -213,13 +213,13 @@ import Testing
     }
 
     @Test func anEncryptedLinkIsRefusedNothingThatWaitedForIt() async throws {
-        try await SecurityStory.run { scene in
+        try await SecurityFixture.run { scene in
             let connection = try await scene.connect()
             let plain = try scene.handle(0xFFF4)
             // Requests before, during and after: none is lost, none is out of order.
-            let before = scene.story.begin { try await connection.read(plain) }
-            let raise = scene.story.begin { try await connection.raiseSecurity(to: .medium) }
-            let during = (0..<5).map { _ in scene.story.begin { try await connection.read(plain) } }
+            let before = scene.fixture.begin { try await connection.read(plain) }
+            let raise = scene.fixture.begin { try await connection.raiseSecurity(to: .medium) }
+            let during = (0..<5).map { _ in scene.fixture.begin { try await connection.read(plain) } }
             #expect(try await before.value == [10])
             for reader in during { #expect(try await reader.value == [10]) }
             #expect(try await raise.value.level == .medium)
@@ -228,7 +228,7 @@ import Testing
     }
 }
 
-extension SecurityStory {
+extension SecurityFixture {
     /// Takes the device's keys out of this machine.
     func forget() async throws {
         try? await adapter.removeBond(with: peripheral.address)

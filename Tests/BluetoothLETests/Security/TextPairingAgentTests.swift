@@ -40,11 +40,11 @@ import Testing
     }
 
     @Test func anAnswerMeantForOneDeviceGoesToNoOther() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let user = User()
             let agent = user.agent
             var questions = user.questions.makeAsyncIterator()
-            let first = story.begin { try await agent.confirmPairing(Self.request(1)) }
+            let first = fixture.begin { try await agent.confirmPairing(Self.request(1)) }
             let question1 = await questions.next()
             #expect(question1?.contains("12:34:01") == true)
             let isStrangerIn = try await agent.confirmPairing(Self.request(2))
@@ -59,7 +59,7 @@ import Testing
             let isConfirmed = try await first.value
             #expect(isConfirmed)
             // The way is free again.
-            let second = story.begin { try await agent.confirmPairing(Self.request(2)) }
+            let second = fixture.begin { try await agent.confirmPairing(Self.request(2)) }
             let question2 = await questions.next()
             #expect(question2?.contains("12:34:02") == true)
             user.say("n")
@@ -70,17 +70,17 @@ import Testing
     }
 
     @Test func aQuestionThatIsCancelledLeavesTheWayFree() async throws {
-        try await Story.run { story in
+        try await Fixture.run { fixture in
             let user = User()
             let agent = user.agent
             var questions = user.questions.makeAsyncIterator()
-            let first = story.begin { try await agent.confirmPairing(Self.request(1)) }
+            let first = fixture.begin { try await agent.confirmPairing(Self.request(1)) }
             let question3 = await questions.next()
             #expect(question3 != nil)
             first.cancel()
             let isConfirmed = try await first.value
             #expect(!isConfirmed)
-            let second = story.begin { try await agent.confirmPairing(Self.request(2)) }
+            let second = fixture.begin { try await agent.confirmPairing(Self.request(2)) }
             let question4 = await questions.next()
             #expect(question4?.contains("12:34:02") == true)
             user.say("yes")

@@ -9,7 +9,7 @@ import Testing
 @testable import BluetoothLE
 
 /// A device that answers late, on a radio in virtual time.
-struct LateStory: Sendable {
+struct LateFixture: Sendable {
     /// Everything that a link can end in the middle of, by the PDU that is not answered.
     static let requests: [ATTOpcode] = [
         .exchangeMTURequest, .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readRequest,
@@ -17,7 +17,7 @@ struct LateStory: Sendable {
         .executeWriteRequest, .readMultipleVariableRequest, .handleValueIndication,
     ]
 
-    let story: Story
+    let fixture: Fixture
     let adapter: Adapter
     let kernel: FaultingKernel
     let peer: LatePeer
@@ -30,18 +30,18 @@ struct LateStory: Sendable {
 
     var address: BluetoothAddress { peripheral.address }
 
-    static func run(_ body: @escaping @Sendable (LateStory) async throws -> Void) async throws {
-        try await Story.run { story in
+    static func run(_ body: @escaping @Sendable (LateFixture) async throws -> Void) async throws {
+        try await Fixture.run { fixture in
             let peer = try LatePeer()
-            let peripheral = peer.peripheral(on: story.radio)
+            let peripheral = peer.peripheral(on: fixture.radio)
             peripheral.setService(channel, receiveMTU: 64)
-            let kernel = FaultingKernel(story.kernel)
+            let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
-            let services = try await adapter.publish([PeripheralStory.service])
+            let services = try await adapter.publish([PeripheralFixture.service])
             let served = try #require(services.handle(of: 0xFFF1))
             try await body(
-                LateStory(
-                    story: story, adapter: adapter, kernel: kernel, peer: peer, peripheral: peripheral,
+                LateFixture(
+                    fixture: fixture, adapter: adapter, kernel: kernel, peer: peer, peripheral: peripheral,
                     services: services, served: served))
         }
     }
@@ -74,7 +74,7 @@ struct LateStory: Sendable {
         default:
             // Subscribes to what is indicated to it.
             peer.send([0x12, UInt8(served.rawValue + 1), 0, 2, 0])
-            try await story.settle { await connection.peerConfiguration(of: served) == .indication }
+            try await fixture.settle { await connection.peerConfiguration(of: served) == .indication }
             try await connection.indicate([1], of: served)
         }
     }
@@ -82,8 +82,8 @@ struct LateStory: Sendable {
     /// Begins what `opcode` is sent for, and returns when the peer has that; ``LatePeer/delay(_:by:)`` keeps it waiting.
     func begin(_ opcode: ATTOpcode, on connection: Connection) async throws -> Task<Void, any Error> {
         let count = peer.count(of: opcode)
-        let call = story.begin { try await perform(opcode, on: connection) }
-        try await story.settle { peer.count(of: opcode) > count }
+        let call = fixture.begin { try await perform(opcode, on: connection) }
+        try await fixture.settle { peer.count(of: opcode) > count }
         return call
     }
 
@@ -103,12 +103,12 @@ struct LateStory: Sendable {
     /// A channel to the device that is another program's.
     func openForeignChannel() async throws -> any L2CAPSocket {
         let own = adapter.information.address
-        let channel = try await story.kernel.onLoop {
-            try story.kernel.connectL2CAP(
+        let channel = try await fixture.kernel.onLoop {
+            try fixture.kernel.connectL2CAP(
                 to: address, channel: .dynamic(psm: Self.channel), from: own, options: L2CAPOptions()
             ) { _ in }
         }
-        try await story.radio.sleep(for: .seconds(1))
+        try await fixture.radio.sleep(for: .seconds(1))
         return channel
     }
 
@@ -117,9 +117,9 @@ struct LateStory: Sendable {
         _ opcode: ATTOpcode, after delay: Duration, on connection: Connection,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let time = try await story.duration { try await perform(opcode, on: connection) }
+        let time = try await fixture.duration { try await perform(opcode, on: connection) }
         #expect(time >= delay, sourceLocation: sourceLocation)
-        try await story.radio.sleep(for: .seconds(5))
+        try await fixture.radio.sleep(for: .seconds(5))
         let isConnected = await connection.isConnected
         #expect(isConnected, sourceLocation: sourceLocation)
         let strays = try await connection.strayResponseCount()

@@ -81,8 +81,8 @@ final class TestAgent: PairingAgent {
 }
 
 /// A machine as central, and a simulated peripheral that wants links protected.
-struct SecurityStory: Sendable {
-    let story: Story
+struct SecurityFixture: Sendable {
+    let fixture: Fixture
     let adapter: Adapter
     let server: SimulatedGATTServer
     let peripheral: SimulatedPeripheral
@@ -94,9 +94,9 @@ struct SecurityStory: Sendable {
     static func run(
         _ security: SimulatedSecurity = SimulatedSecurity(),
         on controller: SimulatedController = SimulatedController(),
-        _ body: @escaping @Sendable (SecurityStory) async throws -> Void
+        _ body: @escaping @Sendable (SecurityFixture) async throws -> Void
     ) async throws {
-        try await Story.run([controller]) { story in
+        try await Fixture.run([controller]) { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
                     service,
@@ -117,11 +117,11 @@ struct SecurityStory: Sendable {
                         GATTCharacteristic(0xFFF4, properties: [.read], value: .stored([10])),
                     ])
             ])
-            let peripheral = SimulatedPeripheral(on: story.radio, gatt: server)
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
             peripheral.setSecurity(security)
-            let adapter = try await Adapter.open(on: story.kernel)
+            let adapter = try await Adapter.open(on: fixture.kernel)
             try await body(
-                SecurityStory(story: story, adapter: adapter, server: server, peripheral: peripheral))
+                SecurityFixture(fixture: fixture, adapter: adapter, server: server, peripheral: peripheral))
             await adapter.close()
         }
     }
@@ -135,11 +135,11 @@ struct SecurityStory: Sendable {
     /// Ends a link, and waits until the kernel has: one that is made before would be the same.
     func end(_ connection: Connection) async throws {
         await connection.disconnect()
-        try await story.settle { story.kernel.links(adapter: 0).isEmpty }
+        try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
     }
 
     func agent(_ ioCapability: IOCapability = .noInputNoOutput, _ user: TestAgent.User = .agrees) -> TestAgent {
-        TestAgent(ioCapability, user, on: story.radio.loop)
+        TestAgent(ioCapability, user, on: fixture.radio.loop)
     }
 
     /// The handle of a characteristic's value.

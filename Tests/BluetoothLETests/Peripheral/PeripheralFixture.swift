@@ -9,14 +9,14 @@ import Testing
 /// 0010 service FFF0   0011 0012 FFF1 stored, read, write, notify, indicate, 0013 CCCD
 ///                     0014 0015 FFF2 dynamic, read, write
 /// ```
-struct PeripheralStory: Sendable {
-    let story: Story
-    /// The machine that advertises; it is the story's own.
+struct PeripheralFixture: Sendable {
+    let fixture: Fixture
+    /// The machine that advertises; it is the fixture's own.
     let peripheral: Adapter
     let others: [SimulatedKernel]
     let centrals: [Adapter]
 
-    var kernel: SimulatedKernel { story.kernel }
+    var kernel: SimulatedKernel { fixture.kernel }
     var central: Adapter { centrals[0] }
     var address: BluetoothAddress { peripheral.information.address }
 
@@ -31,19 +31,19 @@ struct PeripheralStory: Sendable {
 
     static func run(
         _ controller: SimulatedController = SimulatedController(), centrals count: Int = 1,
-        _ body: @escaping @Sendable (PeripheralStory) async throws -> Void
+        _ body: @escaping @Sendable (PeripheralFixture) async throws -> Void
     ) async throws {
-        try await Story.run([controller]) { story in
-            let peripheral = try await Adapter.open(on: story.kernel)
+        try await Fixture.run([controller]) { fixture in
+            let peripheral = try await Adapter.open(on: fixture.kernel)
             var others: [SimulatedKernel] = []
             var centrals: [Adapter] = []
             for _ in 0..<count {
-                let kernel = story.radio.makeKernel()
+                let kernel = fixture.radio.makeKernel()
                 others.append(kernel)
                 centrals.append(try await Adapter.open(on: kernel))
             }
             try await body(
-                PeripheralStory(story: story, peripheral: peripheral, others: others, centrals: centrals))
+                PeripheralFixture(fixture: fixture, peripheral: peripheral, others: others, centrals: centrals))
             await peripheral.close()
             for central in centrals { await central.close() }
         }

@@ -5,7 +5,7 @@ import Testing
 @testable import BluetoothLE
 
 /// Two machines with a store each, that pair with each other; either can be started anew.
-final class BondStory: Sendable {
+final class BondFixture: Sendable {
     /// A machine: its kernel, who answers its questions, and what it keeps.
     struct Machine: Sendable {
         let kernel: SimulatedKernel
@@ -34,12 +34,12 @@ final class BondStory: Sendable {
         }
     }
 
-    let story: Story
+    let fixture: Fixture
     let central: Machine
     let peripheral: Machine
 
-    private init(_ story: Story, _ central: Machine, _ peripheral: Machine) {
-        (self.story, self.central, self.peripheral) = (story, central, peripheral)
+    private init(_ fixture: Fixture, _ central: Machine, _ peripheral: Machine) {
+        (self.fixture, self.central, self.peripheral) = (fixture, central, peripheral)
     }
 
     static let centralAddress = BluetoothAddress(0x00AA_0100_00C1, kind: .public)
@@ -48,16 +48,16 @@ final class BondStory: Sendable {
     static func run(
         centralStore: any BondStore = MemoryBondStore(), peripheralStore: any BondStore = MemoryBondStore(),
         limit: Duration = .seconds(600),
-        _ body: @escaping @Sendable (BondStory) async throws -> Void
+        _ body: @escaping @Sendable (BondFixture) async throws -> Void
     ) async throws {
-        try await Story.run([SimulatedController(address: centralAddress)], limit: limit) { story in
-            let other = story.radio.makeKernel(adapters: [SimulatedController(address: peripheralAddress)])
+        try await Fixture.run([SimulatedController(address: centralAddress)], limit: limit) { fixture in
+            let other = fixture.radio.makeKernel(adapters: [SimulatedController(address: peripheralAddress)])
             let central = Machine(
-                kernel: story.kernel, user: try await PairingUser(story.kernel), store: centralStore,
+                kernel: fixture.kernel, user: try await PairingUser(fixture.kernel), store: centralStore,
                 address: centralAddress)
             let peripheral = Machine(
                 kernel: other, user: try await PairingUser(other), store: peripheralStore, address: peripheralAddress)
-            try await body(BondStory(story, central, peripheral))
+            try await body(BondFixture(fixture, central, peripheral))
         }
     }
 
@@ -68,7 +68,7 @@ final class BondStory: Sendable {
         var options = ConnectionOptions()
         options.socket.security = level
         let connection = try await adapter.connect(to: peer, options: options)
-        try await story.settle {
+        try await fixture.settle {
             let security = try? await connection.security()
             return security.map { $0.level >= level } ?? false
         }
@@ -81,7 +81,7 @@ final class BondStory: Sendable {
 
 extension Adapter {
     /// Advertises and takes links until the returned task is cancelled.
-    func serve(_ story: Story) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {
+    func serve(_ fixture: Fixture) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {
         let links = try await incomingConnections()
         return (try await advertise(AdvertisementContent(localName: "served")), links)
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import BluetoothLE
 
 /// A machine on a radio, in virtual time unless a story uses threads of its own.
-struct Story: Sendable {
+struct Fixture: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
 
@@ -13,12 +13,12 @@ struct Story: Sendable {
     static func run(
         _ adapters: [SimulatedController] = [SimulatedController()], time: SimulatedTime = .virtual, seed: UInt64 = 1,
         limit: Duration = .seconds(600),
-        _ body: @escaping @Sendable (Story) async throws -> Void
+        _ body: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: time, seed: seed)
         let kernel = radio.makeKernel(adapters: adapters)
         try await radio.run(limit: limit, stallGrace: .seconds(2)) {
-            try await body(Story(radio: radio, kernel: kernel))
+            try await body(Fixture(radio: radio, kernel: kernel))
         }
         radio.tearDown()
     }
