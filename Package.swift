@@ -114,7 +114,7 @@ let package = Package(
             "KernelHost",
             on: [
                 "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "LinuxKernel", "ATT", "HCI",
-                "Management", "Capture", log,
+                "Advertising", "Management", "Capture", log,
             ]),
 
         // What programs import.

@@ -2,13 +2,12 @@ import Advertising
 import BluetoothKernel
 import KernelHost
 import Logging
-import Management
 
 /// What a program advertises on an adapter: has the kernel told of it, and follows what becomes of it.
 ///
 /// A component of the adapter's session.
 final class AdvertisingSets {
-    private let management: LoopBound<ManagementClient>
+    private let kernel: KernelAdvertising
     private let facts: AdapterFacts
     private let standing: LatestValue<AdapterState>
     private let localServer: LocalServer
@@ -18,8 +17,6 @@ final class AdvertisingSets {
     private var table = AdvertisingTable()
     /// Tells the kernel what it has to be told; there is none while that is nothing.
     private var worker: Task<Void, Never>?
-    /// Whether what happens to instances is followed.
-    private var isFollowing = false
     private var isClosed = false
     /// Called when devices may be able to connect that were not, or the other way round.
     var onOffersChanged: () -> Void = {}
@@ -30,7 +27,7 @@ final class AdvertisingSets {
     ) {
         self.facts = facts
         self.standing = standing
-        self.management = management
+        kernel = KernelAdvertising(of: facts, by: management)
         self.localServer = localServer
         self.links = links
         self.loop = loop
@@ -39,8 +36,6 @@ final class AdvertisingSets {
 
     /// Whether devices can connect to anything of it.
     var takesConnections: Bool { table.takesConnections }
-
-    private var index: UInt16 { facts.information.index }
 
     private func operation(_ name: String) -> BluetoothError.Operation {
         BluetoothError.Operation(name, adapter: facts.information.name)
@@ -51,7 +46,7 @@ final class AdvertisingSets {
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
-        try follow()
+        try kernel.follow { [weak self] event in self?.take(event) }
         let record = AdvertisingRecord(operation, on: loop)
         let id = table.add(content, options, record)
         // Before anybody can connect.
@@ -67,27 +62,7 @@ final class AdvertisingSets {
 
     /// Removes every instance that is not of these, and says how many there were.
     nonisolated(nonsending) func removeForeign() async throws(BluetoothError) -> Int {
-        let features = try await features()
-        var count = 0
-        // The kernel does not list all there are, so each number is tried; it says so when there is none.
-        for instance in (1...max(1, features.maximumInstances)) where !table.instances.contains(instance) {
-            do throws(BluetoothError) {
-                try await management.value.sendWhenIdle(.removeAdvertising(instance), to: index)
-                count += 1
-            } catch {
-                guard error.cause == .management(.invalidParameters) else { throw error }
-            }
-        }
-        return count
-    }
-
-    private nonisolated(nonsending) func features() async throws(BluetoothError) -> AdvertisingFeatures {
-        let index = index
-        let reply = try await management.value.sendWhenIdle(.readAdvertisingFeatures, to: index)
-        guard case .advertisingFeatures(let features) = reply else {
-            throw .unreadable(operation("read the advertising features"))
-        }
-        return features
+        try await kernel.removeAll(but: { table.instances }, operation("read the advertising features"))
     }
 
     // MARK: One set
@@ -219,10 +194,10 @@ final class AdvertisingSets {
     private nonisolated(nonsending) func remove(_ instance: UInt8) async {
         table.leftovers.remove(instance)
         do throws(BluetoothError) {
-            try await management.value.sendWhenIdle(.removeAdvertising(instance), to: index)
+            try await kernel.remove(instance)
         } catch {
             log.debug("\(error)")
-            guard error.cause != .management(.invalidParameters), standing.value != .absent else { return }
+            guard standing.value != .absent else { return }
             // It may still be on the air, or will be when the adapter is back.
             table.leftovers.insert(instance)
             guard standing.value.isReady else { return }
@@ -250,78 +225,31 @@ final class AdvertisingSets {
     /// Has the kernel advertise a set, for the first time or again.
     private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
         let operation = operation("advertise")
-        let index = index
-        let features = try await features()
+        let features = try await kernel.features(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }
-        let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
-        let instance: UInt8
-        if let own = entry.progress.instance {
-            instance = own
-        } else {
-            instance = try freeInstance(features, operation)
-        }
-        advertise(id, .use(instance))
+        let instance = try features.instance(
+            entry.content, entry.options, own: entry.progress.instance, taken: table.instances, operation)
+        advertise(id, .use(instance.number))
         do throws(BluetoothError) {
-            let parameters = ExtendedAdvertisingInstanceParameters(
-                instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
-            let answer = try await management.value.sendWhenIdle(
-                .addExtendedAdvertisingParameters(parameters), to: index)
-            guard case .extendedAdvertisingParameters(let limits) = answer else {
-                throw BluetoothError.unreadable(operation)
-            }
-            try await management.value.sendWhenIdle(
-                .addExtendedAdvertisingData(
-                    ExtendedAdvertisingInstanceData(
-                        instance: instance, advertisingData: plan.payloads.advertising,
-                        scanResponse: plan.payloads.scanResponse)), to: index)
-            let power = features.supportedFlags.contains(.canSetTransmitPower) ? Int(limits.transmitPower) : nil
-            entry.record.facts.withLock { ($0.payloads, $0.transmitPower) = (plan.payloads, power) }
+            let power = try await kernel.put(instance, operation)
+            entry.record.facts.withLock { ($0.payloads, $0.transmitPower) = (instance.payloads, power) }
         } catch {
-            // An instance whose change failed is not there any more, or half made.
-            if table[id]?.progress.instance == instance {
+            if table[id]?.progress.instance == instance.number {
                 advertise(id, .use(nil))
-                await remove(instance)
+                await remove(instance.number)
             }
             throw error
         }
     }
 
-    private func freeInstance(
-        _ features: AdvertisingFeatures, _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> UInt8 {
-        // Of numbers above the number of instances the kernel lists none; the lowest that is free is below those.
-        let taken = table.instances.union(features.instances)
-        if features.maximumInstances > 0,
-            let free = (1...features.maximumInstances).first(where: { !taken.contains($0) })
-        {
-            return free
-        }
-        guard features.maximumInstances > 0 else {
-            throw BluetoothError(.unsupported, operation, "The adapter has no advertising instances.")
-        }
-        let own = table.instances.count
-        throw BluetoothError(
-            .busy, operation,
-            "All \(features.maximumInstances) advertising instances of the adapter are taken, \(own) of them by this program.",
-            remedy: BluetoothError.remedy(
-                "Others may be left behind by a program that was killed: removeForeignAdvertising() removes them.",
-                orRun: "advertise --clear"),
-            isRetryable: true)
-    }
-
     // MARK: What happens
 
-    private func follow() throws(BluetoothError) {
-        guard !isFollowing else { return }
-        try management.value.follow { [weak self] notice in self?.take(notice) }
-        isFollowing = true
-    }
-
-    private func take(_ notice: AdapterNotice) {
-        switch notice {
-        case .advertisingRemoved(index, let instance): instanceRemoved(instance)
-        case .connectedByPeer(index):
-            // Which of them the device has answered is not told.
+    private func take(_ event: KernelAdvertisingEvent) {
+        switch event {
+        case .removed(let instance):
+            table.leftovers.remove(instance)
+            if let id = table.id(of: instance) { advertise(id, .instanceRemoved) }
+        case .connectedByPeer:
             for id in table.ids {
                 guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,
                     entry.options.continuesWhileConnected
@@ -329,17 +257,10 @@ final class AdvertisingSets {
                 advertise(id, .resend)
             }
             workOff()
-        case .disconnected(index):
+        case .linkEnded:
             for id in table.ids { advertise(id, .linkEnded) }
             workOff()
-        default: break
         }
-    }
-
-    /// The kernel has an instance no more. Powering off does that, before the adapter is off, and so do other programs.
-    private func instanceRemoved(_ instance: UInt8) {
-        table.leftovers.remove(instance)
-        if let id = table.id(of: instance) { advertise(id, .instanceRemoved) }
     }
 
     /// The adapter is off, blocked or away, where its instances go as well.
