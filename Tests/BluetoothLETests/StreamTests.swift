@@ -290,7 +290,7 @@ private final class Counter: Sendable {
 extension Connection {
     fileprivate func expectServiceChanged(at handle: AttributeHandle) async throws {
         try await core { (link) throws in
-            try link.bearer(for: .init("set up the test")).remoteServiceChanged.handle = handle
+            try link.bearer(for: .init("set up the test")).peerServer.serviceChanged.handle = handle
         }
     }
 }

@@ -236,10 +236,10 @@ private let characteristic = RemoteCharacteristic(
 
 extension Connection {
     fileprivate func isWanted(_ handle: AttributeHandle) async -> Bool {
-        await core { (try? $0.bearer(for: .init("test")).subscribers.contains(handle)) ?? false }
+        await core { (try? $0.bearer(for: .init("test")).peerServer.subscribers.contains(handle)) ?? false }
     }
 
     fileprivate func wantedKinds(_ handle: AttributeHandle) async -> ClientCharacteristicConfiguration {
-        await core { (try? $0.bearer(for: .init("test")).subscribers.wanted(of: handle)) ?? [] }
+        await core { (try? $0.bearer(for: .init("test")).peerServer.subscribers.wanted(of: handle)) ?? [] }
     }
 }

@@ -60,11 +60,11 @@ final class BondedPeer {
     /// encrypted: before, it may be anybody, and is not sent anything.
     func awaitClient(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
-        bearer.onClientChanged = { [weak self, weak link] in if let self, let link { keep(link) } }
+        bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { keep(link) } }
         guard let bond = link.bond else { return }
         (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
         guard awaitsRestoring || isReturn else { return }
-        bearer.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
+        bearer.peerClient.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
         // Later, when whoever took the link has it.
         link.loop.executeLocally { [weak self, weak link] in if let self, let link { restore(link) } }
     }
@@ -81,7 +81,7 @@ final class BondedPeer {
         if awaitsRestoring {
             awaitsRestoring = false
             guard let record = link.bond?.client else {
-                if !isReturn { bearer.onRequest = nil }
+                if !isReturn { bearer.peerClient.onRequest = nil }
                 return
             }
             let before = Set(bearer.client.configurations.keys)
@@ -105,7 +105,7 @@ final class BondedPeer {
             guard let configuration = bearer.client.configurations[handle] else { continue }
             link.tell(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if untold.isEmpty, !isReturn { bearer.onRequest = nil }
+        if untold.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
     }
 
     /// Whether the program has not been told of a subscription yet.
@@ -122,7 +122,7 @@ final class BondedPeer {
         // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
         link.pairings?.isOver(link.addresses)
         guard let bearer = try? link.bearer(for: .init("tell of changes", peer: link.peer)) else { return }
-        bearer.isToldEncrypted = true
+        bearer.peerClient.isToldEncrypted = true
         restore(link)
     }
 

@@ -7,62 +7,29 @@ import Logging
 
 /// An ATT bearer over a socket: the one place where PDUs are sent and received.
 ///
-/// The rules are those of ``ATTBearerCore``; here are the socket, the timers and the trace. It lives on the actor of its
-/// connection, which feeds it the socket's events.
+/// The rules are those of ``ATTBearerCore``; here are the socket and the timers, and what both sides of the link are to each
+/// other. Lives on the loop with its link, which feeds it the socket's events.
 final class ATTBearer {
     let socket: any L2CAPSocket
-    private let loop: EventLoop
-    let log: Logger
-    let peer: BluetoothAddress
-    private let trace: ChannelTrace?
-    /// Gets the socket when answers are outstanding at the end; nil closes it in any case.
-    private let drain: LoopBound<BearerDrain>?
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
-    private let onEnd: (BluetoothError) -> Void
-    private(set) var closeReason: BluetoothError?
-    /// Tells what the end of the socket means, where more is known than the socket says; nil when that comes later, by
-    /// ``close(_:)``.
-    var reasonOfEnd: ((KernelError) -> BluetoothError?)?
+    private let record: BearerRecord
+    private var ending: BearerEnding
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
-
-    // MARK: The peer as a server
-
-    /// Who subscribes to the peer's values, on whichever bearer of the link.
-    var subscribers: SubscriberTable {
-        _read { yield home.ownSubscribers }
-        _modify { yield &home.ownSubscribers }
-    }
-    /// The bearer that keeps what all bearers of the link share.
-    private var home: ATTBearer { mainBearer ?? self }
-    private var ownSubscribers = SubscriberTable()
     /// The fixed channel's bearer, for an enhanced one.
     private weak var mainBearer: ATTBearer?
-    /// Where the peer indicates changes of its services, and who is notified.
-    var remoteServiceChanged = RemoteServiceChanged()
-    var onServicesChanged: ((AttributeHandleRange) -> Void)?
-    /// What the peer's server has said it does not know.
-    var unsupportedRequests: Set<ATTOpcode> = []
-
-    // MARK: The peer as a client
-
-    private let localServer: LocalServer
-    /// Receives what the peer's client did that the program has to know or to answer.
-    var onPeerRequest: ((GATTServerEvent) -> Void)?
-    /// Called before a request of the peer's client is processed.
-    var onRequest: (() -> Void)?
-    /// Called when what is known of the peer's client has changed without a request.
-    var onClientChanged: (() -> Void)?
-    /// Whether the controller has reported that the link is encrypted, which the kernel may take in a little later.
-    var isToldEncrypted = false
+    private var ownPeerServer = PeerServer()
+    /// The peer as a client.
+    var peerClient: PeerClient
 
     /// A bearer over a connected socket; `onTimeOut` is called on the loop when a time limit is over, for
     /// ``timedOut(_:)``, `onEnd` once the bearer has closed, whoever closed it.
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
+    ///   - drain: gets the socket when answers are outstanding at the end.
     ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
     init(
         _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
@@ -70,35 +37,44 @@ final class ATTBearer {
         enhancing mainBearer: ATTBearer? = nil,
         onTimeOut: @escaping (BearerTimer) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
-        self.onEnd = onEnd
-        self.drain = drain
-        self.localServer = localServer
+        self.socket = socket
         self.mainBearer = mainBearer
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
-        self.socket = socket
-        self.peer = peer
-        self.loop = loop
-        self.log = log
-        self.trace = trace
         timers = BearerLoopTimers(on: loop, onTimeOut)
+        record = BearerRecord(of: peer, in: log, trace)
+        ending = BearerEnding(drain, onEnd)
+        peerClient = PeerClient(of: localServer)
     }
 
     deinit {
         // A connection that nobody holds ends its link like one that is told to.
-        guard closeReason == nil, core.sending != .ended, let drain else { return }
-        let outstanding = core.outstanding
-        guard !outstanding.isEmpty else { return }
-        loop.execute { [socket] in drain.value.begin(socket, outstanding) }
+        guard !isClosed, core.sending != .ended else { return }
+        ending.abandon(socket, owing: core.outstanding, on: timers.loop)
     }
+
+    /// The device at the other end.
+    var peer: BluetoothAddress { record.peer }
+
+    /// The peer as a server.
+    var peerServer: PeerServer {
+        _read { yield home.ownPeerServer }
+        _modify { yield &home.ownPeerServer }
+    }
+
+    /// The bearer that keeps what all bearers of the link share.
+    private var home: ATTBearer { mainBearer ?? self }
 
     var mtu: Int {
         get { core.mtu }
         set { core.mtu = newValue }
     }
 
-    var isClosed: Bool { closeReason != nil }
+    var isClosed: Bool { ending.hasCome }
+
+    /// Why it has ended; nil while it has not.
+    var closeReason: BluetoothError? { ending.reason }
 
     /// How many requests are under way or wait.
     var requestCount: Int { core.requestCount }
@@ -146,9 +122,9 @@ final class ATTBearer {
         case .send: send()
         case .encodeValue:
             updateSecurity()
-            if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
+            if peerClient.encodeValue(&core, into: &writer) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
-        case .clientChanged: onClientChanged?()
+        case .clientChanged: peerClient.onChange?()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn)
         case .setReading(let isOn): socket.setReading(isOn)
         case .quiet: whenQuiet.take()?()
@@ -160,7 +136,7 @@ final class ATTBearer {
     func submitConfigurations() {
         // What an enhanced bearer leaves undone at its end is done on the fixed channel's.
         let bearer = isClosed ? home : self
-        while let write = subscribers.nextWrite(on: bearer) { bearer.core.submit(write) }
+        while let write = peerServer.subscribers.nextWrite(on: bearer) { bearer.core.submit(write) }
         if bearer !== self { bearer.flush() }
     }
 
@@ -168,9 +144,7 @@ final class ATTBearer {
     private func send() -> Bool {
         switch socket.send(writer.bytes.span.bytes) {
         case .sent:
-            trace?.sent(writer.bytes.span.bytes)
-            log.trace(
-                "ATT → \(AttributeProtocol.description(of: writer.bytes.span.bytes))", metadata: ["peer": "\(peer)"])
+            record.sent(writer.bytes.span.bytes)
             core.didSend()
             return true
         case .wouldBlock:
@@ -208,32 +182,22 @@ final class ATTBearer {
     }
 
     private func receive(_ bytes: RawSpan) {
-        trace?.received(bytes)
-        log.trace("ATT ← \(AttributeProtocol.description(of: bytes))", metadata: ["peer": "\(peer)"])
+        record.received(bytes)
         if let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, opcode != .handleValueConfirmation {
             return receiveFromClient(bytes)
         }
         do {
             if let pdu = try core.receive(bytes) { deliver(pdu) }
         } catch {
-            log.debug("\(error)", metadata: ["peer": "\(peer)"])
+            record.note("\(error)")
         }
     }
 
     private func deliver(_ pdu: ATTServerPDU) {
-        switch pdu {
-        case .handleValueNotification(let handle, let value):
-            subscribers.deliver(value, of: handle, as: .notification)
-        case .handleValueIndication(let handle, let value):
-            if let range = home.remoteServiceChanged.receiveIndication(of: handle, value) {
-                home.onServicesChanged?(range)
-                guard subscribers.contains(handle) else { return }
-            }
-            subscribers.deliver(value, of: handle, as: .indication)
-        case .multipleHandleValueNotification(var list):
-            while let entry = list.next() { subscribers.deliver(entry.value, of: entry.handle, as: .notification) }
-        default: log.debug("ignored unknown PDU \(pdu.opcode)", metadata: ["peer": "\(peer)"])
-        }
+        guard let range = peerServer.receive(pdu, record) else { return }
+        let tell = peerServer.onServicesChanged
+        tell?(range)
+        peerServer.deliverServiceChange(pdu)
     }
 
     // MARK: The end
@@ -249,27 +213,26 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard let reasonOfEnd else { return close(.disconnected(peer, error)) }
-        if let reason = reasonOfEnd(error) { close(reason) }
+        guard let explanation = ending.explanation else { return close(.disconnected(peer, error)) }
+        if let reason = explanation(error) { close(reason) }
     }
+
+    /// Has `explanation` tell what the end of the socket means, where more is known than the socket says; nil when that
+    /// comes later, by ``close(_:)``.
+    func explainEnd(by explanation: ((KernelError) -> BluetoothError?)?) { ending.explanation = explanation }
 
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) { close(reason, nil) }
 
     private func close(_ reason: BluetoothError, _ failure: ATTBearerCore.Failure?) {
-        guard closeReason == nil else { return }
-        closeReason = reason
+        guard let tell = ending.begin(reason) else { return }
         let hasSocketEnded = core.sending == .ended
         let outstanding = core.close(failure)
         whenQuiet = nil
         flush()
-        if let drain, !hasSocketEnded, !outstanding.isEmpty {
-            drain.value.begin(socket, outstanding)
-        } else {
-            socket.close()
-        }
-        ownSubscribers.finish(reason)
-        onEnd(reason)
+        ending.letGo(of: socket, owing: hasSocketEnded ? OutstandingTransactions() : outstanding)
+        ownPeerServer.subscribers.finish(reason)
+        tell(reason)
     }
 }
 
@@ -291,76 +254,40 @@ extension ATTBearer {
 
     /// Continues with what waits for the program.
     func answer(_ answer: ServerAnswer) {
-        serve { core.answer(answer, database: &$0) }
+        tell(peerClient.receive(answer, &core, enhancing: mainBearer))
         flush()
     }
 
     /// Reads how the link is protected, where that counts.
-    func updateSecurity() {
-        guard localServer.isProtected, let security = try? socket.security() else { return }
-        core.server.security = BearerSecurity(security)
-        guard isToldEncrypted, !core.server.security.isEncrypted else { return }
-        // No link is encrypted with a shorter key.
-        core.server.security = BearerSecurity(isEncrypted: true, encryptionKeySize: 7, hasLongTermKey: true)
-    }
+    func updateSecurity() { peerClient.updateSecurity(&core, of: socket) }
 
     /// Our own attributes have changed in `range`: the peer's client is sent an indication if it wants to know.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
-        localServer.withDatabase { core.databaseChanged(in: range, $0, serviceChanged: serviceChanged) }
+        peerClient.servicesChanged(in: range, serviceChanged, &core)
         flush()
     }
 
     /// Our attributes have changed while the peer's client was away: it is sent an indication if it wants to know.
     func indicateMissedChanges() {
-        core.indicateServiceChanged(in: .all, at: localServer.serviceChanged)
+        peerClient.indicateMissedChanges(&core)
         flush()
     }
 
     /// The attributes have changed, for what is prepared to be written on an enhanced bearer.
-    func preparedWritesMayBeStale() {
-        localServer.withDatabase { core.server.databaseChanged($0) }
-    }
+    func preparedWritesMayBeStale() { peerClient.preparedWritesMayBeStale(&core) }
 
     /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
-        onRequest?()
-        serve { core.receive(bytes, database: &$0) }
+        peerClient.onRequest?()
+        tell(peerClient.receive(bytes, &core, enhancing: mainBearer))
     }
 
-    /// Lets the core do something with the database and what is known of the client, which is the same on all bearers of
-    /// the link, and hands on what the program has to know.
-    private func serve(_ body: (inout AttributeDatabase) -> [GATTServerEvent]) {
-        if let mainBearer { client = mainBearer.client }
-        let events = localServer.withDatabase { body(&$0) }
-        mainBearer?.client = client
+    /// Hands on what the program has to know or to answer.
+    private func tell(_ events: [GATTServerEvent]) {
         for event in events {
-            if case .requestOutOfTurn(let opcode) = event {
-                log.debug("ignored \(opcode) out of turn", metadata: ["peer": "\(peer)"])
-            }
-            onPeerRequest?(event)
-        }
-    }
-}
-
-extension BluetoothError {
-    /// Why the rules of a bearer demand its end.
-    fileprivate init(_ failure: ATTBearerCore.Failure, _ peer: BluetoothAddress) {
-        switch failure {
-        case .wrongAnswer(let opcode):
-            self.init(
-                .protocolViolation, .init("exchange attributes", peer: peer),
-                "The peer answered a request that was not made (\(opcode)); the link is closed.",
-                disconnectReason: .protocolViolation)
-        case .unanswered:
-            self.init(
-                .disconnected, .init("exchange attributes", peer: peer),
-                "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
-                isRetryable: true, disconnectReason: .attributeTimeout)
-        case .notEncrypted:
-            self.init(
-                .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
-                isRetryable: true, disconnectReason: .authentication)
+            if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
+            peerClient.onEvent?(event)
         }
     }
 }

@@ -6,7 +6,7 @@ import GATT
 ///
 /// Each timer is made when it is first set, as most links never need all: there may be thousands of links.
 struct BearerLoopTimers {
-    private let loop: EventLoop
+    let loop: EventLoop
     private let onTimeOut: (BearerTimer) -> Void
     private var request: LoopTimer?
     private var indication: LoopTimer?

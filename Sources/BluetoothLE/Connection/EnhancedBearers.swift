@@ -182,12 +182,12 @@ final class EnhancedBearers {
             socket, enhancing: main,
             onTimeOut: { [weak self] timer in self?[id]?.timedOut(timer) },
             onEnd: { [weak self] reason in self?.end(id, reason) })
-        bearer.reasonOfEnd = { [weak self, weak link, peer = link.peer] error in
+        bearer.explainEnd { [weak self, weak link, peer = link.peer] error in
             let other = BluetoothError.bearerEnded(peer, error)
             guard let self, let link else { return other }
             return reason(of: id, link, error, otherwise: other)
         }
-        bearer.onPeerRequest = { [weak link] event in link?.take(event, from: id) }
+        bearer.peerClient.onEvent = { [weak link] event in link?.take(event, from: id) }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
         entries[index].state = .open(bearer)

@@ -25,7 +25,7 @@ extension Link {
         _ attributes: [any RemoteAttribute], timeout: Duration? = nil
     ) async throws(BluetoothError) -> [[UInt8]] {
         let isSupported = try !bearer(for: .init("read several", peer: peer))
-            .unsupportedRequests.contains(.readMultipleVariableRequest)
+            .peerServer.unsupportedRequests.contains(.readMultipleVariableRequest)
         return try await read(
             MultipleValueRead(try handles(of: attributes), isSupported: isSupported),
             by: .readMultipleVariableRequest, timeout: timeout, count: attributes.count)
@@ -38,7 +38,7 @@ extension Link {
         guard lengths.count == attributes.count else {
             throw .invalidArgument(operation, "\(lengths.count) lengths for \(attributes.count) values.")
         }
-        let isSupported = try !bearer(for: operation).unsupportedRequests.contains(.readMultipleRequest)
+        let isSupported = try !bearer(for: operation).peerServer.unsupportedRequests.contains(.readMultipleRequest)
         return try await read(
             MultipleValueRead(try handles(of: attributes), lengths: lengths, isSupported: isSupported),
             by: .readMultipleRequest, timeout: timeout, count: attributes.count)
@@ -56,7 +56,7 @@ extension Link {
         guard count > 0 else { return [] }
         let output = try await perform(procedure, "read several", timeout: timeout)
         if !output.isSupported, let bearer = try? bearer(for: .init("read several", peer: peer)) {
-            bearer.unsupportedRequests.insert(request)
+            bearer.peerServer.unsupportedRequests.insert(request)
         }
         return output.values
     }

@@ -51,7 +51,7 @@ extension Link {
 
         // The stream takes values before the peer is told: the first may come ahead of its answer.
         let confirmation = Promise<Void, BluetoothError>()
-        let id = bearer.subscribers.add(
+        let id = bearer.peerServer.subscribers.add(
             channel, for: handle, kind: try configuration(of: characteristic, kind, operation),
             configuredBy: descriptor, confirmation: confirmation)
         bearer.configure(handle)
@@ -78,7 +78,7 @@ extension Link {
     ) throws(BluetoothError) -> ClientCharacteristicConfiguration {
         let canNotify = characteristic.properties.contains(.notify)
         let canIndicate = characteristic.properties.contains(.indicate)
-        let wanted = try bearer(for: operation).subscribers.wanted(of: characteristic.valueHandle)
+        let wanted = try bearer(for: operation).peerServer.subscribers.wanted(of: characteristic.valueHandle)
         switch kind {
         case .automatic where wanted == .indication && canIndicate: return .indication
         case .automatic where canNotify, .notification where canNotify: return .notification
@@ -106,20 +106,20 @@ extension Link {
 
     func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?) {
         guard let bearer = try? bearer(for: .init("observe values", peer: peer)) else { return }
-        bearer.subscribers.observer = observer
+        bearer.peerServer.subscribers.observer = observer
     }
 
     /// Ends the subscriptions to a characteristic that is something else by now.
     func endSubscriptions(to handle: AttributeHandle) {
         let operation = BluetoothError.Operation("take values", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }
-        bearer.subscribers.finish(.attributesChanged(operation), of: handle)
+        bearer.peerServer.subscribers.finish(.attributesChanged(operation), of: handle)
     }
 
     private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle) {
         let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }
-        bearer.subscribers.remove(id, for: handle)
+        bearer.peerServer.subscribers.remove(id, for: handle)
         // Something else may be there by now.
         if databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }
         bearer.configure(handle)

@@ -222,7 +222,7 @@ final class Link {
     /// such a link is followed from when that is done.
     private func attach() {
         guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
-        bearer.reasonOfEnd = { [weak self, peer] error in
+        bearer.explainEnd { [weak self, peer] error in
             guard let self else { return .disconnected(peer, error) }
             return reasonOfEnd(error)
         }
@@ -241,8 +241,10 @@ final class Link {
                 if let self, case .up(let bearer) = state { bearer.timedOut(timer) }
             },
             onEnd: { [weak self] reason in self?.finish(reason) })
-        bearer.onServicesChanged = { [weak self] range in if let self { database.servicesChanged(in: range, self) } }
-        bearer.onPeerRequest = { [weak self] event in self?.take(event, from: nil) }
+        bearer.peerServer.onServicesChanged = { [weak self] range in
+            if let self { database.servicesChanged(in: range, self) }
+        }
+        bearer.peerClient.onEvent = { [weak self] event in self?.take(event, from: nil) }
         state = .up(bearer)
         adapter?.registry.value.add(self)
         pairings?.mayConcern(addresses)
@@ -313,7 +315,6 @@ final class Link {
         case .up(let bearer):
             // It closes the socket, or leaves it to those who wait for the last answers.
             bearer.close(reason)
-            bearer.reasonOfEnd = nil
         case .ended: break
         }
         databaseIfAny?.finish(reason)
@@ -397,7 +398,7 @@ final class Link {
         min(maximumTransmissionUnit - 3, AttributeProtocol.maximumAttributeValueLength)
     }
 
-    var unwantedValueCount: Int { state.bearer?.subscribers.unwantedCount ?? 0 }
+    var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
     var attributeSocket: (any L2CAPSocket)? { if case .up(let bearer) = state { bearer.socket } else { nil } }

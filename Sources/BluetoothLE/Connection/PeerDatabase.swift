@@ -41,7 +41,7 @@ final class PeerDatabase {
         var hash: DatabaseHash?
         if cached, let cache, let remembered = await cache.store.database(for: key(of: cache, link)) {
             if remembered.isFollowed, link.bondedPeer.isBonded(link), known.changeCount == 0,
-                try !link.bearer(for: operation).remoteServiceChanged.mayHaveMissed(
+                try !link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(
                     KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
             {
                 return adopt(remembered.database, hash: remembered.hash, link)
@@ -90,8 +90,10 @@ final class PeerDatabase {
         let former = known.formerServices
         known.discovered(database.services, problems: database.problems, hash: hash)
         guard let bearer = try? link.bearer(for: .init("take values", peer: link.peer)) else { return database }
-        bearer.remoteServiceChanged.handle = known.serviceChanged
-        for handle in known.gone(among: bearer.subscribers.handles, from: former) { link.endSubscriptions(to: handle) }
+        bearer.peerServer.serviceChanged.handle = known.serviceChanged
+        for handle in known.gone(among: bearer.peerServer.subscribers.handles, from: former) {
+            link.endSubscriptions(to: handle)
+        }
         return database
     }
 

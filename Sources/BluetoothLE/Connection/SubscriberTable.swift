@@ -196,7 +196,7 @@ final class ConfigurationWrite: ClientTransaction {
 
     func end(_ failure: TransactionFailure?) {
         let operation = BluetoothError.Operation("subscribe", peer: bearer.peer, attribute: characteristic)
-        bearer.subscribers.didEnd(
+        bearer.peerServer.subscribers.didEnd(
             self, failure.map { BluetoothError($0, operation, bearerEnd: bearer.closeReason) })
         bearer.submitConfigurations()
     }
@@ -205,7 +205,7 @@ final class ConfigurationWrite: ClientTransaction {
 extension ATTBearer {
     /// Has the peer send what subscribers request of `characteristic`, if it does not.
     func configure(_ characteristic: AttributeHandle) {
-        subscribers.isDue(characteristic)
+        peerServer.subscribers.isDue(characteristic)
         submitConfigurations()
         flush()
     }
