@@ -126,9 +126,9 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         let turn = try await controller.value.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
         let remaining = deadline.map { loop.now.duration(to: $0) }
-        let link = makeLink(
+        let connection = linkMaker.makeConnection(
             to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
-        let connection = Connection(link, in: loose)
+        let link = connection.core.value
         let isPrecarious = controller.value.begin(turn, link)
         do throws(BluetoothError) {
             try await link.open(
@@ -144,21 +144,6 @@ extension AdapterSession {
         }
         controller.value.endTurn(turn, isPending: false)
         return connection
-    }
-}
-
-extension AdapterSession {
-    /// A link that is to be, whoever makes it.
-    func makeLink(
-        to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
-    ) -> Link {
-        let cache = attributeCache.map {
-            ConnectionCache(store: $0, key: AttributeCacheKey(adapter: information.address, peer: peer))
-        }
-        let configuration = LinkConfiguration(
-            server: localServer, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log,
-            trace: AdapterTrace(trace?.synthesis, adapter: information.index))
-        return Link(to: peer, as: role, of: self, in: linkSurroundings, configuration, on: loop)
     }
 }
 

@@ -110,13 +110,14 @@ extension AdapterSession {
 extension AdapterSession {
     /// Begins to follow what happens to the adapter.
     func begin() {
+        linkMaker.session = self
         monitor.value.follow(
             { [weak self] change in self?.assumeIsolated { $0.take(change) } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         followBonds()
         controller.value.followDiscoveries()
         controller.value.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
-        advertising.onOffersChanged = { [weak self] in self?.assumeIsolated { $0.offersChanged() } }
+        advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         // What has happened since it was chosen.
         let now = monitor.value.adapter(information.index)

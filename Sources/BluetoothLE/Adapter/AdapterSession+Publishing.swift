@@ -12,7 +12,7 @@ extension AdapterSession {
         do throws(AttributeDatabaseError) {
             let (range, number) = try localServer.append(services, handlers)
             guard let range else { throw AttributeDatabaseError.outOfHandles }
-            offersChanged()
+            incoming.offersChanged()
             tellOfChange(in: range)
             return PublishedServices(range, number, localServer, self)
         } catch {
@@ -23,7 +23,7 @@ extension AdapterSession {
     }
 
     func setAttributeCache(_ cache: (any AttributeCache)?) {
-        attributeCache = cache
+        linkMaker.attributeCache = cache
     }
 
     /// Refuses what the server cannot keep, and what a device may have only once (Core Vol 3 Part C §12, Part G §7).
@@ -46,11 +46,20 @@ extension AdapterSession {
     /// Takes published services away.
     func withdraw(_ services: PublishedServices) {
         if localServer.remove(services.number) { tellOfChange(in: services.handles) }
-        offersChanged()
+        incoming.offersChanged()
     }
 
     private func tellOfChange(in range: AttributeHandleRange) {
         let serviceChanged = localServer.serviceChanged
         for link in links.value.all { link.localServicesChanged(in: range, serviceChanged) }
+    }
+}
+
+extension AdapterSession {
+    func incomingConnections(
+        _ options: IncomingConnectionOptions = IncomingConnectionOptions()
+    ) throws(BluetoothError) -> IncomingConnections {
+        try checkUsable()
+        return IncomingConnections(try incoming.accept(options, operation("accept connections")), of: self)
     }
 }

@@ -28,29 +28,19 @@ actor AdapterSession: LoopActor {
     private(set) var end: BluetoothError?
     /// What ends with the adapter, besides what the controller does.
     var ends = HandlerList<BluetoothError>()
-    /// What ends with the adapter of accepting links, while they are accepted; see AdapterSession+Incoming.
-    var acceptance: (links: AcceptedLinks, end: UInt64)? {
-        didSet { pairings.value.acceptsLinks = acceptance != nil }
-    }
-    /// The links that nobody accepts; see AdapterSession+Serving.
-    var unclaimed = UnclaimedLinks()
     /// What is advertised.
     let advertising: AdvertisingSets
     /// Who answers the questions of pairing, and those that are being asked.
     let pairings: LoopBound<Pairings>
     /// The links that are up.
     let links: LoopBound<LinkRegistry>
-    /// What they use of the adapter.
-    let linkSurroundings: LinkSurroundings
-    /// Where the handles of links and channels find them: a domain of its own, so that one that has ended does not keep the
-    /// adapter.
-    nonisolated let loose: LooseSession
+    let linkMaker: LinkMaker
+    /// Those that centrals make.
+    let incoming: IncomingLinks
     /// What the devices connected to find here; see AdapterSession+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
     let bondKeeper: LoopBound<BondKeeper>
-    /// Where their databases are remembered.
-    var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
 
     init(
         _ opened: LooseSession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
@@ -67,7 +57,6 @@ actor AdapterSession: LoopActor {
         self.trace = trace
         trace?.synthesis?.opened(information)
         loop = kernel.loop
-        loose = LooseSession(on: kernel.loop)
         standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
         links = LoopBound(sending: LinkRegistry(), to: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
@@ -81,8 +70,12 @@ actor AdapterSession: LoopActor {
                 on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
                 links: links, log: log), to: loop)
         linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
-        linkSurroundings = LinkSurroundings(
+        let surroundings = LinkSurroundings(
             of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings)
+        linkMaker = LinkMaker(
+            of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), trace: trace, log: log)
+        incoming = IncomingLinks(
+            making: linkMaker, localServer, advertising, links, pairings, controller, on: loop, log: log)
     }
 
     nonisolated var information: AdapterInformation { facts.information }
@@ -93,7 +86,7 @@ actor AdapterSession: LoopActor {
 
     func close() async {
         await advertising.stopAll()
-        endServing()
+        incoming.endServing()
         await bondKeeper.value.flush()
         finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
@@ -105,7 +98,7 @@ actor AdapterSession: LoopActor {
         log.debug("\(reason)")
         endLife(reason)
         advertising.close(reason)
-        endServing()
+        incoming.close(reason)
         pairings.value.close(reason)
         controller.value.close(reason)
         bondKeeper.value.close(reason)

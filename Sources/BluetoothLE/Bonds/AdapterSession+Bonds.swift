@@ -41,7 +41,7 @@ extension AdapterSession {
 
     func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
-        await attributeCache?.setDatabase(nil, for: key)
+        await linkMaker.attributeCache?.setDatabase(nil, for: key)
         try await bondKeeper.value.remove(identity)
     }
 

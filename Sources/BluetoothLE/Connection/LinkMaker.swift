@@ -1,0 +1,54 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+
+/// Makes the links of an adapter, whoever begins them, with what they share.
+final class LinkMaker {
+    /// The adapter, which its links keep while they are up.
+    weak var session: AdapterSession?
+    /// Where the databases of devices are remembered.
+    var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
+    private let facts: AdapterFacts
+    private let surroundings: LinkSurroundings
+    private let server: LocalServer
+    private let trace: PacketTrace?
+    /// Where handles find links: a domain of its own, so that one that has ended does not keep the adapter.
+    private let domain: LooseSession
+    private let log: Logger
+
+    init(
+        of facts: AdapterFacts, in surroundings: LinkSurroundings, server: LocalServer, domain: LooseSession,
+        trace: PacketTrace?, log: Logger
+    ) {
+        self.facts = facts
+        self.surroundings = surroundings
+        self.server = server
+        self.domain = domain
+        self.trace = trace
+        self.log = log
+    }
+
+    var kernel: any BluetoothKernel { surroundings.kernel }
+
+    /// The adapter's address, by which the kernel knows it.
+    var address: BluetoothAddress { surroundings.address }
+
+    func operation(_ name: String) -> BluetoothError.Operation {
+        BluetoothError.Operation(name, adapter: facts.information.name)
+    }
+
+    /// The handle of a link that is to be.
+    func makeConnection(
+        to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
+    ) -> Connection {
+        let cache = attributeCache.map {
+            ConnectionCache(store: $0, key: AttributeCacheKey(adapter: address, peer: peer))
+        }
+        let configuration = LinkConfiguration(
+            server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log,
+            trace: AdapterTrace(trace?.synthesis, adapter: facts.information.index))
+        let link = Link(to: peer, as: role, of: session, in: surroundings, configuration, on: domain.loop)
+        return Connection(link, in: domain)
+    }
+}

@@ -1,0 +1,226 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import KernelHost
+import Logging
+
+/// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it
+/// accepts them. Those that nobody takes are served and kept here.
+final class IncomingLinks {
+    /// The maximum of links that nobody takes; further ones are closed at once.
+    static let limit = 32
+
+    private let maker: LinkMaker
+    private let server: LocalServer
+    private let advertising: AdvertisingSets
+    private let registry: LoopBound<LinkRegistry>
+    private let pairings: LoopBound<Pairings>
+    private let controller: LoopBound<Controller>
+    private let loop: EventLoop
+    private let log: Logger
+    /// Listens while there is something to offer; the program's own listener, which is the newer one, comes before it.
+    private var listener: (any L2CAPListener)?
+    /// What the program accepts; nil when it does not.
+    private(set) var accepted: AcceptedLinks? {
+        didSet { pairings.value.acceptsLinks = accepted != nil }
+    }
+    /// The links that nobody has taken, oldest first.
+    private(set) var unclaimed: [Connection] = []
+    private var isClosed = false
+
+    init(
+        making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
+        _ registry: LoopBound<LinkRegistry>, _ pairings: LoopBound<Pairings>, _ controller: LoopBound<Controller>,
+        on loop: EventLoop, log: Logger
+    ) {
+        self.maker = maker
+        self.server = server
+        self.advertising = advertising
+        self.registry = registry
+        self.pairings = pairings
+        self.controller = controller
+        self.loop = loop
+        self.log = log
+    }
+
+    /// Whether links are listened for, whether or not the program accepts them.
+    var isServing: Bool { listener != nil }
+
+    // MARK: Accepting
+
+    /// Begins to accept links for the program, beginning with those that nobody has taken.
+    func accept(
+        _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> AcceptedLinks {
+        if let last = accepted, !last.listener.isListening { stopAccepting(last) }
+        guard accepted == nil else {
+            throw BluetoothError(
+                .busy, operation, "This program accepts the connections of this adapter already.",
+                remedy: "Use one loop, or end the other first.")
+        }
+        let links = AcceptedLinks(options, operation, on: loop)
+        // Before links come in, so that the first can have them.
+        if options.enhancedBearers > 0 {
+            do {
+                try listenForEnhancedBearers(links.listener, options)
+            } catch {
+                throw .listeningForEnhancedBearers(operation, error, maker.kernel.environment())
+            }
+        }
+        do {
+            try links.listener.listen(.attribute, on: maker.address, of: maker.kernel, options.socket) {
+                [weak self, weak links] socket in
+                guard let self, let links else { return refuse(socket) }
+                return take(socket, for: links, options)
+            }
+        } catch {
+            throw .listening(operation, error, maker.kernel.environment())
+        }
+        let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
+        links.listener.whenEnded {
+            let (incoming, links) = bound.value
+            if let links = links.object { incoming.object?.stopAccepting(links) }
+        }
+        server.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
+        // What the controller tells of links is heard from before they come.
+        controller.value.connectingBegins()
+        accepted = links
+        claim(for: links)
+        return links
+    }
+
+    private func stopAccepting(_ links: AcceptedLinks) {
+        guard let accepted, accepted === links else { return }
+        self.accepted = nil
+        server.tellFeatures([])
+        controller.value.connectingEnded()
+        offersChanged()
+    }
+
+    private func take(
+        _ socket: any L2CAPSocket, for links: AcceptedLinks, _ options: IncomingConnectionOptions
+    ) -> SocketHandler {
+        guard !closeIfGivenUp(socket) else { return { _ in } }
+        let (connection, handler) = make(socket, options) { [weak links] in links?.remove($0) }
+        // One that has ended by now was told of before it was kept.
+        if connection.isConnectedNow { links.add(connection) }
+        return handler
+    }
+
+    /// Hands over the links that nobody has taken so far.
+    private func claim(for links: AcceptedLinks) {
+        for connection in takeUnclaimed() {
+            connection.core.value.keep { [weak links] in links?.remove($0) }
+            links.add(connection)
+        }
+    }
+
+    private func takeUnclaimed() -> [Connection] {
+        defer { unclaimed = [] }
+        return unclaimed
+    }
+
+    // MARK: Serving
+
+    /// Listens while services are published or advertising is connectable, unless the program does so itself.
+    func offersChanged() {
+        guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
+        guard listener == nil, accepted == nil else { return }
+        let options = IncomingConnectionOptions()
+        do {
+            listener = try maker.kernel.listenL2CAP(
+                channel: .attribute, on: maker.address, options: options.socket
+            ) { [weak self] socket in
+                guard let self else { return refuse(socket) }
+                return serve(socket, options)
+            }
+            controller.value.connectingBegins()
+        } catch {
+            // Publishing and advertising are good for links made from here as well.
+            let operation = maker.operation("serve connections")
+            let reason = BluetoothError.listening(operation, error, maker.kernel.environment())
+            log.warning("links that come in are not served: \(reason)")
+        }
+    }
+
+    /// Stops listening; links stay up.
+    private func stopServing() {
+        guard let listener else { return }
+        self.listener = nil
+        listener.close()
+        controller.value.connectingEnded()
+    }
+
+    /// Ends the links that nobody else holds as well.
+    func endServing() {
+        stopServing()
+        for connection in takeUnclaimed() { connection.disconnectNow() }
+    }
+
+    /// The adapter is closed.
+    func close(_ reason: BluetoothError) {
+        isClosed = true
+        endServing()
+        accepted?.listener.end(reason)
+    }
+
+    private func serve(_ socket: any L2CAPSocket, _ options: IncomingConnectionOptions) -> SocketHandler {
+        // It was on its way when the program began to take links.
+        if let accepted { return take(socket, for: accepted, options) }
+        guard !closeIfGivenUp(socket) else { return { _ in } }
+        guard unclaimed.count < Self.limit else {
+            log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(socket.peer)"])
+            return refuse(socket)
+        }
+        let (connection, handler) = make(socket, options) { [weak self] connection in
+            self?.unclaimed.removeAll { $0 === connection }
+        }
+        // One that has ended by now was told of before it was kept.
+        if connection.isConnectedNow { unclaimed.append(connection) }
+        return handler
+    }
+
+    // MARK: Sockets
+
+    /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
+    private func make(
+        _ socket: any L2CAPSocket, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
+    ) -> (connection: Connection, handler: SocketHandler) {
+        let connection = maker.makeConnection(
+            to: socket.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+        return (connection, connection.core.value.accept(socket, onEnd: onEnd))
+    }
+
+    /// Closes the channel of a link that nobody wants any more; says whether it was one.
+    ///
+    /// Whoever listens is given the channel of every link on which nobody has it, whichever side has made the link: so also
+    /// of one that was being made from here and comes about just after it was given up.
+    private func closeIfGivenUp(_ socket: any L2CAPSocket) -> Bool {
+        guard controller.value.isGivenUp(socket.peer) else { return false }
+        socket.close()
+        return true
+    }
+
+    /// Takes further bearers of any link that there is, whoever has made it.
+    private func listenForEnhancedBearers(
+        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
+    ) throws(KernelError) {
+        let socketOptions = L2CAPOptions(
+            security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
+            flowControl: .enhancedCreditBased)
+        try listener.listen(
+            .dynamic(psm: AttributeProtocol.enhancedPSM), on: maker.address, of: maker.kernel, socketOptions
+        ) { [registry] socket in
+            let link = registry.value.all.first {
+                $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers)
+            }
+            return link.map { $0.enhancedBearers.accept(socket, $0) } ?? refuse(socket)
+        }
+    }
+}
+
+/// Closes a socket that nobody wants.
+func refuse(_ socket: any L2CAPSocket) -> SocketHandler {
+    socket.close()
+    return { _ in }
+}
