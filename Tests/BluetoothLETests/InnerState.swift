@@ -45,6 +45,10 @@ extension Adapter {
 extension AdapterSession {
     /// How many links are known, those that the program has just dropped included.
     var linkCount: Int { links.value.count }
+    /// Where the databases of devices are remembered.
+    var attributeCache: (any AttributeCache)? { linkMaker.attributeCache }
+    /// The links that the program accepts.
+    var acceptedLinks: AcceptedLinks? { incoming.accepted }
 
     /// Has the kernel do something by the adapter's management client.
     fileprivate func sendToManagement(

@@ -111,6 +111,7 @@ extension AdapterSession {
     /// Begins to follow what happens to the adapter.
     func begin() {
         linkMaker.session = self
+        channels.session = self
         monitor.value.follow(
             { [weak self] change in self?.assumeIsolated { $0.take(change) } },
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })

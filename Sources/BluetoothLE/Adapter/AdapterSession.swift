@@ -37,6 +37,8 @@ actor AdapterSession: LoopActor {
     let linkMaker: LinkMaker
     /// Those that centrals make.
     let incoming: IncomingLinks
+    /// The connection-oriented channels.
+    let channels: ChannelMaker
     /// What the devices connected to find here; see AdapterSession+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
@@ -74,6 +76,7 @@ actor AdapterSession: LoopActor {
             of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings)
         linkMaker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), trace: trace, log: log)
+        channels = ChannelMaker(of: facts, on: kernel, linkEnds, pairings, log: log)
         incoming = IncomingLinks(
             making: linkMaker, localServer, advertising, links, pairings, controller, on: loop, log: log)
     }
@@ -99,6 +102,7 @@ actor AdapterSession: LoopActor {
         endLife(reason)
         advertising.close(reason)
         incoming.close(reason)
+        channels.close(reason)
         pairings.value.close(reason)
         controller.value.close(reason)
         bondKeeper.value.close(reason)

@@ -1,6 +1,7 @@
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 
 /// Makes the links of an adapter, whoever begins them, with what they share.

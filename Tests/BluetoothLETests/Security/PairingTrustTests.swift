@@ -39,7 +39,7 @@ import Testing
             try await scene.central.setPairingAgent(agent)
             await central.0.disconnect()
             try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
-            let links = try #require(await scene.peripheral.session.acceptance?.links)
+            let links = try #require(await scene.peripheral.session.acceptedLinks)
             var options = ConnectionOptions(timeout: .seconds(10))
             options.securityPolicy = .ask
             let connection = try await scene.central.connect(to: scene.address, options: options)

@@ -1,0 +1,134 @@
+import BluetoothKernel
+import BluetoothPrimitives
+import KernelHost
+import Logging
+
+/// Makes the connection-oriented channels of an adapter: opens them, and takes those that peers open.
+final class ChannelMaker {
+    /// The adapter, which its channels keep while they are open.
+    weak var session: AdapterSession?
+    private let facts: AdapterFacts
+    private let kernel: any BluetoothKernel
+    private let linkEnds: LinkEnds
+    private let pairings: LoopBound<Pairings>
+    private let loop: EventLoop
+    private let log: Logger
+    /// What ends with the adapter: attempts and listeners, not channels.
+    private var ends = HandlerList<BluetoothError>()
+    private var end: BluetoothError?
+
+    init(
+        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds, _ pairings: LoopBound<Pairings>,
+        log: Logger
+    ) {
+        self.facts = facts
+        self.kernel = kernel
+        self.linkEnds = linkEnds
+        self.pairings = pairings
+        self.log = log
+        loop = kernel.loop
+    }
+
+    /// The adapter is closed.
+    func close(_ reason: BluetoothError) {
+        end = reason
+        let ends = ends
+        self.ends.removeAll()
+        ends(reason)
+    }
+
+    /// Opens a channel of a link that the adapter has or makes: what pairing that takes is this program's own, and no
+    /// attempt outlives the adapter.
+    ///
+    /// - Parameter user: the address by which pairing asks about the device.
+    nonisolated(nonsending) func open(
+        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        if let end { throw end }
+        let channel = makeChannel(psm, to: peer)
+        let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
+        defer { ends.remove(id) }
+        try await pairings.value.expected(with: user) { () async throws(BluetoothError) in
+            try await channel.open(from: facts.information.address, on: kernel, options: options)
+        }
+        return ConnectionOrientedChannel(channel)
+    }
+
+    /// Begins to take channels; `session` is kept for as long as that goes on.
+    func listen(
+        psm: UInt16, backlog: Int, options: ChannelOptions, for session: AdapterSession
+    ) throws(BluetoothError) -> ChannelListener {
+        let operation = session.operation("listen on PSM \(hexadecimal(psm))")
+        let listener = Listener<ConnectionOrientedChannel>(capacity: backlog, policy: .fail, operation, on: loop)
+        let channel: L2CAPChannel
+        do {
+            channel = try listener.listen(
+                .dynamic(psm: psm), on: facts.information.address, of: kernel, options.socketOptions
+            ) { [weak self, weak listener, session] socket in
+                withExtendedLifetime(session) {
+                    guard let self, let listener else { return refuse(socket) }
+                    return self.accept(socket, for: listener)
+                }
+            }
+        } catch {
+            throw .listening(operation, error, kernel.environment())
+        }
+        let id = ends.add { [weak listener] reason in listener?.end(reason) }
+        let maker = LoopBound(WeakReference(to: self), on: loop)
+        listener.whenEnded { maker.value.object?.ends.remove(id) }
+        return ChannelListener(listener, psm: channel.psm ?? psm)
+    }
+
+    private func accept(
+        _ socket: any L2CAPSocket, for listener: Listener<ConnectionOrientedChannel>
+    ) -> SocketHandler {
+        guard let psm = listener.first?.psm, listener.channel.room > 0 else {
+            log.debug("refused a channel: nobody took those before", metadata: ["peer": "\(socket.peer)"])
+            listener.refuse(socket)
+            return { _ in }
+        }
+        let channel = makeChannel(psm, to: socket.peer)
+        let handler = channel.adopt(socket)
+        listener.channel.send(ConnectionOrientedChannel(channel))
+        return handler
+    }
+
+    private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
+        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds) }, on: loop, log: log)
+    }
+}
+
+extension AdapterSession {
+    func openChannel(
+        to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        try checkUsable()
+        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        await controller.value.prepareToConnect(timeout: options.timeout)
+        var options = options
+        options.timeout = deadline.map { loop.now.duration(to: $0) }
+        return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
+    }
+
+    /// Opens a channel of a link that there is.
+    func openChannel(
+        psm: UInt16, over link: LinkAddresses, options: ChannelOptions
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        try await channels.open(psm: psm, to: link.known, answeringFor: link.connected, options: options)
+    }
+
+    func listen(
+        psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
+    ) throws(BluetoothError) -> ChannelListener {
+        try checkUsable()
+        return try channels.listen(psm: psm, backlog: backlog, options: options, for: self)
+    }
+}
+
+extension L2CAPChannel {
+    /// The service's number; nil for a fixed channel.
+    fileprivate var psm: UInt16? {
+        guard case .dynamic(let psm) = self else { return nil }
+        return psm
+    }
+}
