@@ -225,8 +225,9 @@ final class BondKeeper: AdapterKnowledge {
     private func tell(_ change: BondChange) { changes.send(change) }
 
     /// Changes from now on.
-    func bondChanges(_ operation: BluetoothError.Operation, keeping owner: AdapterSession) -> BoundedStream<BondChange>
-    {
+    func bondChanges(_ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable) -> BoundedStream<
+        BondChange
+    > {
         changes.stream(capacity: 256, policy: .fail, operation, from: keys.loop, keeping: owner)
     }
 

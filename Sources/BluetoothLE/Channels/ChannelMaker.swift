@@ -4,9 +4,9 @@ import KernelHost
 import Logging
 
 /// Makes the connection-oriented channels of an adapter: opens them, and takes those that peers open.
-final class ChannelMaker {
+final class ChannelMaker: LinkChannels {
     /// The adapter, which its channels keep while they are open.
-    weak var session: AdapterSession?
+    weak var session: (any AnyObject & Sendable)?
     private let facts: AdapterFacts
     private let kernel: any BluetoothKernel
     private let linkEnds: LinkEnds
@@ -56,9 +56,9 @@ final class ChannelMaker {
 
     /// Begins to take channels; `session` is kept for as long as that goes on.
     func listen(
-        psm: UInt16, backlog: Int, options: ChannelOptions, for session: AdapterSession
-    ) throws(BluetoothError) -> ChannelListener {
-        let operation = session.operation("listen on PSM \(hexadecimal(psm))")
+        _ operation: BluetoothError.Operation, psm: UInt16, backlog: Int, options: ChannelOptions,
+        keeping session: any AnyObject & Sendable
+    ) throws(BluetoothError) -> (listener: Listener<ConnectionOrientedChannel>, psm: UInt16) {
         let listener = Listener<ConnectionOrientedChannel>(capacity: backlog, policy: .fail, operation, on: loop)
         let channel: L2CAPChannel
         do {
@@ -76,7 +76,7 @@ final class ChannelMaker {
         let id = ends.add { [weak listener] reason in listener?.end(reason) }
         let maker = LoopBound(WeakReference(to: self), on: loop)
         listener.whenEnded { maker.value.object?.ends.remove(id) }
-        return ChannelListener(listener, psm: channel.psm ?? psm)
+        return (listener, channel.psm ?? psm)
     }
 
     private func accept(
@@ -95,33 +95,6 @@ final class ChannelMaker {
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
         CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds) }, on: loop, log: log)
-    }
-}
-
-extension AdapterSession {
-    func openChannel(
-        to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
-    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
-        try checkUsable()
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        await controller.value.prepareToConnect(timeout: options.timeout)
-        var options = options
-        options.timeout = deadline.map { loop.now.duration(to: $0) }
-        return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
-    }
-
-    /// Opens a channel of a link that there is.
-    func openChannel(
-        psm: UInt16, over link: LinkAddresses, options: ChannelOptions
-    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
-        try await channels.open(psm: psm, to: link.known, answeringFor: link.connected, options: options)
-    }
-
-    func listen(
-        psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
-    ) throws(BluetoothError) -> ChannelListener {
-        try checkUsable()
-        return try channels.listen(psm: psm, backlog: backlog, options: options, for: self)
     }
 }
 

@@ -23,7 +23,7 @@ final class CreditBasedChannel {
     let loop: EventLoop
     private let log: Logger
     /// Whose channel it is, and what explains the end of its link; nil where no adapter has made it, and after the end.
-    private var adapter: (session: AdapterSession, linkEnds: LinkEnds)?
+    private var adapter: (session: any AnyObject & Sendable, linkEnds: LinkEnds)?
     private var socket: (any L2CAPSocket)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var claim: LinkClaim?
@@ -33,7 +33,8 @@ final class CreditBasedChannel {
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     init(
-        to peer: BluetoothAddress, psm: UInt16, of adapter: (session: AdapterSession, linkEnds: LinkEnds)? = nil,
+        to peer: BluetoothAddress, psm: UInt16,
+        of adapter: (session: any AnyObject & Sendable, linkEnds: LinkEnds)? = nil,
         on loop: EventLoop, log: Logger
     ) {
         self.adapter = adapter

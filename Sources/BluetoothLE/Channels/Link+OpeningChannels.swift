@@ -6,7 +6,7 @@ extension Link {
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         _ = try bearer(for: operation)
-        guard let session else { throw .noRoute(operation) }
-        return try await session.openChannel(psm: psm, over: addresses, options: options)
+        guard let channels = adapter?.channels else { throw .noRoute(operation) }
+        return try await channels.open(psm: psm, to: socketPeer, answeringFor: peer, options: options)
     }
 }

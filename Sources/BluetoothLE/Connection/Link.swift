@@ -63,7 +63,7 @@ final class Link {
     /// What it uses of its adapter; nil where no adapter has made it, and after the end.
     private(set) var adapter: LinkSurroundings?
     /// Kept while the link is up.
-    private(set) var session: AdapterSession?
+    private var session: (any AnyObject & Sendable)?
 
     private var state = State.opening(nil, nil)
     /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
@@ -91,7 +91,7 @@ final class Link {
     var isBehind = false
 
     init(
-        to peer: BluetoothAddress, as role: ConnectionRole = .central, of session: AdapterSession? = nil,
+        to peer: BluetoothAddress, as role: ConnectionRole = .central, of session: (any AnyObject & Sendable)? = nil,
         in adapter: LinkSurroundings? = nil, _ configuration: LinkConfiguration, on loop: EventLoop
     ) {
         (self.session, self.adapter) = (session, adapter)

@@ -7,7 +7,7 @@ import Logging
 /// Makes the links of an adapter, whoever begins them, with what they share.
 final class LinkMaker {
     /// The adapter, which its links keep while they are up.
-    weak var session: AdapterSession?
+    weak var session: (any AnyObject & Sendable)?
     /// Where the databases of devices are remembered.
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
     private let facts: AdapterFacts

@@ -16,6 +16,14 @@ final class LinkRegistry {
     func remove(_ link: Link) { links.removeAll { $0 === link } }
 }
 
+/// Opens connection-oriented channels over links.
+protocol LinkChannels: AnyObject {
+    /// Opens a channel to a service of `peer`; pairing asks about the device by the address `user`.
+    nonisolated(nonsending) func open(
+        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel
+}
+
 /// What links use of their adapter.
 final class LinkSurroundings {
     let kernel: any BluetoothKernel
@@ -26,11 +34,14 @@ final class LinkSurroundings {
     let controller: LoopBound<Controller>
     let bonds: LoopBound<BondKeeper>
     let pairings: LoopBound<Pairings>
+    /// Opens the channels beside the attributes.
+    let channels: any LinkChannels
 
     init(
         of facts: AdapterFacts, on kernel: any BluetoothKernel, _ registry: LoopBound<LinkRegistry>,
         _ linkEnds: LinkEnds,
-        _ controller: LoopBound<Controller>, _ bonds: LoopBound<BondKeeper>, _ pairings: LoopBound<Pairings>
+        _ controller: LoopBound<Controller>, _ bonds: LoopBound<BondKeeper>, _ pairings: LoopBound<Pairings>,
+        _ channels: any LinkChannels
     ) {
         self.kernel = kernel
         self.facts = facts
@@ -39,6 +50,7 @@ final class LinkSurroundings {
         self.controller = controller
         self.bonds = bonds
         self.pairings = pairings
+        self.channels = channels
     }
 
     /// The adapter's address, by which the kernel knows it.

@@ -107,26 +107,3 @@ final class AdvertisingRecord: Sendable {
         if case .ended = standing.value { true } else { false }
     }
 }
-
-extension AdapterSession {
-    func advertise(
-        _ content: AdvertisementContent, options: AdvertisingOptions
-    ) async throws(BluetoothError) -> AdvertisingSet {
-        try checkUsable()
-        let (id, record) = try await advertising.begin(content, options, operation("advertise"))
-        return AdvertisingSet(id, record, self)
-    }
-
-    func removeForeignAdvertising() async throws(BluetoothError) -> Int {
-        try checkUsable()
-        return try await advertising.removeForeign()
-    }
-
-    fileprivate func updateAdvertising(
-        _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
-    ) async throws(BluetoothError) {
-        try await advertising.update(id, content, record)
-    }
-
-    fileprivate func stopAdvertising(_ id: UInt64) async { await advertising.stop(id) }
-}

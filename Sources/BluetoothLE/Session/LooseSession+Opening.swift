@@ -2,15 +2,7 @@ import BluetoothKernel
 import KernelHost
 import Logging
 
-/// Looks after what concerns no opened adapter: which there are, what happens to them, opening one, and what lives over
-/// sockets that the program has brought along.
-actor LooseSession: LoopActor {
-    nonisolated let loop: EventLoop
-
-    init(on loop: EventLoop) {
-        self.loop = loop
-    }
-
+extension LooseSession {
     /// An adapter that was chosen and is ready for use, with what was opened to find it.
     struct Opened: Sendable {
         let information: AdapterInformation

@@ -72,11 +72,11 @@ actor AdapterSession: LoopActor {
                 on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
                 links: links, log: log), to: loop)
         linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
+        channels = ChannelMaker(of: facts, on: kernel, linkEnds, pairings, log: log)
         let surroundings = LinkSurroundings(
-            of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings)
+            of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings, channels)
         linkMaker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), trace: trace, log: log)
-        channels = ChannelMaker(of: facts, on: kernel, linkEnds, pairings, log: log)
         incoming = IncomingLinks(
             making: linkMaker, localServer, advertising, links, pairings, controller, on: loop, log: log)
     }

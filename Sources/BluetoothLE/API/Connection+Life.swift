@@ -4,34 +4,7 @@ import GATT
 import KernelHost
 import Logging
 
-/// Which side of a link this is (Core Vol 3 Part C §2.2.2).
-public enum ConnectionRole: Hashable, Sendable {
-    /// This side made the link, to a device that advertised.
-    case central
-    /// The device made the link, to what this machine advertised.
-    case peripheral
-}
-
-/// A link to a device with its attribute bearer.
-///
-/// Every call ends with a value or a ``BluetoothError``: the peer's answer, the time limit, the task's cancellation, or
-/// the end of the link, whichever comes first. Calls may be made at the same time from several tasks; requests are sent
-/// one after the other, as the Attribute Protocol demands. The link is closed by ``disconnect()`` or when the last
-/// reference goes.
-public final class Connection: Sendable {
-    /// The device at the other end.
-    public let peer: BluetoothAddress
-    /// This side's role on the link; either side may be GATT client and server, whatever its role.
-    public let role: ConnectionRole
-    let core: SessionReference<Link>
-
-    /// The handle of a link; called on the loop.
-    init(_ link: Link, in domain: any LoopActor) {
-        (peer, role) = (link.peer, link.role)
-        core = SessionReference(link, in: domain)
-        link.connection = self
-    }
-
+extension Connection {
     /// A connection over an L2CAP channel that is connected already: one that a peer opened, or one of a pair that
     /// stands for a link in a test.
     ///
@@ -44,26 +17,18 @@ public final class Connection: Sendable {
     ///   - receiveMTU: the largest PDU to receive, 23 to 517 bytes.
     ///   - log: where the link's events are told.
     ///   - trace: what records the link.
-    public init(
+    public convenience init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
         log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
     ) async throws(KernelError) {
-        (self.peer, role) = (peer, .central)
         let configuration = LinkConfiguration(
             server: LocalServer(database), receiveMTU: receiveMTU, log: log,
             trace: AdapterTrace(trace?.synthesis, adapter: 0))
         let link = Link(to: peer, configuration, on: loop)
-        core = SessionReference(sending: link, in: LooseSession(on: loop))
+        self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in try link.adopt(connect, for: self) }
     }
-
-    deinit {
-        core.later { $0.dropped() }
-    }
-
-    /// The loop the connection lives on; a task that prefers it as its executor saves two thread switches a call.
-    public var loop: EventLoop { core.loop }
 
     /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.
     ///
