@@ -14,12 +14,13 @@ struct BearerRecord {
         (self.peer, self.log, self.trace) = (peer, log, trace)
     }
 
-    func sent(_ pdu: RawSpan) {
+    // Inlined with what follows, as every packet passes here.
+    @inline(__always) func sent(_ pdu: RawSpan) {
         trace?.sent(pdu)
         log.trace("ATT → \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }
 
-    func received(_ pdu: RawSpan) {
+    @inline(__always) func received(_ pdu: RawSpan) {
         trace?.received(pdu)
         log.trace("ATT ← \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }

@@ -1,0 +1,101 @@
+import ATT
+import BluetoothKernel
+import BluetoothPrimitives
+import GATT
+import Logging
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// The parts of a bearer, each without the others.
+@Suite struct BearerPartTests {
+    private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
+    private static let reset = KernelError("recv", .connectionReset)
+
+    private static func reason(_ code: BluetoothError.Code) -> BluetoothError {
+        BluetoothError(code, .init("test"), "test")
+    }
+
+    // MARK: The end
+
+    private enum EndInput: CaseIterable {
+        case explain, explainLater, explainNoMore, end, endOtherwise
+    }
+
+    /// Every input in every state, up to four in a row.
+    @Test func theFirstReasonCountsAndIsToldOnce() {
+        for length in 0...4 { tryAll(length, []) }
+    }
+
+    private func tryAll(_ length: Int, _ path: [EndInput]) {
+        guard length > 0 else { return check(path) }
+        for input in EndInput.allCases { tryAll(length - 1, path + [input]) }
+    }
+
+    private func check(_ path: [EndInput]) {
+        var told: [BluetoothError.Code] = []
+        var ending = BearerEnding(nil) { told.append($0.code) }
+        var first: BluetoothError.Code?
+        var last: EndInput?
+        for input in path {
+            switch input {
+            case .explain: ending.explanation = { _ in Self.reason(.adapterOff) }
+            case .explainLater: ending.explanation = { _ in nil }
+            case .explainNoMore: ending.explanation = nil
+            case .end, .endOtherwise:
+                let reason = Self.reason(input == .end ? .disconnected : .noAdapter)
+                let tell = ending.begin(reason)
+                #expect((tell != nil) == (first == nil), "\(path)")
+                tell?(reason)
+                first = first ?? reason.code
+            }
+            if first == nil { last = input }
+        }
+        #expect(told == (first.map { [$0] } ?? []), "\(path)")
+        #expect(ending.reason?.code == first && ending.hasCome == (first != nil), "\(path)")
+        // Whoever could explain an end is let go of when it has come.
+        let isExplained = first == nil && (last == .explain || last == .explainLater)
+        #expect((ending.explanation != nil) == isExplained, "\(path)")
+        if isExplained { #expect(ending.explanation?(Self.reset)?.code == (last == .explain ? .adapterOff : nil)) }
+    }
+
+    // MARK: The peer's values
+
+    private func receive(_ text: String, _ server: inout PeerServer) throws -> AttributeHandleRange? {
+        let bytes = hex(text)
+        let pdu = try ATTServerPDU(decoding: bytes.span.bytes)
+        guard let range = server.receive(pdu, BearerRecord(of: Self.peer, in: Logger(label: "test"), nil)) else {
+            return nil
+        }
+        server.deliverServiceChange(pdu)
+        return range
+    }
+
+    @Test func valuesGoToThoseWhoTakeThem() throws {
+        let seen = Mutex<[String]>([])
+        var server = PeerServer()
+        server.subscribers.observer = { handle, value in
+            seen.withLock { $0.append("\(handle.rawValue): \(value.hexadecimal)") }
+        }
+        #expect(try receive("1B 0300 01", &server) == nil)
+        #expect(try receive("1D 0300 02", &server) == nil)
+        #expect(try receive("23 0300 0100 03 0500 0100 04", &server) == nil)
+        #expect(seen.withLock { $0 } == ["3: 01", "3: 02", "3: 03", "5: 04"])
+    }
+
+    @Test func aChangeOfServicesIsToldAndReachesOnlyThoseWhoSubscribeToIt() throws {
+        let count = Mutex(0)
+        var server = PeerServer()
+        server.subscribers.observer = { _, _ in count.withLock { $0 += 1 } }
+        server.serviceChanged.handle = 0x0003
+        let range = AttributeHandleRange(start: 0x0010, end: 0x0020)
+        #expect(try receive("1D 0300 1000 2000", &server) == range)
+        #expect(try receive("1D 0300 01", &server) == .all)
+        #expect(count.withLock { $0 } == 0)
+        // A notification says nothing of the kind.
+        #expect(try receive("1B 0300 1000 2000", &server) == nil)
+        #expect(count.withLock { $0 } == 1)
+    }
+}
