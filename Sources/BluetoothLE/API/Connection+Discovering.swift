@@ -127,14 +127,4 @@ extension Connection {
             try await link.subscribe(to: characteristic, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)
         }
     }
-
-    /// Has every value that the peer notifies or indicates told as it arrives, whoever has subscribed to it.
-    ///
-    /// For who writes the peer's configurations itself and needs values in order with the answers to requests. Called on
-    /// the loop; `observer` may not call the connection. There is one: nil takes it away.
-    package nonisolated(nonsending) func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?)
-        async
-    {
-        await core { $0.observeValues(observer) }
-    }
 }

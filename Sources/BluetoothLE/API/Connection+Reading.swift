@@ -24,16 +24,6 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.read(attribute, timeout: timeout) }
     }
 
-    /// As ``read(_:timeout:)``; `arrival` is told the value when it arrives, in order with what
-    /// ``observeValues(_:)`` tells. It is called on the loop and may not call the connection.
-    package nonisolated(nonsending) func read(
-        _ attribute: some RemoteAttribute, timeout: Duration? = nil, arrival: (@Sendable ([UInt8]) -> Void)?
-    ) async throws(BluetoothError) -> [UInt8] {
-        try await core { (link) async throws(BluetoothError) in
-            try await link.read(attribute, timeout: timeout, arrival: arrival)
-        }
-    }
-
     /// Writes a value and waits until the peer has taken it.
     ///
     /// Up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512 bytes in
@@ -44,18 +34,6 @@ extension Connection {
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
             try await link.write(value, to: attribute, timeout: timeout)
-        }
-    }
-
-    /// As ``write(_:to:timeout:)``; `departure` is called when a request is about to be sent, so that a command made
-    /// then follows it, and `arrival` when the peer's answer arrives, in order with what ``observeValues(_:)`` tells.
-    /// They are called on the loop and may not call the connection.
-    package nonisolated(nonsending) func write(
-        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
-        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (()) -> Void)?
-    ) async throws(BluetoothError) {
-        try await core { (link) async throws(BluetoothError) in
-            try await link.write(value, to: attribute, timeout: timeout, departure: departure, arrival: arrival)
         }
     }
 

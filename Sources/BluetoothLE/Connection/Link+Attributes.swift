@@ -40,8 +40,7 @@ extension AttributeHandle: RemoteAttribute {
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
-        timeout: Duration?, departure: (@Sendable () -> Void)? = nil,
-        arrival: (@Sendable (Procedure.Output) -> Void)? = nil
+        timeout: Duration?, _ report: RequestReport? = nil
     ) async throws(BluetoothError) -> Procedure.Output {
         let operation = BluetoothError.Operation(name, peer: peer, attribute: attribute)
         let deadline = timeout.map { loop.now.advanced(by: $0) }
@@ -51,7 +50,7 @@ extension Link {
             let bearer = try requestBearer(for: operation, fitting: requestLength)
             if Task.isCancelled { throw .cancelled(operation) }
             let change = securityChangeCount
-            let transaction = ProcedureCall(procedure, operation, on: bearer, departure: departure, arrival: arrival)
+            let transaction = ProcedureCall(procedure, operation, on: bearer, report)
             bearer.submit(transaction)
             do throws(BluetoothError) {
                 let isFirst = !isSynchronized && repetitions == 0
@@ -104,29 +103,17 @@ extension Link {
     // MARK: Values
 
     nonisolated(nonsending) func read(
-        _ attribute: some RemoteAttribute, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [UInt8] {
-        try await read(attribute, timeout: timeout, arrival: nil)
-    }
-
-    nonisolated(nonsending) func read(
-        _ attribute: some RemoteAttribute, timeout: Duration? = nil, arrival: (@Sendable ([UInt8]) -> Void)?
+        _ attribute: some RemoteAttribute, timeout: Duration? = nil, _ report: RequestReport? = nil
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
-        let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, arrival: arrival)
+        let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, report)
         if attribute.attributeType == .deviceName { bondedPeer.take(deviceName: value, self) }
         return value
     }
 
     nonisolated(nonsending) func write(
-        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await write(value, to: attribute, timeout: timeout, arrival: nil)
-    }
-
-    nonisolated(nonsending) func write(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil,
-        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (()) -> Void)?
+        _ report: RequestReport? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write")
         let longest = AttributeProtocol.maximumAttributeValueLength
@@ -138,11 +125,9 @@ extension Link {
         if value.count <= maximumCommandLength {
             try await perform(
                 ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout,
-                departure: departure, arrival: arrival)
+                report)
         } else {
-            try await perform(
-                ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout, departure: departure,
-                arrival: arrival)
+            try await perform(ReliableWrite(value, to: handle), "write", of: handle, timeout: timeout, report)
         }
     }
 

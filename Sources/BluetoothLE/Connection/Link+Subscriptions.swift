@@ -104,11 +104,6 @@ extension Link {
         return descriptor.handle
     }
 
-    func observeValues(_ observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?) {
-        guard let bearer = try? bearer(for: .init("observe values", peer: peer)) else { return }
-        bearer.peerServer.subscribers.observer = observer
-    }
-
     /// Ends the subscriptions to a characteristic that is something else by now.
     func endSubscriptions(to handle: AttributeHandle) {
         let operation = BluetoothError.Operation("take values", peer: peer, attribute: handle)

@@ -85,6 +85,8 @@ final class Link {
     private(set) var bondedPeerIfAny: BondedPeer?
     /// How well it is protected.
     private(set) var protectionIfAny: LinkProtection?
+    /// Who is told what happens on it.
+    private(set) lazy var events = LinkEvents()
     /// What the peer asks of the program. See Link+LocalServer.
     var peerRequests: PeerRequests?
     /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.

@@ -11,20 +11,17 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     private(set) var output: Procedure.Output?
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
-    /// Told when a request is on its way.
-    private let departure: (@Sendable () -> Void)?
-    /// Told the outcome as it arrives, before anything that comes after it.
-    private let arrival: (@Sendable (Procedure.Output) -> Void)?
+    /// Told when a request is on its way, and the outcome as it arrives, before anything that comes after it.
+    private let report: RequestReport?
 
     init(
         _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
-        departure: (@Sendable () -> Void)? = nil, arrival: (@Sendable (Procedure.Output) -> Void)? = nil
+        _ report: RequestReport? = nil
     ) {
         self.procedure = procedure
         self.operation = operation
         self.bearer = bearer
-        self.departure = departure
-        self.arrival = arrival
+        self.report = report
     }
 
     var isAbandoned: Bool { call.isResolved }
@@ -34,7 +31,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
-        departure?()
+        report?.begin()
     }
 
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
@@ -49,7 +46,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
         if let failure {
             call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
         } else if !call.isResolved {
-            if let arrival, let output { arrival(output) }
+            if let report, let output { report.answer(output as? [UInt8] ?? []) }
             call.succeed()
         }
     }

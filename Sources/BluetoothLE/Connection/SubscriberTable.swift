@@ -26,8 +26,8 @@ struct SubscriberTable {
     private var nextID: UInt64 = 0
     /// How many values came without a subscriber.
     private(set) var unwantedCount = 0
-    /// Receives every value as it comes, with or without a subscriber; see ``Connection/observeValues(_:)``.
-    var observer: (@Sendable (AttributeHandle, [UInt8]) -> Void)?
+    /// Receives every value as it comes, with or without a subscriber.
+    var events: LinkEvents?
 
     // MARK: Subscribers
 
@@ -90,12 +90,12 @@ struct SubscriberTable {
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) {
         let wanting = characteristics[handle]?.subscribers ?? []
-        guard !wanting.isEmpty || observer != nil else {
+        guard !wanting.isEmpty || events != nil else {
             unwantedCount += 1
             return
         }
         let bytes = [UInt8](value)
-        observer?(handle, bytes)
+        events?.send(.value(bytes, of: handle))
         guard !wanting.isEmpty else { return }
         if wanting.count == 1 {
             wanting[0].channel.send(bytes)

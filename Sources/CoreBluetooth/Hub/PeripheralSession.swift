@@ -95,16 +95,20 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Tells of an error, but not of one that comes from the connection's end: nobody is called back then. What the
-    /// peripheral has refused before is told, also where the pairing it wanted has cost the connection.
+    /// Whether the program is told of an error: not of one that comes from the connection's end: nobody is called back
+    /// then. What the peripheral has refused before is told, also where the pairing it wanted has cost the connection.
+    private static func isTold(_ error: BluetoothError, isConnected: Bool) -> Bool {
+        error.code == .pairingFailed || isConnected && error.code != .cancelled
+    }
+
+    /// Tells of an error, if the program is told of it.
     private func ifItFails(
         _ body: () async throws(BluetoothError) -> Void, tell: (any Error) -> Void
     ) async {
         do throws(BluetoothError) {
             try await body()
         } catch {
-            let isConnected = await connection.isConnected
-            if error.code == .pairingFailed || isConnected && error.code != .cancelled { tell(error.coreBluetooth) }
+            if Self.isTold(error, isConnected: await connection.isConnected) { tell(error.coreBluetooth) }
         }
     }
 
@@ -209,31 +213,40 @@ struct PeripheralSession: Sendable {
 
     // MARK: Values
 
+    /// Asks for something. `tell` is called with the outcome in order with values, but not with an error that comes from
+    /// the connection's end; see ``isTold(_:isConnected:)``.
+    private func ask(
+        _ request: LinkRequest, _ hasBegun: Promise<Void, Never> = Promise(),
+        tell: @escaping @Sendable ([UInt8], (any Error)?) -> Void
+    ) async {
+        await radio.ask(request, hold, hasBegun) { [connection] outcome in
+            switch outcome {
+            case .success(let value): tell(value, nil)
+            case .failure(let error):
+                if Self.isTold(error, isConnected: connection.isConnectedNow) { tell([], error.coreBluetooth) }
+            }
+        }
+    }
+
     private func read(_ characteristic: Handed<CBCharacteristic>) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
-        await ifItFails { () throws(BluetoothError) in
-            _ = try await connection.read(remote) { [self] value in
-                answer { peripheral, delegate in
-                    characteristic.object.contents { $0.value = Data(value) }
-                    delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)
-                }
+        await ask(.read(remote)) { [self] value, error in
+            answer { peripheral, delegate in
+                if error == nil { characteristic.object.contents { $0.value = Data(value) } }
+                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: error)
             }
-        } tell: { error in
-            answer { $1?.peripheral($0, didUpdateValueFor: characteristic.object, error: error) }
         }
     }
 
     private func read(_ descriptor: Handed<CBDescriptor>) async {
         guard let remote = descriptor.object.remote else { return notOurs() }
-        await ifItFails { () throws(BluetoothError) in
-            _ = try await connection.read(remote) { [self] value in
-                answer { peripheral, delegate in
+        await ask(.read(remote)) { [self] value, error in
+            answer { peripheral, delegate in
+                if error == nil {
                     descriptor.object.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
-                    delegate?.peripheral(peripheral, didUpdateValueFor: descriptor.object, error: nil)
                 }
+                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor.object, error: error)
             }
-        } tell: { error in
-            answer { $1?.peripheral($0, didUpdateValueFor: descriptor.object, error: error) }
         }
     }
 
@@ -246,11 +259,7 @@ struct PeripheralSession: Sendable {
         }
         guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
         if let error = lengthError(of: value) { return tell(error) }
-        await ifItFails { () throws(BluetoothError) in
-            try await connection.write(value, to: remote, departure: { hasBegun.succeed() }) { _ in tell(nil) }
-        } tell: { error in
-            tell(error)
-        }
+        await ask(.write(value, to: remote), hasBegun) { tell($1) }
     }
 
     private func write(_ value: [UInt8], to descriptor: Handed<CBDescriptor>) async {
@@ -263,11 +272,7 @@ struct PeripheralSession: Sendable {
             return tell(CBATTError(.writeNotPermitted))
         }
         if let error = lengthError(of: value) { return tell(error) }
-        await ifItFails { () throws(BluetoothError) in
-            try await connection.write(value, to: remote) { _ in tell(nil) }
-        } tell: { error in
-            tell(error)
-        }
+        await ask(.write(value, to: remote)) { tell($1) }
     }
 
     /// What is wrong with the length of a value that is to be written; nil when nothing is.
@@ -308,13 +313,8 @@ struct PeripheralSession: Sendable {
             return tell(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
-        await ifItFails { () throws(BluetoothError) in
-            try await connection.write(configuration, to: descriptor) { [self] _ in
-                if !isOn { handle.shared { $0.database.notifying[value] = nil } }
-                tell(nil)
-            }
-        } tell: { error in
-            if isOn { handle.shared { $0.database.notifying[value] = nil } }
+        await ask(.write(configuration, to: descriptor)) { [self] _, error in
+            if isOn == (error != nil) { handle.shared { $0.database.notifying[value] = nil } }
             tell(error)
         }
         if isOn, !handle.shared({ $0.database.notifying[value] != nil }) { _ = await radio.unwant(value, hold) }

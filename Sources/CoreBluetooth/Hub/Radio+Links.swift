@@ -40,6 +40,16 @@ extension Radio {
         if let link = links[hold.link] { await leave(link, hold.holder) }
     }
 
+    /// Asks a device for something; returns when `answer` has been told the outcome, on the loop and in order with values.
+    /// - Parameter hasBegun: resolved when what follows may follow on the air.
+    func ask(
+        _ request: LinkRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
+        _ answer: @escaping SharedLink.Answer
+    ) async {
+        guard let link = links[hold.link] else { return }
+        await hold.connection.perform(request, as: link.willAsk(hasBegun, answer))
+    }
+
     /// Takes note that a holder wants to be told a value; returns when the device may be asked for it.
     func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ hold: LinkHold) async {
         guard let link = links[hold.link] else { return }
@@ -66,14 +76,14 @@ extension Radio {
         let link = links.add(to: address)
         // A central that is connected need not be connected to.
         if let central = central(address) {
-            await link.adopt(central)
+            link.adopt(central)
             isUp(address)
         }
         return link
     }
 
-    private func take(_ connection: Connection, for id: SharedLink.ID) async -> Bool {
-        guard let link = links[id], await link.take(connection) else { return false }
+    private func take(_ connection: Connection, for id: SharedLink.ID) -> Bool {
+        guard let link = links[id], link.take(connection) else { return false }
         isUp(link.address)
         return true
     }

@@ -73,7 +73,7 @@ actor Radio: LoopActor {
         loop = kernel.loop
         components = ComponentCount()
         mark = components.mark()
-        links = LinkTable(kernel.loop, components)
+        links = LinkTable(components)
     }
 
     deinit {

@@ -8,6 +8,8 @@ import BluetoothLE
 final class SharedLink {
     typealias ID = UInt64
     typealias ValueHandler = @Sendable (AttributeHandle, [UInt8]) -> Void
+    /// Takes the value that was read, nothing where one was written, or why neither was.
+    typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
     /// Values, and the descriptors that ask the device for them.
     typealias Wanted = [AttributeHandle: RemoteDescriptor]
     typealias Call = Promise<Connection, BluetoothError>
@@ -18,6 +20,13 @@ final class SharedLink {
         let call: Call
         /// What it wants to be told.
         var wanted: Wanted = [:]
+    }
+
+    /// A request that is under way.
+    private struct Asked {
+        let answer: Answer
+        /// Resolved when it is on its way, or has ended.
+        let hasBegun: Promise<Void, Never>
     }
 
     private enum State {
@@ -33,15 +42,15 @@ final class SharedLink {
     let address: BluetoothAddress
     /// Takes back what holders that have gone had asked the device for.
     var silencing: Task<Void, Never>?
-    private let loop: EventLoop
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
+    private var asked: [LinkRequest.ID: Asked] = [:]
+    private var lastRequest: LinkRequest.ID = 0
 
-    init(_ id: ID, to address: BluetoothAddress, on loop: EventLoop, _ components: ComponentCount) {
+    init(_ id: ID, to address: BluetoothAddress, _ components: ComponentCount) {
         self.id = id
         self.address = address
-        self.loop = loop
         mark = components.mark()
     }
 
@@ -97,7 +106,7 @@ final class SharedLink {
                     await connection.disconnect()
                     return nil
                 }
-                await connection.observeValues(nil)
+                connection.sendEvents(to: nil)
             }
             let unwanted = holder.wanted.filter { !isWanted($0.key) }
             return unwanted.isEmpty ? nil : (connection, unwanted)
@@ -112,22 +121,19 @@ final class SharedLink {
     // MARK: Up and down
 
     /// Takes the link that was made; false when nobody wants it any more.
-    nonisolated(nonsending) func take(_ connection: Connection) async -> Bool {
+    func take(_ connection: Connection) -> Bool {
         guard case .opening = state else { return false }
-        await up(connection, isOurs: true)
+        up(connection, isOurs: true)
         for holder in holders.values { holder.call.succeed(connection) }
         return true
     }
 
     /// Takes a link that is up already, made by the device.
-    nonisolated(nonsending) func adopt(_ connection: Connection) async {
-        await up(connection, isOurs: false)
-    }
+    func adopt(_ connection: Connection) { up(connection, isOurs: false) }
 
-    private nonisolated(nonsending) func up(_ connection: Connection, isOurs: Bool) async {
+    private func up(_ connection: Connection, isOurs: Bool) {
         state = .up(connection, isOurs: isOurs)
-        let told = LoopBound({ [weak self] handle, value in self?.tell(value, of: handle) }, on: loop)
-        await connection.observeValues { told.value($0, $1) }
+        connection.sendEvents(to: self)
     }
 
     /// The link could not be made.
@@ -136,8 +142,19 @@ final class SharedLink {
         for holder in holders.values { holder.call.fail(error) }
     }
 
-    private func tell(_ value: [UInt8], of handle: AttributeHandle) {
-        for holder in holders.values { holder.takeValue(handle, value) }
+    // MARK: Requests
+
+    /// Takes note of a request that is about to be made; returns what it is called.
+    func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> LinkRequest.ID {
+        lastRequest += 1
+        asked[lastRequest] = Asked(answer: answer, hasBegun: hasBegun)
+        return lastRequest
+    }
+
+    private func ended(_ id: LinkRequest.ID, _ outcome: Result<[UInt8], BluetoothError>) {
+        guard let request = asked.removeValue(forKey: id) else { return }
+        request.answer(outcome)
+        request.hasBegun.succeed()
     }
 
     // MARK: Values
@@ -158,6 +175,18 @@ final class SharedLink {
     }
 }
 
+extension SharedLink: LinkEventReceiver {
+    func receive(_ event: LinkEvent) {
+        switch event {
+        case .value(let value, let handle):
+            for holder in holders.values { holder.takeValue(handle, value) }
+        case .began(let id): asked[id]?.hasBegun.succeed()
+        case .answered(let id, let value): ended(id, .success(value))
+        case .failed(let id, let error): ended(id, .failure(error))
+        }
+    }
+}
+
 /// A holder's place at a shared link.
 struct LinkHold: Sendable {
     let link: SharedLink.ID
@@ -167,15 +196,14 @@ struct LinkHold: Sendable {
 
 /// The shared links of a radio.
 final class LinkTable {
-    private let loop: EventLoop
     private let components: ComponentCount
     private var links: [SharedLink.ID: SharedLink] = [:]
     /// The last one that was made to each device; those before it have ended.
     private var latest: [BluetoothAddress: SharedLink.ID] = [:]
     private var lastID: SharedLink.ID = 0
 
-    init(_ loop: EventLoop, _ components: ComponentCount) {
-        (self.loop, self.components) = (loop, components)
+    init(_ components: ComponentCount) {
+        self.components = components
     }
 
     subscript(_ id: SharedLink.ID) -> SharedLink? { links[id] }
@@ -189,7 +217,7 @@ final class LinkTable {
     /// Makes the link to a device, in place of one that has ended.
     func add(to address: BluetoothAddress) -> SharedLink {
         lastID += 1
-        let link = SharedLink(lastID, to: address, on: loop, components)
+        let link = SharedLink(lastID, to: address, components)
         links[lastID] = link
         latest[address] = lastID
         return link
