@@ -118,17 +118,32 @@ private final class OnlineCentrals: Sendable {
     var handlers: AttributeHandlers {
         var handlers = AttributeHandlers()
         let isRequest = options.profile.writeType == .request
-        handlers.take = { [self] connection, write in
-            state.withLock { $0.centrals[ObjectIdentifier(connection)] }?.take(write, isRequest: isRequest)
-        }
-        handlers.subscriptionChanged = { [self] connection, subscription in
-            if subscription.configuration.contains(.notification) {
-                goesOnline(connection, subscription.characteristic)
-            } else {
-                goesOffline(connection, nil)
+        handlers.events = .atOnce { [self] event, connection in
+            switch event {
+            case .write(let writes, let question):
+                let answer = take(writes, from: connection, isRequest: isRequest)
+                question?.resolve(answer)
+            case .subscription(let subscription):
+                if subscription.configuration.contains(.notification) {
+                    goesOnline(connection, subscription.characteristic)
+                } else {
+                    goesOffline(connection, nil)
+                }
+            case .read: break
             }
         }
         return handlers
+    }
+
+    /// Takes what a central has written; says why not, which nobody is told of a command.
+    private func take(
+        _ writes: [AttributeWrite], from connection: Connection, isRequest: Bool
+    ) -> Result<[UInt8], ATTErrorCode> {
+        guard let central = state.withLock({ $0.centrals[ObjectIdentifier(connection)] }) else { return .success([]) }
+        for write in writes {
+            if let code = central.take(write, isRequest: isRequest) { return .failure(code) }
+        }
+        return .success([])
     }
 
     private func goesOnline(_ connection: Connection, _ characteristic: AttributeHandle) {

@@ -45,6 +45,9 @@ extension Connection {
     /// As ``disconnect()``, at once; for callers on the loop.
     package func disconnectNow() { core.value.disconnect() }
 
+    /// As ``maximumCommandLength``, for callers on the loop.
+    package var maximumCommandLengthNow: Int { core.value.maximumCommandLength }
+
     /// Whether the link is up; for callers on the loop.
     package var isConnectedNow: Bool { core.value.isConnected }
 

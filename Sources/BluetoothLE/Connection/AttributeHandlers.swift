@@ -40,14 +40,8 @@ public struct AttributeHandlers: Sendable {
     ///
     /// Without it, when it throws and when it is late, the device is told Insufficient Authorization.
     public var authorize: (@Sendable (AuthorizationRequest) async throws -> ClientAuthorization)?
-    /// Takes in place of ``write`` all that a device writes at once, in one call.
-    package var writeTogether: (@Sendable ([(request: AttributeRequest, value: [UInt8])]) async throws -> Void)?
-    /// Takes in place of ``write`` each value as it arrives, on the loop; says why it is refused, which nobody is told of
-    /// a command. It may neither wait nor block.
-    package var take: (@Sendable (Connection, AttributeWrite) -> ATTErrorCode?)?
-    /// Told on the loop, in order with what ``take`` is given, that a device subscribed to one of these services' values
-    /// or ended its subscription.
-    package var subscriptionChanged: (@Sendable (Connection, PeerSubscription) -> Void)?
+    /// Takes in place of ``read`` and ``write`` what a device does, as one sequence of events.
+    package var events: PeerEventDelivery?
 
     /// Handlers of dynamic values and of authorisation; what has none is refused as Read Not Permitted, Write Not Permitted
     /// and Insufficient Authorization.

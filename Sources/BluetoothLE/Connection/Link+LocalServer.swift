@@ -77,7 +77,7 @@ extension Link {
     func tell(_ subscription: PeerSubscription) {
         peerRequests?.subscriptions.send(subscription)
         guard let connection else { return }
-        localServer.handlers(of: subscription.characteristic)?.subscriptionChanged?(connection, subscription)
+        localServer.handlers(of: subscription.characteristic)?.events?.receiver(.subscription(subscription), connection)
     }
 
     // MARK: Answering
@@ -88,10 +88,10 @@ extension Link {
         case .readRequested(let request): add(.read(request, bearer: bearer))
         case .writeRequested(let request):
             let job = PeerRequests.Job.write(request, bearer: bearer)
-            if let result = takeAtOnce(request.writes) { answer(job, result) } else { add(job) }
+            if !handOver(request.writes, job) { add(job) }
         case .authorizationRequested(let request): add(.authorization(request, bearer: bearer))
         case .writeCommandReceived(let write):
-            if takeAtOnce([write]) == nil { add(.command(write)) }
+            if !handOver([write], nil) { add(.command(write)) }
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
             _ = bondedPeerIfAny?.forgetUntold(handle)
@@ -102,14 +102,23 @@ extension Link {
         }
     }
 
-    /// Hands what was written to a program that takes it at once; nil when it does not.
-    private func takeAtOnce(_ writes: [AttributeWrite]) -> Result<HandlerWork.Outcome, ATTErrorCode>? {
-        guard let first = writes.first, let take = localServer.handlers(of: first.handle)?.take else { return nil }
-        guard let connection else { return .failure(.unlikelyError) }
-        for write in writes {
-            if let code = take(connection, write) { return .failure(code) }
+    /// Hands what was written, with what is to be answered, to a program that takes it at once; false when it does not.
+    private func handOver(_ writes: [AttributeWrite], _ job: PeerRequests.Job?) -> Bool {
+        guard let handle = writes.first?.handle,
+            case .atOnce(let receiver)? = localServer.handlers(of: handle)?.events
+        else { return false }
+        let question = job.map { job in
+            let link = LoopBound(WeakReference(to: self), on: loop)
+            return PeerQuestion { [loop] result in
+                let answer: @Sendable () -> Void = {
+                    link.value.object?.answer(job, result.map { _ in .accepted })
+                }
+                if loop.isCurrent { answer() } else { loop.execute(answer) }
+                return true
+            }
         }
-        return .success(.accepted)
+        if let connection { receiver(.write(writes, question), connection) }
+        return true
     }
 
     private func add(_ job: PeerRequests.Job) {
@@ -166,7 +175,9 @@ extension Link {
                 requests.question = waiting
             }
             setWatchdog(requests)
-            return HandlerWork(waiting: waiting, peer: peer, server: localServer, log: log)
+            return HandlerWork(
+                waiting: waiting, peer: peer, connection: connection.map { WeakReference(to: $0) }, server: localServer,
+                log: log)
         }
         peerRequests?.watchdog?.cancel()
         peerRequests?.worker = nil

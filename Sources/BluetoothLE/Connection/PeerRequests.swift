@@ -96,6 +96,7 @@ struct HandlerWork: Sendable {
 
     var waiting: PeerRequests.Waiting
     var peer: BluetoothAddress
+    var connection: WeakReference<Connection>?
     var server: LocalServer
     var log: Logger
 
@@ -103,8 +104,16 @@ struct HandlerWork: Sendable {
         do {
             switch waiting.job {
             case .read(let request, _):
-                guard let read = server.handlers(of: request.handle)?.read else { return .failure(.readNotPermitted) }
-                let value = try await read(access(request.handle, 0))
+                let handlers = server.handlers(of: request.handle)
+                let access = access(request.handle, 0)
+                let value: [UInt8]
+                if case .inTurn(let receiver)? = handlers?.events {
+                    value = try await ask(receiver) { .read(access, $0) }
+                } else if let read = handlers?.read {
+                    value = try await read(access)
+                } else {
+                    return .failure(.readNotPermitted)
+                }
                 guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
                     log.warning(
                         "a handler read \(value.count) bytes of \(request.handle), more than a value can have",
@@ -146,13 +155,28 @@ struct HandlerWork: Sendable {
     }
 
     private func take(_ writes: [AttributeWrite]) async throws {
-        if let first = writes.first, let body = server.handlers(of: first.handle)?.writeTogether {
-            return try await body(writes.map { (access($0.handle, $0.offset), $0.value) })
+        if let first = writes.first, case .inTurn(let receiver)? = server.handlers(of: first.handle)?.events {
+            _ = try await ask(receiver) { .write(writes, $0) }
+            return
         }
         for write in writes {
             guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
             try await body(access(write.handle, write.offset), write.value)
         }
+    }
+
+    /// Hands over an event with its question, and waits for the answer.
+    private func ask(
+        _ receiver: PeerEventDelivery.Receiver, _ event: (PeerQuestion) -> PeerEvent
+    ) async throws(ATTErrorCode) -> [UInt8] {
+        let answer = Promise<[UInt8], ATTErrorCode>()
+        // The connection is not kept meanwhile.
+        if let connection = connection?.object {
+            receiver(event(PeerQuestion { answer.resolve($0) }), connection)
+        } else {
+            answer.fail(.unlikelyError)
+        }
+        return try await answer.value(ifCancelled: .unlikelyError)
     }
 
     private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {

@@ -6,3 +6,5 @@ struct WeakReference<Object: AnyObject> {
         self.object = object
     }
 }
+
+extension WeakReference: Sendable where Object: Sendable {}

@@ -115,17 +115,18 @@ open class CBATTRequest: NSObject {
     private let subject: CBCharacteristic
     private let start: Int
     private let bytes: Locked<Data?>
-    let answer: Promise<[UInt8], ATTErrorCode>
+    /// What the central waits to be told; the requests of one write share it.
+    let question: PeerQuestion
 
     init(
         _ central: CBCentral, _ characteristic: CBCharacteristic, offset: Int, value: Data?,
-        answer: Promise<[UInt8], ATTErrorCode>
+        question: PeerQuestion
     ) {
         asker = central
         subject = characteristic
         start = offset
         bytes = Locked(value)
-        self.answer = answer
+        self.question = question
         super.init()
     }
 

@@ -124,7 +124,7 @@ open class CBPeripheralManager: CBManager {
         let code = UInt8(exactly: result.rawValue) ?? ATTErrorCode.unlikelyError.rawValue
         let answer: Result<[UInt8], ATTErrorCode> =
             code == 0 ? .success(Array(request.value ?? Data())) : .failure(ATTErrorCode(code))
-        if !request.answer.resolve(answer) { misuse("a request was answered twice, or too late.") }
+        if !request.question.resolve(answer) { misuse("a request was answered twice, or too late.") }
     }
 
     /// Sends a value to subscribed centrals.

@@ -288,13 +288,14 @@ final class PeripheralManagerHandle: Sendable {
     // MARK: Requests
 
     private var handlers: AttributeHandlers {
-        var handlers = AttributeHandlers(read: { [weak self] request in
-            guard let self else { throw ATTErrorCode.unlikelyError }
-            return try await read(request)
-        })
-        handlers.writeTogether = { [weak self] writes in
-            guard let self else { throw ATTErrorCode.unlikelyError }
-            try await write(writes)
+        var handlers = AttributeHandlers()
+        handlers.events = .inTurn { [weak self] event, connection in
+            switch event {
+            case .read(let request, let question): self?.read(request, question, of: connection)
+            case .write(let writes, let question?): self?.write(writes, question, of: connection)
+            // Subscriptions are followed link by link.
+            case .write(_, nil), .subscription: break
+            }
         }
         return handlers
     }
@@ -304,45 +305,42 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     /// Takes in how long a value may be for a central that asks for something.
-    private func learnLength(of address: BluetoothAddress) async {
-        guard let link = shared({ $0.links[address] }) else { return }
-        link.central.object.setMaximumUpdateValueLength(await link.connection.maximumCommandLength)
+    private func learnLength(of connection: Connection) {
+        guard let link = shared({ $0.links[connection.peer] }) else { return }
+        link.central.object.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
     }
 
-    private func read(_ request: AttributeRequest) async throws -> [UInt8] {
+    private func read(_ request: AttributeRequest, _ question: PeerQuestion, of connection: Connection) {
         guard let characteristic = shared({ $0.characteristics[request.handle] }) else {
-            throw ATTErrorCode.attributeNotFound
+            question.resolve(.failure(.attributeNotFound))
+            return
         }
-        await learnLength(of: request.peer)
-        let answer = Promise<[UInt8], ATTErrorCode>()
+        learnLength(of: connection)
         post { [self] manager, delegate in
             let wish = CBATTRequest(
-                central(request.peer), characteristic.object, offset: request.offset, value: nil, answer: answer)
+                central(request.peer), characteristic.object, offset: request.offset, value: nil, question: question)
             guard let delegate else { return manager.respond(to: wish, withResult: .requestNotSupported) }
             delegate.peripheralManager(manager, didReceiveRead: wish)
         }
-        return try await answer.value(ifCancelled: .unlikelyError)
     }
 
-    private func write(_ writes: [(request: AttributeRequest, value: [UInt8])]) async throws {
-        if let peer = writes.first?.request.peer { await learnLength(of: peer) }
-        let subjects = writes.map { write in shared { $0.characteristics[write.request.handle] } }
-        let answer = Promise<[UInt8], ATTErrorCode>()
+    private func write(_ writes: [AttributeWrite], _ question: PeerQuestion, of connection: Connection) {
+        learnLength(of: connection)
+        let peer = connection.peer
+        let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }
         post { [self] manager, delegate in
             let wishes = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(
-                        central(write.request.peer), $0.object, offset: write.request.offset, value: Data(write.value),
-                        answer: answer)
+                        central(peer), $0.object, offset: write.offset, value: Data(write.value), question: question)
                 }
             }
             guard let first = wishes.first, wishes.count == writes.count else {
-                answer.fail(.attributeNotFound)
+                question.resolve(.failure(.attributeNotFound))
                 return
             }
             guard let delegate else { return manager.respond(to: first, withResult: .writeNotPermitted) }
             delegate.peripheralManager(manager, didReceiveWrite: wishes)
         }
-        _ = try await answer.value(ifCancelled: .unlikelyError)
     }
 }

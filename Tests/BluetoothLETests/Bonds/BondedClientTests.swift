@@ -103,7 +103,9 @@ import Testing
             let told = Mutex<[PeerSubscription]>([])
             let scene = try await Scene.begin(fixture, services: [])
             var handlers = AttributeHandlers()
-            handlers.subscriptionChanged = { _, subscription in told.withLock { $0.append(subscription) } }
+            handlers.events = .atOnce { event, _ in
+                if case .subscription(let subscription) = event { told.withLock { $0.append(subscription) } }
+            }
             try await scene.peripheral.publish([PeripheralFixture.service], handlers: handlers)
             let link = try await scene.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
