@@ -3,7 +3,6 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 import Logging
-import Synchronization
 import TestSupport
 import Testing
 
@@ -74,28 +73,41 @@ import Testing
     }
 
     @Test func valuesGoToThoseWhoTakeThem() throws {
-        let seen = Mutex<[String]>([])
+        let seen = ValueRecord()
         var server = PeerServer()
-        server.subscribers.observer = { handle, value in
-            seen.withLock { $0.append("\(handle.rawValue): \(value.hexadecimal)") }
-        }
+        server.subscribers.events = seen.events
         #expect(try receive("1B 0300 01", &server) == nil)
         #expect(try receive("1D 0300 02", &server) == nil)
         #expect(try receive("23 0300 0100 03 0500 0100 04", &server) == nil)
-        #expect(seen.withLock { $0 } == ["3: 01", "3: 02", "3: 03", "5: 04"])
+        #expect(seen.values == ["3: 01", "3: 02", "3: 03", "5: 04"])
     }
 
     @Test func aChangeOfServicesIsToldAndReachesOnlyThoseWhoSubscribeToIt() throws {
-        let count = Mutex(0)
+        let seen = ValueRecord()
         var server = PeerServer()
-        server.subscribers.observer = { _, _ in count.withLock { $0 += 1 } }
+        server.subscribers.events = seen.events
         server.serviceChanged.handle = 0x0003
         let range = AttributeHandleRange(start: 0x0010, end: 0x0020)
         #expect(try receive("1D 0300 1000 2000", &server) == range)
         #expect(try receive("1D 0300 01", &server) == .all)
-        #expect(count.withLock { $0 } == 0)
+        #expect(seen.values == [])
         // A notification says nothing of the kind.
         #expect(try receive("1B 0300 1000 2000", &server) == nil)
-        #expect(count.withLock { $0 } == 1)
+        #expect(seen.values.count == 1)
+    }
+}
+
+/// The values that a link's events tell of.
+private final class ValueRecord: LinkEventReceiver {
+    let events = LinkEvents()
+    private(set) var values: [String] = []
+
+    init() {
+        events.receiver = self
+    }
+
+    func receive(_ event: LinkEvent) {
+        guard case .value(let value, let handle) = event else { return }
+        values.append("\(handle.rawValue): \(value.hexadecimal)")
     }
 }
