@@ -10,7 +10,7 @@ extension AdapterMonitor {
     ///
     /// - Parameter limit: how long to wait for one that can be used; nil for not at all.
     nonisolated(nonsending) func choose(
-        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, by directory: AdapterDirectory
+        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, by preparation: AdapterPreparation
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
         let deadline = limit.map { loop.now.advanced(by: $0) }
@@ -18,7 +18,7 @@ extension AdapterMonitor {
             let count = changeCount
             let reason: BluetoothError
             do throws(BluetoothError) {
-                return try await firstThatWorks(selector, power, directory, operation)
+                return try await firstThatWorks(selector, power, preparation, operation)
             } catch {
                 guard Self.curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
                 reason = error
@@ -33,14 +33,14 @@ extension AdapterMonitor {
     }
 
     private nonisolated(nonsending) func firstThatWorks(
-        _ selector: AdapterSelector, _ power: PowerPolicy, _ directory: AdapterDirectory,
+        _ selector: AdapterSelector, _ power: PowerPolicy, _ preparation: AdapterPreparation,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterInformation {
-        let matching = await directory.knowingStaticAddresses(adapters).filter(selector.matches)
+        let matching = await preparation.knowingStaticAddresses(adapters).filter(selector.matches)
         var errors: [BluetoothError] = []
         for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
             do throws(BluetoothError) {
-                return try await directory.prepare(information, power: power)
+                return try await preparation.prepare(information, power: power)
             } catch {
                 if error.code == .cancelled { throw error }
                 errors.append(error)

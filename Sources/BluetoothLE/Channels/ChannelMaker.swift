@@ -10,6 +10,7 @@ final class ChannelMaker: LinkChannels {
     private let facts: AdapterFacts
     private let kernel: any BluetoothKernel
     private let linkEnds: LinkEnds
+    private let controller: LoopBound<Controller>
     private let pairings: LoopBound<Pairings>
     private let loop: EventLoop
     private let log: Logger
@@ -18,12 +19,13 @@ final class ChannelMaker: LinkChannels {
     private var end: BluetoothError?
 
     init(
-        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds, _ pairings: LoopBound<Pairings>,
-        log: Logger
+        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds,
+        _ controller: LoopBound<Controller>, _ pairings: LoopBound<Pairings>, log: Logger
     ) {
         self.facts = facts
         self.kernel = kernel
         self.linkEnds = linkEnds
+        self.controller = controller
         self.pairings = pairings
         self.log = log
         loop = kernel.loop
@@ -94,7 +96,7 @@ final class ChannelMaker: LinkChannels {
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
-        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds) }, on: loop, log: log)
+        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds, controller) }, on: loop, log: log)
     }
 }
 

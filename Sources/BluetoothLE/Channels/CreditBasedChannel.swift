@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
 import Logging
 
 /// A connection-oriented channel, which ``ConnectionOrientedChannel`` stands for.
@@ -13,6 +14,9 @@ final class CreditBasedChannel {
         case ended(BluetoothError, isRegular: Bool)
     }
 
+    /// Whose channel it is, what explains the end of its link, and what keeps that link.
+    typealias Owner = (session: any AnyObject & Sendable, linkEnds: LinkEnds, controller: LoopBound<Controller>)
+
     /// The device at the other end.
     let peer: BluetoothAddress
     /// The service's number: its Protocol/Service Multiplexer.
@@ -22,8 +26,8 @@ final class CreditBasedChannel {
 
     let loop: EventLoop
     private let log: Logger
-    /// Whose channel it is, and what explains the end of its link; nil where no adapter has made it, and after the end.
-    private var adapter: (session: any AnyObject & Sendable, linkEnds: LinkEnds)?
+    /// Nil where no adapter has made it, and after the end.
+    private var adapter: Owner?
     private var socket: (any L2CAPSocket)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var claim: LinkClaim?
@@ -33,9 +37,7 @@ final class CreditBasedChannel {
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
 
     init(
-        to peer: BluetoothAddress, psm: UInt16,
-        of adapter: (session: any AnyObject & Sendable, linkEnds: LinkEnds)? = nil,
-        on loop: EventLoop, log: Logger
+        to peer: BluetoothAddress, psm: UInt16, of adapter: Owner? = nil, on loop: EventLoop, log: Logger
     ) {
         self.adapter = adapter
         self.peer = peer
@@ -97,7 +99,7 @@ final class CreditBasedChannel {
         guard let socket, case .opening(let call) = state else { return }
         state = .open
         // Not before: an attempt that nobody answers has no link to keep.
-        claim = adapter?.linkEnds.claimLink(of: socket)
+        claim = adapter?.controller.value.claimLink(of: socket)
         if let units = try? socket.maximumTransmissionUnits() {
             maximumTransmissionUnits = (Int(units.receive), Int(units.send))
         }

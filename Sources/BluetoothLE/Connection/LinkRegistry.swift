@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothPrimitives
+import KernelHost
 
 /// The links of an adapter that are up, in the order they came about.
 final class LinkRegistry {

@@ -78,8 +78,8 @@ extension AdapterSession {
     }
 
     /// Brings the adapter into the state that is wanted.
-    private var directory: AdapterDirectory {
-        AdapterDirectory(
+    private var preparation: AdapterPreparation {
+        AdapterPreparation(
             on: kernel, by: management, knowing: LoopBound(bondKeeper.value, on: loop), privacy: life.privacy)
     }
 
@@ -89,11 +89,11 @@ extension AdapterSession {
         let operation = operation("power \(isOn ? "on" : "off")")
         if state == .absent, let error = BluetoothError.unavailable(state, operation) { throw error }
         if isOn {
-            facts.update(try await directory.prepare(information, power: .powerOn))
+            facts.update(try await preparation.prepare(information, power: .powerOn))
         } else {
             life.isSwitchedOffHere = true
             do throws(BluetoothError) {
-                try await directory.setPowered(false, information.index)
+                try await preparation.setPowered(false, information.index)
             } catch {
                 // What nobody waits for any more may still come about.
                 if standing.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
@@ -202,7 +202,7 @@ extension AdapterSession {
             defer { life.isPrivacyDue = false }
             do throws(BluetoothError) {
                 facts.update(
-                    try await directory.prepare(information, power: life.power == .leave ? .leave : .powerOn))
+                    try await preparation.prepare(information, power: life.power == .leave ? .leave : .powerOn))
             } catch {
                 log.debug("not brought back: \(error)")
                 life.restorationFailure = error

@@ -71,8 +71,10 @@ actor AdapterSession: LoopActor {
             sending: Pairings(
                 on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
                 links: links, log: log), to: loop)
-        linkEnds = LinkEnds(of: facts, standing, monitor, controller, on: loop)
-        channels = ChannelMaker(of: facts, on: kernel, linkEnds, pairings, log: log)
+        linkEnds = LinkEnds(
+            of: facts, monitor, on: loop, state: { [standing] in standing.value },
+            isPoweringOff: { [controller] in controller.value.isPoweringOff })
+        channels = ChannelMaker(of: facts, on: kernel, linkEnds, controller, pairings, log: log)
         let surroundings = LinkSurroundings(
             of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings, channels)
         linkMaker = LinkMaker(

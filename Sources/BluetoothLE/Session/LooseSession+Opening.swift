@@ -25,9 +25,9 @@ extension LooseSession {
             BondKeeper(
                 bonds.store(on: kernel, log: log), limit: bondLimit,
                 keys: KernelKeys(of: kernel, by: management, log: log), log: log), on: loop)
-        let directory = AdapterDirectory(
+        let preparation = AdapterPreparation(
             on: kernel, by: management, knowing: LoopBound(keeper.value, on: loop), privacy: privacy)
-        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: directory)
+        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: preparation)
         return Opened(
             information: information, management: management, monitor: LoopBound(monitor, on: loop), bonds: keeper)
     }
@@ -36,11 +36,14 @@ extension LooseSession {
     func all(_ bonds: BondKeeping, on kernel: any BluetoothKernel, log: Logger) async throws(BluetoothError)
         -> [AdapterInformation]
     {
-        let management = LoopBound(ManagementClient(on: kernel, log: log), on: loop)
+        let client = ManagementClient(on: kernel, log: log)
+        let monitor = AdapterMonitor(on: kernel, management: client, log: log)
+        try await monitor.start()
+        defer { monitor.close(.cancelled(.init("list adapters"))) }
         let identities = LocalIdentities(bonds.store(on: kernel, log: log), log: log)
-        let directory = AdapterDirectory(
-            on: kernel, by: management, knowing: LoopBound(identities, on: loop))
-        return await directory.knowingStaticAddresses(try await directory.all())
+        let preparation = AdapterPreparation(
+            on: kernel, by: LoopBound(client, on: loop), knowing: LoopBound(identities, on: loop))
+        return await preparation.knowingStaticAddresses(monitor.adapters)
     }
 
     /// What happens to adapters, after those there are.

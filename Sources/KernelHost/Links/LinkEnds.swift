@@ -1,5 +1,5 @@
+import BluetoothHost
 import BluetoothKernel
-import KernelHost
 
 /// What an adapter has to do with the end of a link.
 private enum LinkEndExplanation {
@@ -15,7 +15,7 @@ private enum LinkEndExplanation {
 ///
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
 /// its socket says so before the management socket does, with an error that fits either. So the adapter is asked.
-final class LinkEnds {
+package final class LinkEnds {
     /// How long a link whose end this machine has caused waits for the adapter to be off. Powering off, the kernel ends
     /// all links first and gives the controller two seconds for each command.
     private static let powerOffLimit = Duration.seconds(5)
@@ -27,36 +27,35 @@ final class LinkEnds {
     }
 
     private let facts: AdapterFacts
-    private let standing: LatestValue<AdapterState>
     private let monitor: LoopBound<AdapterMonitor>
-    private let controller: LoopBound<Controller>
     private let loop: EventLoop
+    /// How the adapter stands, as far as it has been told.
+    private let state: () -> AdapterState
+    /// Whether the controller has said that it is being switched off.
+    private let isPoweringOff: () -> Bool
     private var waiting: [UInt64: Waiting] = [:]
     private var nextID: UInt64 = 0
     private var isClosed = false
 
-    init(
-        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ monitor: LoopBound<AdapterMonitor>,
-        _ controller: LoopBound<Controller>, on loop: EventLoop
+    package init(
+        of facts: AdapterFacts, _ monitor: LoopBound<AdapterMonitor>, on loop: EventLoop,
+        state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
     ) {
         self.facts = facts
-        self.standing = standing
         self.monitor = monitor
-        self.controller = controller
         self.loop = loop
+        self.state = state
+        self.isPoweringOff = isPoweringOff
     }
 
-    /// A channel of this program keeps its link from now on, until it drops the claim.
-    func claimLink(of channel: any L2CAPSocket) -> LinkClaim { controller.value.claimLink(of: channel) }
-
     /// How many links wait to be explained.
-    var waitingCount: Int { waiting.count }
+    package var waitingCount: Int { waiting.count }
 
     /// The adapter, if that is why a link's or a channel's socket ended with `error`, or `other`; nil when `completion` is
     /// called on the loop with either, within five seconds.
     ///
     /// `isLocal` is whether the controller says that this machine has ended the link, where it has said anything.
-    func reason(
+    package func reason(
         of error: KernelError, otherwise other: BluetoothError, isLocal: Bool,
         then completion: @escaping (BluetoothError) -> Void
     ) -> BluetoothError? {
@@ -79,10 +78,10 @@ final class LinkEnds {
         // What has happened to the adapter is taken in before it is told.
         monitor.value.look(at: information.index)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
-        if let reason = BluetoothError.unavailable(standing.value, operation) { return .adapter(reason) }
+        if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
         // Which error a socket gets when its adapter is powered off depends on the controller; the peer's doing it is not
         // where either says that it was this machine's.
-        let isOurs = isLocal || error.number == .connectionAborted || controller.value.isPoweringOff
+        let isOurs = isLocal || error.number == .connectionAborted || isPoweringOff()
         return isOurs ? .pending : .other
     }
 
@@ -99,12 +98,12 @@ final class LinkEnds {
     }
 
     /// Tells those that wait for it that the adapter is why, or, with nil, that it is not.
-    func completeAll(_ reason: BluetoothError?) {
+    package func completeAll(_ reason: BluetoothError?) {
         for id in waiting.keys.sorted() { complete(id, reason) }
     }
 
     /// The adapter is closed: no link's end is its doing any more.
-    func close() {
+    package func close() {
         isClosed = true
         completeAll(nil)
     }

@@ -22,8 +22,8 @@ extension AdapterKnowledge {
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
 }
 
-/// Reads and changes what the kernel's management interface knows of adapters.
-package struct AdapterDirectory {
+/// Brings adapters into the state in which LE works: what they call themselves, the keys of bonded devices, power.
+package struct AdapterPreparation {
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let knowledge: LoopBound<any AdapterKnowledge>?
@@ -38,27 +38,8 @@ package struct AdapterDirectory {
         (self.knowledge, self.privacy) = (knowledge, privacy)
     }
 
-    /// All adapters, lowest index first. Needs no privilege.
-    package nonisolated(nonsending) func all() async throws(BluetoothError) -> [AdapterInformation] {
-        let operation = BluetoothError.Operation("list adapters")
-        let environment = kernel.environment()
-        if let error = environment.socketError { throw .noBluetoothSockets(operation, error) }
-        guard case .controllerIndexes(let indexes) = try await management.value.send(.readControllerIndexList) else {
-            throw .unreadable(operation)
-        }
-        var found: [AdapterInformation] = []
-        let switches = kernel.radioSwitches()
-        for index in indexes.sorted() {
-            // One that is unplugged between the two questions is no error.
-            guard var information = try await information(index) else { continue }
-            if !information.isPowered { information.take(switches) }
-            found.append(information)
-        }
-        return found
-    }
-
     /// What is known of one adapter; nil when there is none with this index.
-    package nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
+    private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
         -> AdapterInformation?
     {
         let reply: ManagementReply
