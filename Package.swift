@@ -147,7 +147,10 @@ let package = Package(
         // Tests.
         .target(
             name: "TestSupport",
-            dependencies: ["BluetoothHost", "BluetoothKernel", "BluetoothPrimitives", "Management", "SimulatedKernel"],
+            dependencies: [
+                "BluetoothHost", "BluetoothKernel", "BluetoothPrimitives", "KernelHost", "Management",
+                "SimulatedKernel", log,
+            ],
             path: "Tests/TestSupport", swiftSettings: testSettings),
         tests(of: "BluetoothPrimitives"),
         tests(of: "ATT"),

@@ -1,36 +1,7 @@
-import BluetoothKernel
 import KernelHost
-import Logging
 import Management
 
 @testable import BluetoothLE
-
-/// A management client of a program of its own, for use from any thread.
-actor ManagementUser: LoopActor {
-    nonisolated let loop: EventLoop
-    private let client: ManagementClient
-
-    init(on kernel: any BluetoothKernel) {
-        loop = kernel.loop
-        client = ManagementClient(on: kernel, log: Logger(label: "test"))
-    }
-
-    @discardableResult
-    func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
-        try client.follow(onNotice)
-    }
-
-    func unfollow(_ follower: UInt64) { client.unfollow(follower) }
-
-    @discardableResult
-    func send(
-        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
-    ) async throws(BluetoothError) -> ManagementReply {
-        try await client.send(command, to: index, timeout: timeout)
-    }
-
-    func close(_ reason: BluetoothError) { client.close(reason) }
-}
 
 extension Adapter {
     /// Has the kernel do something by the adapter's management client.

@@ -1,57 +1,10 @@
-import KernelHost
 import SimulatedKernel
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import BluetoothLE
 
-@Suite struct ManagementClientTests {
-    @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
-        try await Fixture.run { fixture in
-            let management = ManagementUser(on: fixture.kernel)
-            let notices = Mutex<[AdapterNotice]>([])
-            try await management.follow { notice in notices.withLock { $0.append(notice) } }
-            fixture.kernel.setSilent(true, for: .setConnectable)
-            let lost = fixture.begin { try await management.send(.setConnectable(true), to: 0) }
-            try await fixture.radio.sleep(for: .seconds(5))
-            // This one waits behind it, others do not.
-            let behind = fixture.begin { try await management.send(.setConnectable(true), to: 0) }
-            _ = try await management.send(.readControllerIndexList)
-            fixture.kernel.setSilent(false, for: .setConnectable)
-            #expect(await failure { _ = try await lost.value }?.code == .timedOut)
-            _ = try await behind.value
-            #expect(fixture.radio.now.nanoseconds < 11_000_000_000)
-            // From now on there is nothing to wait for, and one socket that tells everything once.
-            let time = try await fixture.duration { _ = try await management.send(.setConnectable(false), to: 0) }
-            #expect(time < .seconds(1))
-            #expect(fixture.kernel.managementSocketCount == 1)
-            notices.withLock { $0 = [] }
-            fixture.kernel.unplug(0)
-            try await fixture.radio.sleep(for: .seconds(1))
-            #expect(notices.withLock { $0.count } == 2)
-            await management.close(.cancelled(.init("test")))
-        }
-    }
-
-    @Test func severalFollowUntilTheyDoNot() async throws {
-        try await Fixture.run { fixture in
-            let management = ManagementUser(on: fixture.kernel)
-            let counts = Mutex([0, 0])
-            let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
-            try await management.follow { _ in counts.withLock { $0[1] += 1 } }
-            fixture.kernel.setPowered(false, adapter: 0)
-            try await fixture.radio.sleep(for: .seconds(1))
-            await management.unfollow(first)
-            // What is changed here is told as well.
-            _ = try await management.send(.setPowered(true), to: 0)
-            #expect(counts.withLock { $0 } == [1, 2])
-            await management.close(.cancelled(.init("test")))
-            #expect(fixture.kernel.managementSocketCount == 0)
-            #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
-        }
-    }
-
+@Suite struct OpeningFaultTests {
     /// Every command that opening makes is refused, or never answered, in turn.
     @Test(
         arguments: [

@@ -105,8 +105,8 @@ final class RawProgram: Sendable {
         }
     }
 
-    private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementUser {
-        let client = ManagementUser(on: kernel)
+    private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementCaller {
+        let client = ManagementCaller(on: kernel)
         try await client.send(.startDiscovery(.lowEnergy), to: 0)
         return client
     }
@@ -200,7 +200,7 @@ final class RawProgram: Sendable {
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let ended = Mutex(false)
             let adapter = try await Adapter.open(on: fixture.kernel)
-            func discover() async throws -> ManagementUser {
+            func discover() async throws -> ManagementCaller {
                 let client = try await Self.discover(fixture.kernel)
                 _ = try await client.follow { notice in
                     if case .discovering(_, .lowEnergy, isOn: false) = notice { ended.withLock { $0 = true } }
