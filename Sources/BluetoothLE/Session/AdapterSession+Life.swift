@@ -117,7 +117,7 @@ extension AdapterSession {
             onEnd: { [weak self] reason in self?.assumeIsolated { $0.finish(reason) } })
         followBonds()
         controller.value.followDiscoveries()
-        controller.value.whenUnreachable = { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
+        controller.value.setUnreachableHandler { [weak self] in self?.assumeIsolated { $0.lookAtAdapter() } }
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         // What has happened since it was chosen.

@@ -109,7 +109,7 @@ extension Controller {
         }
     }
 
-    private func finish(_ step: ScannerStateMachine.Step, _ answer: Answer) {
+    private func finish(_ step: ScannerStateMachine.Step, _ answer: HCICommandQueue.Answer) {
         guard closeReason == nil else { return }
         switch answer {
         case .success(.supportedCommands(let support)): scanner.succeed(support.scanFamily)
