@@ -103,6 +103,12 @@ import Testing
             user.write(Data("y\n".utf8))
             let isConfirmed = try await agent.confirmPairing(Self.request)
             #expect(isConfirmed)
+            // What comes at once answers one question after the other.
+            user.write(Data("y\nn\ny\n".utf8))
+            for answer in [true, false, true] {
+                let isConfirmed = try await agent.confirmPairing(Self.request)
+                #expect(isConfirmed == answer)
+            }
             // Several questions are answered in turn.
             async let first = terminal.ask("one")
             async let second = terminal.ask("two")

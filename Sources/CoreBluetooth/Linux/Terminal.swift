@@ -8,8 +8,12 @@ final class Terminal: Sendable {
     fileprivate struct State {
         /// Whoever waits for a line, one after the other.
         var waiters = WaiterList<String?, Never>()
+        /// Tells of input while it is resumed. One for good: where another is made for the same descriptor just as one is
+        /// cancelled, nothing may be told any more.
         var source: (any DispatchSourceRead)?
-        var line: [UInt8] = []
+        var isReading = false
+        /// What was read and has not been anybody's answer yet: more lines than were waited for, and the beginning of one.
+        var unread: [UInt8] = []
     }
 
     private let input: Int32
@@ -37,10 +41,10 @@ final class Terminal: Sendable {
         let waiter = Promise<String?, Never>()
         state { state in
             state.waiters.append(waiter)
-            guard state.source == nil else { return }
-            let source = DispatchSource.makeReadSource(fileDescriptor: input, queue: queue)
-            source.setEventHandler { [weak self] in self?.readMore() }
-            state.source = source
+            state.handOut()
+            guard !state.isReading, !state.waiters.isEmpty else { return }
+            let source = state.source ?? makeSource()
+            (state.source, state.isReading) = (source, true)
             source.resume()
         }
         let answer = await waiter.value(ifCancelled: nil)
@@ -48,9 +52,24 @@ final class Terminal: Sendable {
         return answer
     }
 
+    private func makeSource() -> any DispatchSourceRead {
+        let source = DispatchSource.makeReadSource(fileDescriptor: input, queue: queue)
+        source.setEventHandler { [weak self] in self?.readMore() }
+        return source
+    }
+
+    deinit {
+        state { state in
+            // One that is suspended may not be released.
+            if !state.isReading { state.source?.resume() }
+            state.source?.cancel()
+        }
+    }
+
     /// Drops what the user has typed before there was a question; what comes from a pipe or a file was meant as an answer.
     private func forgetWhatWasTyped() {
         guard isatty(input) == 1 else { return }
+        state { $0.unread = [] }
         // It would stop a program that is in the background of its terminal.
         let foreground = tcgetpgrp(input)
         if foreground < 0 || foreground == getpgrp() { tcflush(input, TCIFLUSH) }
@@ -68,17 +87,8 @@ final class Terminal: Sendable {
                 state.waiters.succeedAll(nil)
                 return state.stopIfIdle()
             }
-            for byte in block[..<count] {
-                guard byte == UInt8(ascii: "\n") else {
-                    // Nobody types as much.
-                    if state.line.count < 256 { state.line.append(byte) }
-                    continue
-                }
-                let line = String(decoding: state.line, as: UTF8.self)
-                state.line = []
-                // Those that were cancelled meanwhile are passed over.
-                _ = state.waiters.succeedFirst(line)
-            }
+            state.unread += block[..<count]
+            state.handOut()
             state.stopIfIdle()
         }
     }
@@ -87,10 +97,20 @@ final class Terminal: Sendable {
 extension Terminal.State {
     /// Leaves the input to the program while nobody waits for a line.
     fileprivate mutating func stopIfIdle() {
-        guard waiters.isEmpty else { return }
-        source?.cancel()
-        source = nil
-        line = []
+        guard waiters.isEmpty, isReading else { return }
+        isReading = false
+        source?.suspend()
+    }
+
+    /// Gives lines to those who wait, as far as there are both.
+    fileprivate mutating func handOut() {
+        while !waiters.isEmpty, let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+            // Those that were cancelled meanwhile are passed over.
+            guard waiters.succeedFirst(String(decoding: unread[..<end].prefix(256), as: UTF8.self)) else { return }
+            unread.removeSubrange(...end)
+        }
+        // Nobody types a line as long.
+        if !unread.contains(UInt8(ascii: "\n")), unread.count > 256 { unread.removeSubrange(256...) }
     }
 }
 
