@@ -214,7 +214,7 @@ final class BondKeeper: AdapterKnowledge {
     }
 
     func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil) {
-        if let writer { writer.write(identity, isUpdate: isUpdate, waiter) } else { waiter?.succeed() }
+        if let writer { writer.write(identity, isUpdate: isUpdate, keeping: self, waiter) } else { waiter?.succeed() }
     }
 
     /// Waits until what has changed is written.

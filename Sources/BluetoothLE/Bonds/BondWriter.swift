@@ -55,15 +55,23 @@ final class BondWriter {
     func drop(_ identity: BluetoothAddress) { unsaved.remove(identity) }
 
     /// Has a bond written as it is then, or its absence.
-    func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil) {
+    ///
+    /// - Parameter owner: has the bonds, and is kept until all is written: one that is gone would have none.
+    func write(
+        _ identity: BluetoothAddress, isUpdate: Bool, keeping owner: AnyObject,
+        _ waiter: Promise<Void, BluetoothError>? = nil
+    ) {
         var write = writes[identity] ?? Write(isUpdate: true)
         // One that could not be written the last time is not there to be replaced.
         write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
         if let waiter { write.waiters.append(waiter) }
         writes[identity] = write
         guard writer == nil else { return }
-        let own = LoopBound(self, on: loop)
-        writer = Task(executorPreference: loop) { await own.value.writeAll() }
+        let own = LoopBound((writer: self, owner: owner), on: loop)
+        writer = Task(executorPreference: loop) {
+            await own.value.writer.writeAll()
+            withExtendedLifetime(own) {}
+        }
     }
 
     private nonisolated(nonsending) func writeAll() async {

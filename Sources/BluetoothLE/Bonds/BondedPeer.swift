@@ -95,8 +95,9 @@ final class BondedPeer {
     /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes: of each when
     /// the link is protected as its values demand.
     private func tellOfRestored(_ link: Link, _ bearer: ATTBearer) {
+        guard link.isConnected else { return }
         bearer.updateSecurity()
-        for handle in untold.sorted() {
+        for handle in untold.sorted() where link.isConnected {
             let isProtected = link.localServer.withDatabase {
                 bearer.core.server.isProtected(for: handle, database: $0)
             }

@@ -152,7 +152,8 @@ final class Link {
         do {
             let socket = try adapter.kernel.connectL2CAP(
                 to: peer, channel: .attribute, from: adapter.address, options: options, handler(makeDrain(adapter)))
-            state = .opening(socket, call)
+            // A kernel that refuses at once has ended it.
+            if case .opening = state { state = .opening(socket, call) } else { socket.close() }
         } catch {
             let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
             finish(reason)

@@ -1,0 +1,42 @@
+import BluetoothPrimitives
+import Logging
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+@Suite struct BondWriterTests {
+    /// Has the bonds, as an adapter that the program may let go of.
+    private final class Owner {
+        let known: [BluetoothAddress: Bond]
+
+        init(_ bonds: [Bond]) {
+            known = Dictionary(uniqueKeysWithValues: bonds.map { ($0.identity, $0) })
+        }
+    }
+
+    /// Bonds that wait to be written outlive whoever has them: otherwise there would be none any more, and the store's were
+    /// removed.
+    @Test func whatWaitsIsWrittenThoughItsOwnerIsDropped() async throws {
+        let radio = SimulatedRadio(time: .virtual, seed: 1)
+        try await radio.run {
+            let store = MemoryBondStore()
+            let bonds = (1...3).map { BondSamples.bond(BluetoothAddress(0xC098_E512_3450 + $0, kind: .random)) }
+            for bond in bonds { store.save(bond, of: .zero) }
+            let writer = await radio.loop.run {
+                let writer = BondWriter(store, on: radio.loop, log: Logger(label: "test"))
+                let owner = Owner(bonds)
+                writer.bond = { [weak owner] in owner?.known[$0] }
+                for bond in bonds { writer.write(bond.identity, isUpdate: false, keeping: owner) }
+                return LoopBound(writer, on: radio.loop)
+            }
+            await withTaskExecutorPreference(radio.loop) { await Self.flush(writer) }
+            #expect(store.bonds(of: .zero).count == 3)
+        }
+    }
+
+    private nonisolated(nonsending) static func flush(_ writer: LoopBound<BondWriter>) async {
+        await writer.value.flush()
+    }
+}
