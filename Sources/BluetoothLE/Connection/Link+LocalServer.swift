@@ -41,21 +41,14 @@ extension Link {
         let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
             .filter { bondedPeerIfAny?.isUntold($0.key) != true }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
-        let stream = requests().subscriptions.stream(
+        let stream = peerRequests.subscriptions.stream(
             capacity: 256 + subscriptions.count, policy: .fail, operation, from: loop, beginningWith: subscriptions,
             keeping: connection)
         if let reason = endReason { stream.finish(reason) }
         return stream
     }
 
-    var missedCommandCount: Int { peerRequests?.missedCommands ?? 0 }
-
-    private func requests() -> PeerRequests {
-        if let peerRequests { return peerRequests }
-        let requests = PeerRequests()
-        peerRequests = requests
-        return requests
-    }
+    var missedCommandCount: Int { peerRequestsIfAny?.missedCommands ?? 0 }
 
     /// Takes note that our own attributes have changed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
@@ -75,7 +68,7 @@ extension Link {
 
     /// Tells the program what the peer wants to be sent from now on.
     func tell(_ subscription: PeerSubscription) {
-        peerRequests?.subscriptions.send(subscription)
+        peerRequestsIfAny?.subscriptions.send(subscription)
         guard let connection else { return }
         localServer.handlers(of: subscription.characteristic)?.events?.receiver(.subscription(subscription), connection)
     }
@@ -121,87 +114,10 @@ extension Link {
         return true
     }
 
-    private func add(_ job: PeerRequests.Job) {
-        let requests = requests()
-        if let answered = requests.answered {
-            requests.next = PeerRequests.Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil)
-            return
-        }
-        if !job.isRequest {
-            guard requests.waiting.count < PeerRequests.capacity else {
-                requests.missedCommands += 1
-                return
-            }
-        } else if requests.isStuck {
-            // Whoever has the handler's attention does not let go of it.
-            return giveUp(job)
-        }
-        let deadline = job.isRequest ? loop.now.advanced(by: HandlerWork.limit) : nil
-        requests.append(PeerRequests.Waiting(job: job, deadline: deadline))
-        if requests.worker == nil { beginWork(requests) } else { setWatchdog(requests) }
-    }
+    private func add(_ job: PeerRequests.Job) { peerRequests.add(job, self) }
 
-    /// Sees to it that the peer has its answers in time, also to what waits behind a command's handler.
-    private func setWatchdog(_ requests: PeerRequests) {
-        guard let deadline = requests.deadline, !requests.isStuck else {
-            requests.watchdog?.cancel()
-            return
-        }
-        let watchdog =
-            requests.watchdog ?? loop.makeLocalTimer { [weak self] in self?.handlerIsLate() }
-        requests.watchdog = watchdog
-        watchdog.set(after: loop.now.duration(to: deadline))
-    }
-
-    private func beginWork(_ requests: PeerRequests) {
-        let link = LoopBound(WeakReference(to: self), on: loop)
-        requests.worker = Task(executorPreference: loop) {
-            while let work = link.value.object?.nextWork() {
-                let result = await work.result()
-                guard link.value.object?.finish(work, result) == true else { return }
-            }
-        }
-    }
-
-    /// The next thing for the program to do; nil ends the worker.
-    private func nextWork() -> HandlerWork? {
-        while endReason == nil, let requests = peerRequests, let waiting = requests.popFirst() {
-            if let deadline = waiting.deadline {
-                // What came before it may have taken its time.
-                guard loop.now < deadline else {
-                    giveUp(waiting.job)
-                    continue
-                }
-                requests.question = waiting
-            }
-            setWatchdog(requests)
-            return HandlerWork(
-                waiting: waiting, peer: peer, connection: connection.map { WeakReference(to: $0) }, server: localServer,
-                log: log)
-        }
-        peerRequests?.watchdog?.cancel()
-        peerRequests?.worker = nil
-        return nil
-    }
-
-    /// Hands the peer the answer; says whether the worker is of further use.
-    private func finish(_ work: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) -> Bool {
-        guard let requests = peerRequests else { return false }
-        if requests.isStuck {
-            // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
-            requests.isStuck = false
-            requests.worker = nil
-            if endReason == nil, !requests.isIdle { beginWork(requests) }
-            return false
-        }
-        requests.question = nil
-        requests.answered = work.waiting
-        answer(work.waiting.job, result)
-        requests.answered = nil
-        return true
-    }
-
-    private func answer(_ job: PeerRequests.Job, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) {
+    /// Hands the peer the answer to what the program was asked.
+    func answer(_ job: PeerRequests.Job, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) {
         var isAuthorized = false
         if case .success(.authorized(let range)) = result {
             isAuthorized = true
@@ -225,30 +141,11 @@ extension Link {
     }
 
     /// Refuses a whole request that the program does not answer in time.
-    private func giveUp(_ job: PeerRequests.Job) {
+    func giveUp(_ job: PeerRequests.Job) {
         switch job {
         case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.giveUp(.unlikelyError))
         case .authorization(_, let bearer): answering(bearer)?.answer(.giveUp(.insufficientAuthorization))
         case .command, .commandAuthorization: break
         }
-    }
-
-    /// Refuses a request whose handler has not answered in time, before the peer gives the link up, and those that wait
-    /// behind it on other bearers or behind a command.
-    private func handlerIsLate() {
-        guard let requests = peerRequests, endReason == nil else { return }
-        log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(peer)"])
-        requests.isStuck = true
-        requests.worker?.cancel()
-        for job in requests.takeRequests() { giveUp(job) }
-    }
-
-    /// Ends what the program is at, since nobody waits for it any more.
-    func endPeerRequests(_ reason: BluetoothError) {
-        guard let requests = peerRequests else { return }
-        requests.watchdog?.cancel()
-        requests.worker?.cancel()
-        while requests.popFirst() != nil {}
-        requests.subscriptions.finish(reason)
     }
 }

@@ -88,7 +88,7 @@ final class Link {
     /// Who is told what happens on it.
     private(set) lazy var events = LinkEvents()
     /// What the peer asks of the program. See Link+LocalServer.
-    var peerRequests: PeerRequests?
+    private(set) var peerRequestsIfAny: PeerRequests?
     /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
     var isBehind = false
 
@@ -129,6 +129,13 @@ final class Link {
         let database = PeerDatabase(rememberedIn: configuration.cache)
         databaseIfAny = database
         return database
+    }
+
+    var peerRequests: PeerRequests {
+        if let peerRequestsIfAny { return peerRequestsIfAny }
+        let requests = PeerRequests()
+        peerRequestsIfAny = requests
+        return requests
     }
 
     var protection: LinkProtection {
@@ -321,7 +328,7 @@ final class Link {
         case .ended: break
         }
         databaseIfAny?.finish(reason)
-        endPeerRequests(reason)
+        peerRequestsIfAny?.end(reason)
         registry?.value.remove(self)
         if let attachment { attachment.controller.value.linkEnded(attachment.number, reason) }
         attachment = nil

@@ -6,7 +6,7 @@ import Logging
 
 /// What a peer's client asks of the program, in order, and who wants to know of its subscriptions.
 ///
-/// Made when the peer first asks for something that the database cannot answer.
+/// Owned by its link, which it is given with each call.
 final class PeerRequests {
     enum Job: Sendable {
         // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
@@ -31,47 +31,147 @@ final class PeerRequests {
         var deadline: KernelInstant?
     }
 
+    private enum Work {
+        /// Nothing waits.
+        case none
+        /// The program is at work on what it was given; the request among it.
+        case underWay(Task<Void, Never>, request: Waiting?)
+        /// The handler has used up its time, and has still not returned.
+        case stuck(Task<Void, Never>)
+
+        var request: Waiting? { if case .underWay(_, let request) = self { request } else { nil } }
+        var isStuck: Bool { if case .stuck = self { true } else { false } }
+    }
+
     /// The most that may wait: a request of each bearer, and commands, which a server may pass over when they are too many.
     static let capacity = 256
 
-    private(set) var waiting = RingBuffer<Waiting>()
+    private var waiting = RingBuffer<Waiting>()
     /// The deadlines of the requests among them.
     private var deadlines = RingBuffer<KernelInstant>()
     /// What the request just answered needs besides, or what comes of a command just authorised: done before all others.
-    var next: Waiting?
+    private var next: Waiting?
     /// What is being answered, so that what comes of it is known to go on with it.
-    var answered: Waiting?
-    /// The request that the program is at work on.
-    var question: Waiting?
-    /// Works off what waits; there is none while nothing does.
-    var worker: Task<Void, Never>?
-    /// The handler has used up its time, and has still not returned.
-    var isStuck = false
-    var watchdog: LoopTimer?
-    var missedCommands = 0
+    private var answered: Waiting?
+    private var work = Work.none
+    private var watchdog: LoopTimer?
+    private(set) var missedCommands = 0
     var subscriptions = Broadcaster<PeerSubscription>()
 
-    var isIdle: Bool { next == nil && waiting.isEmpty }
-
-    /// When the first of the requests that are at work or wait has to be answered.
-    var deadline: KernelInstant? { question?.deadline ?? deadlines.first }
-
-    func append(_ job: Waiting) {
-        waiting.append(job)
-        if let deadline = job.deadline { deadlines.append(deadline) }
+    func add(_ job: Job, _ link: Link) {
+        if let answered {
+            next = Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil)
+            return
+        }
+        if !job.isRequest {
+            guard waiting.count < Self.capacity else {
+                missedCommands += 1
+                return
+            }
+        } else if work.isStuck {
+            // Whoever has the handler's attention does not let go of it.
+            return link.giveUp(job)
+        }
+        let deadline = job.isRequest ? link.loop.now.advanced(by: HandlerWork.limit) : nil
+        waiting.append(Waiting(job: job, deadline: deadline))
+        if let deadline { deadlines.append(deadline) }
+        if case .none = work { begin(link) } else { setWatchdog(link) }
     }
 
-    func popFirst() -> Waiting? {
+    /// Ends what the program is at, since nobody waits for it any more.
+    func end(_ reason: BluetoothError) {
+        watchdog?.cancel()
+        switch work {
+        case .none: break
+        case .underWay(let task, _), .stuck(let task): task.cancel()
+        }
+        while popFirst() != nil {}
+        subscriptions.finish(reason)
+    }
+
+    private func popFirst() -> Waiting? {
         if let next = next.take() { return next }
         guard let first = waiting.popFirst() else { return nil }
         if first.deadline != nil { _ = deadlines.popFirst() }
         return first
     }
 
-    /// Takes out all requests, at work and waiting; commands go on waiting.
-    func takeRequests() -> [Job] {
-        var requests = [question].compactMap { $0?.job }
-        question = nil
+    // MARK: Working it off
+
+    private func begin(_ link: Link) {
+        let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
+        let task = Task(executorPreference: link.loop) {
+            while let work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
+                let result = await work.result()
+                guard let link = bound.value.object, requests.value.finish(work, result, link) else { return }
+            }
+        }
+        work = .underWay(task, request: nil)
+    }
+
+    /// The next thing for the program to do; nil ends the task.
+    private func nextWork(_ link: Link) -> HandlerWork? {
+        while link.endReason == nil, case .underWay(let task, _) = work, let waiting = popFirst() {
+            if let deadline = waiting.deadline {
+                // What came before it may have taken its time.
+                guard link.loop.now < deadline else {
+                    link.giveUp(waiting.job)
+                    continue
+                }
+            }
+            work = .underWay(task, request: waiting.deadline == nil ? nil : waiting)
+            setWatchdog(link)
+            return HandlerWork(
+                waiting: waiting, peer: link.peer, connection: link.connection.map { WeakReference(to: $0) },
+                server: link.localServer, log: link.log)
+        }
+        watchdog?.cancel()
+        work = .none
+        return nil
+    }
+
+    /// Hands the peer the answer; says whether the task is of further use.
+    private func finish(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link) -> Bool {
+        guard case .underWay(let task, _) = work else {
+            // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
+            work = .none
+            if link.endReason == nil, next != nil || !waiting.isEmpty { begin(link) }
+            return false
+        }
+        work = .underWay(task, request: nil)
+        answered = done.waiting
+        link.answer(done.waiting.job, result)
+        answered = nil
+        return true
+    }
+
+    // MARK: Time
+
+    /// Sees to it that the peer has its answers in time, also to what waits behind a command's handler.
+    private func setWatchdog(_ link: Link) {
+        guard let deadline = work.request?.deadline ?? deadlines.first, !work.isStuck else {
+            watchdog?.cancel()
+            return
+        }
+        let timer =
+            watchdog ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { isLate(link) } }
+        watchdog = timer
+        timer.set(after: link.loop.now.duration(to: deadline))
+    }
+
+    /// Refuses a request whose handler has not answered in time, before the peer gives the link up, and those that wait
+    /// behind it on other bearers or behind a command.
+    private func isLate(_ link: Link) {
+        guard link.endReason == nil, case .underWay(let task, let request) = work else { return }
+        link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
+        work = .stuck(task)
+        task.cancel()
+        for job in takeRequests(after: request) { link.giveUp(job) }
+    }
+
+    /// Takes out all requests; commands go on waiting.
+    private func takeRequests(after first: Waiting?) -> [Job] {
+        var requests = [first].compactMap { $0?.job }
         waiting.removeAll { waiting in
             if waiting.deadline != nil { requests.append(waiting.job) }
             return waiting.deadline != nil
