@@ -359,9 +359,9 @@ private let controller = SimulatedController(address: address)
             }
             try await adapter.ready(timeout: .seconds(5))
             try await fixture.settle { [index] in fixture.kernel.isScanning(adapter: index) }
-            let waiting = await adapter.session.life.readyWaiters.count
+            let waiting = await adapter.session.readyWaiterCount
             #expect(waiting == 0)
-            let isRestoring = await adapter.session.life.restoration != nil
+            let isRestoring = await adapter.session.isRestoring
             #expect(!isRestoring)
             #expect(adapter.information.index == index)
             withExtendedLifetime(scan) {}

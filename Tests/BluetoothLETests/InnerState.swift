@@ -28,6 +28,11 @@ extension AdapterSession {
         try await management.value.send(command, to: index)
     }
 
+    /// How many wait for the adapter to be ready.
+    var readyWaiterCount: Int { life.value.waiterCount }
+    /// Whether it is being brought back.
+    var isRestoring: Bool { life.value.isRestoring }
+
     /// Whether the controller's socket is open.
     var hasControllerSocket: Bool { controller.value.hasSocket }
     /// How many connects are under way or wait for their turn.

@@ -50,7 +50,7 @@ import Testing
             fixture.kernel.plug(bare)
             let error = await failure { try await adapter.ready(timeout: .seconds(30)) }
             #expect(error != nil)
-            let isRestoring = await adapter.session.life.restoration != nil
+            let isRestoring = await adapter.session.isRestoring
             #expect(!isRestoring)
             fixture.kernel.setRefusal(nil, of: opcode)
             fixture.kernel.setSilent(false, for: opcode)

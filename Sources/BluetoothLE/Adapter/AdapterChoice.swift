@@ -1,16 +1,17 @@
+import BluetoothHost
 import BluetoothKernel
-import KernelHost
+
+/// What an adapter that comes, is switched on or is given free by its radio switch can cure.
+private let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]
 
 // Which adapter a program gets when it opens one.
-extension AdapterMonitor {
-    /// What an adapter that comes, is switched on or is given free by its radio switch can cure.
-    private static let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]
-
+extension HostDirectory {
     /// The adapter that `selector` means, ready for use; of several the first that works.
     ///
     /// - Parameter limit: how long to wait for one that can be used; nil for not at all.
     nonisolated(nonsending) func choose(
-        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, by preparation: AdapterPreparation
+        _ selector: AdapterSelector, _ wish: AdapterWish, waitingFor limit: Duration?,
+        knowing knowledge: any AdapterKnowledge
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
         let deadline = limit.map { loop.now.advanced(by: $0) }
@@ -18,9 +19,9 @@ extension AdapterMonitor {
             let count = changeCount
             let reason: BluetoothError
             do throws(BluetoothError) {
-                return try await firstThatWorks(selector, power, preparation, operation)
+                return try await firstThatWorks(selector, wish, knowledge, operation)
             } catch {
-                guard Self.curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
+                guard curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
                 reason = error
             }
             do throws(BluetoothError) {
@@ -33,14 +34,14 @@ extension AdapterMonitor {
     }
 
     private nonisolated(nonsending) func firstThatWorks(
-        _ selector: AdapterSelector, _ power: PowerPolicy, _ preparation: AdapterPreparation,
+        _ selector: AdapterSelector, _ wish: AdapterWish, _ knowledge: any AdapterKnowledge,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterInformation {
-        let matching = await preparation.knowingStaticAddresses(adapters).filter(selector.matches)
+        let matching = await adapters(knowing: knowledge).filter(selector.matches)
         var errors: [BluetoothError] = []
         for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
             do throws(BluetoothError) {
-                return try await preparation.prepare(information, power: power)
+                return try await prepare(information, wish, knowing: knowledge)
             } catch {
                 if error.code == .cancelled { throw error }
                 errors.append(error)
@@ -58,7 +59,7 @@ extension AdapterMonitor {
                 .noAdapter, operation, "There is no such adapter with LE; there are: \(names).")
         }
         guard errors.count > 1 else { return first }
-        var combined = errors.first { Self.curable.contains($0.code) } ?? first
+        var combined = errors.first { curable.contains($0.code) } ?? first
         combined.operation = operation
         let parts = errors.map { error in
             // Most messages name the adapter already.

@@ -131,7 +131,8 @@ final class PeerRequests {
     }
 
     /// Hands the peer the answer; says whether the task is of further use.
-    private func finish(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link) -> Bool {
+    private func finish(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link) -> Bool
+    {
         guard case .underWay(let task, _) = work else {
             // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
             work = .none

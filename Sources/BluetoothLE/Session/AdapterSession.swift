@@ -16,18 +16,15 @@ actor AdapterSession: LoopActor {
     /// Records what happens; kept alive with the adapter.
     let trace: PacketTrace?
     let management: LoopBound<ManagementClient>
-    let monitor: LoopBound<AdapterMonitor>
+    let directory: LoopBound<any HostDirectory>
     let controller: LoopBound<Controller>
     /// Explains the ends of links.
     let linkEnds: LinkEnds
     /// What is known of it, and how it stands; written on the loop.
     nonisolated let facts: AdapterFacts
     nonisolated let standing: LatestValue<AdapterState>
-    /// Its life: see AdapterSession+Life.
-    var life: AdapterLife
-    private(set) var end: BluetoothError?
-    /// What ends with the adapter, besides what the controller does.
-    var ends = HandlerList<BluetoothError>()
+    /// Its ups and downs, and its end.
+    let life: LoopBound<AdapterLife>
     /// What is advertised.
     let advertising: AdvertisingSets
     /// Who answers the questions of pairing, and those that are being asked.
@@ -51,9 +48,8 @@ actor AdapterSession: LoopActor {
         let information = opened.information
         bondKeeper = opened.bonds
         facts = AdapterFacts(information)
-        life = AdapterLife(power: power, privacy: privacy)
         management = opened.management
-        monitor = opened.monitor
+        directory = opened.directory
         self.kernel = kernel
         self.log = log
         self.trace = trace
@@ -71,8 +67,12 @@ actor AdapterSession: LoopActor {
             sending: Pairings(
                 on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
                 links: links, log: log), to: loop)
+        life = LoopBound(
+            AdapterLife(
+                of: facts, standing, AdapterWish(power: power, privacy: privacy), in: directory.value,
+                knowing: bondKeeper.value, log: log), on: loop)
         linkEnds = LinkEnds(
-            of: facts, monitor, on: loop, state: { [standing] in standing.value },
+            of: facts, directory.value, on: loop, state: { [standing] in standing.value },
             isPoweringOff: { [controller] in controller.value.isPoweringOff })
         channels = ChannelMaker(of: facts, on: kernel, linkEnds, controller, pairings, log: log)
         let surroundings = LinkSurroundings(
@@ -89,36 +89,69 @@ actor AdapterSession: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
+    // MARK: Its life
+
+    nonisolated var state: AdapterState { standing.value }
+
+    nonisolated var states: BoundedStream<AdapterState> { standing.stream(keeping: self) }
+
+    func ready(timeout: Duration?) async throws(BluetoothError) { try await life.value.ready(timeout: timeout) }
+
+    func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await life.value.setPowered(isOn) }
+
+    /// Throws why nothing can be done with the adapter now, if so.
+    func checkUsable() throws(BluetoothError) {
+        try life.value.checkUsable()
+        controller.value.comeBack(as: information)
+    }
+
+    /// Has the components know of each other and of what happens to the adapter.
+    func begin() {
+        linkMaker.session = self
+        channels.session = self
+        followBonds()
+        controller.value.followDiscoveries()
+        controller.value.setUnreachableHandler { [weak life = life.value] in life?.look() }
+        advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
+        pairings.value.follow()
+        followLife()
+        life.value.begin()
+    }
+
+    private func followLife() {
+        _ = life.value.follow {
+            [facts, advertising, incoming, channels, pairings, controller, bondKeeper, linkEnds] turn in
+            switch turn {
+            case .changing(let before, let state, let reason):
+                // A kernel that has lost an adapter has lost its keys.
+                if before == .absent { bondKeeper.value.reload(facts.information.index) }
+                pairings.value.adapterChanged(state == .absent ? reason : nil)
+                if let reason {
+                    controller.value.leave(reason)
+                    linkEnds.completeAll(reason)
+                } else {
+                    controller.value.comeBack(as: facts.information)
+                }
+            case .changed(let state, let reason?): advertising.adapterLeaves(reason, isAbsent: state == .absent)
+            case .changed(_, nil): advertising.adapterComesBack()
+            case .ended(let reason):
+                linkEnds.close()
+                advertising.close(reason)
+                incoming.close(reason)
+                channels.close(reason)
+                pairings.value.close(reason)
+                controller.value.close(reason)
+                bondKeeper.value.close(reason)
+            }
+        }
+    }
+
     func close() async {
         await advertising.stopAll()
         incoming.endServing()
         await bondKeeper.value.flush()
-        finish(BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
-    }
-
-    /// Ends everything for good: the program closes it, or the kernel's management interface is gone.
-    func finish(_ reason: BluetoothError) {
-        guard end == nil else { return }
-        end = reason
-        log.debug("\(reason)")
-        endLife(reason)
-        advertising.close(reason)
-        incoming.close(reason)
-        channels.close(reason)
-        pairings.value.close(reason)
-        controller.value.close(reason)
-        bondKeeper.value.close(reason)
-        monitor.value.close(reason)
-        let ends = ends
-        self.ends.removeAll()
-        ends(reason)
-    }
-
-    /// Throws why nothing can be done with the adapter now, if so.
-    func checkUsable() throws(BluetoothError) {
-        if let end { throw end }
-        if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
-        controller.value.comeBack(as: information)
+        life.value.finish(
+            BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
 }
 

@@ -7,7 +7,7 @@ extension LooseSession {
     struct Opened: Sendable {
         let information: AdapterInformation
         let management: LoopBound<ManagementClient>
-        let monitor: LoopBound<AdapterMonitor>
+        let directory: LoopBound<any HostDirectory>
         let bonds: LoopBound<BondKeeper>
     }
 
@@ -17,44 +17,38 @@ extension LooseSession {
         bondLimit: BondLimit, privacy: PrivacyMode?, on kernel: any BluetoothKernel, log: Logger,
         trace: PacketSynthesis?
     ) async throws(BluetoothError) -> Opened {
-        let client = ManagementClient(on: kernel, log: log, trace: trace)
-        let management = LoopBound(client, on: loop)
-        let monitor = AdapterMonitor(on: kernel, management: client, log: log)
-        try await monitor.start()
+        let directory = KernelDirectory(on: kernel, log: log, trace: trace)
+        let management = LoopBound(directory.management, on: loop)
+        try await directory.start()
         let keeper = LoopBound(
             BondKeeper(
                 bonds.store(on: kernel, log: log), limit: bondLimit,
                 keys: KernelKeys(of: kernel, by: management, log: log), log: log), on: loop)
-        let preparation = AdapterPreparation(
-            on: kernel, by: management, knowing: LoopBound(keeper.value, on: loop), privacy: privacy)
-        let information = try await monitor.choose(selector, power: power, waitingFor: limit, by: preparation)
+        let information = try await directory.choose(
+            selector, AdapterWish(power: power, privacy: privacy), waitingFor: limit, knowing: keeper.value)
         return Opened(
-            information: information, management: management, monitor: LoopBound(monitor, on: loop), bonds: keeper)
+            information: information, management: management, directory: LoopBound(directory, on: loop), bonds: keeper)
     }
 
     /// All adapters, lowest index first.
     func all(_ bonds: BondKeeping, on kernel: any BluetoothKernel, log: Logger) async throws(BluetoothError)
         -> [AdapterInformation]
     {
-        let client = ManagementClient(on: kernel, log: log)
-        let monitor = AdapterMonitor(on: kernel, management: client, log: log)
-        try await monitor.start()
-        defer { monitor.close(.cancelled(.init("list adapters"))) }
-        let identities = LocalIdentities(bonds.store(on: kernel, log: log), log: log)
-        let preparation = AdapterPreparation(
-            on: kernel, by: LoopBound(client, on: loop), knowing: LoopBound(identities, on: loop))
-        return await preparation.knowingStaticAddresses(monitor.adapters)
+        let directory = KernelDirectory(on: kernel, log: log)
+        try await directory.start()
+        defer { directory.close(.cancelled(.init("list adapters"))) }
+        return await directory.adapters(knowing: LocalIdentities(bonds.store(on: kernel, log: log), log: log))
     }
 
     /// What happens to adapters, after those there are.
     func changes(_ operation: BluetoothError.Operation, on kernel: any BluetoothKernel, log: Logger)
         async throws(BluetoothError) -> BoundedStream<AdapterChange>
     {
-        let monitor = AdapterMonitor(on: kernel, management: ManagementClient(on: kernel, log: log), log: log)
+        let directory = KernelDirectory(on: kernel, log: log)
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
-        monitor.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
-        try await monitor.start()
-        let bound = LoopBound(monitor, on: loop)
+        directory.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
+        try await directory.start()
+        let bound = LoopBound(directory, on: loop)
         return BoundedStream(channel: channel) { [loop] in
             loop.execute { bound.value.close(.cancelled(operation)) }
         }

@@ -4,39 +4,13 @@ import BluetoothPrimitives
 import Logging
 import Management
 
-/// What has to be known of an adapter before it is used.
-//
-// Lives on the loop.
-package protocol AdapterKnowledge: AnyObject {
-    /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
-    /// wished for, and otherwise nil.
-    /// - Parameter place: where it is plugged in, or its public address.
-    nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity?
-
-    /// Has the kernel know the keys of bonded devices.
-    nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
-}
-
-extension AdapterKnowledge {
-    /// Nothing: there are no keys.
-    package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
-}
-
 /// Brings adapters into the state in which LE works: what they call themselves, the keys of bonded devices, power.
-package struct AdapterPreparation {
-    private let kernel: any BluetoothKernel
-    private let management: LoopBound<ManagementClient>
-    private let knowledge: LoopBound<any AdapterKnowledge>?
+struct AdapterPreparation {
+    let kernel: any BluetoothKernel
+    let management: ManagementClient
+    let knowledge: (any AdapterKnowledge)?
     /// Whether adapters are to hide their addresses; nil is as they are.
-    private let privacy: PrivacyMode?
-
-    package init(
-        on kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>,
-        knowing knowledge: LoopBound<any AdapterKnowledge>? = nil, privacy: PrivacyMode? = nil
-    ) {
-        (self.kernel, self.management) = (kernel, management)
-        (self.knowledge, self.privacy) = (knowledge, privacy)
-    }
+    var privacy: PrivacyMode?
 
     /// What is known of one adapter; nil when there is none with this index.
     private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
@@ -44,7 +18,7 @@ package struct AdapterPreparation {
     {
         let reply: ManagementReply
         do {
-            reply = try await management.value.send(.readControllerInformation, to: index)
+            reply = try await management.send(.readControllerInformation, to: index)
         } catch  where error.code == .noAdapter {
             return nil
         }
@@ -58,7 +32,7 @@ package struct AdapterPreparation {
     ///
     /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
     /// address cannot be reached or scan actively without a static one.
-    package nonisolated(nonsending) func prepare(
+    nonisolated(nonsending) func prepare(
         _ information: AdapterInformation, power: PowerPolicy
     ) async throws(BluetoothError) -> AdapterInformation {
         var information = information
@@ -71,12 +45,12 @@ package struct AdapterPreparation {
             if power == .leave, let error = BluetoothError.unavailable(.poweredOff, operation) { throw error }
         }
         if !information.isLowEnergyEnabled {
-            try await management.value.send(.setLowEnergy(true), to: information.index)
+            try await management.send(.setLowEnergy(true), to: information.index)
         }
         let wasPowered = information.isPowered
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await knowledge?.value.prepare(information)
+            await knowledge?.prepare(information)
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
@@ -102,7 +76,7 @@ package struct AdapterPreparation {
     /// Has an adapter on that was on before, even for a task that is cancelled. It stands behind a power-off that the
     /// kernel has not answered yet; why it fails is not said, as what went wrong before is.
     private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
-        let management = management
+        let management = LoopBound(management, on: kernel.loop)
         await Task(executorPreference: kernel.loop) {
             _ = try? await management.value.sendWhenIdle(.setPowered(true), to: index)
         }.value
@@ -135,15 +109,15 @@ package struct AdapterPreparation {
         if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
         guard !information.isPowered else { return }
         if isBare, let address = information.staticAddress {
-            try await management.value.send(.setStaticAddress(address), to: information.index)
+            try await management.send(.setStaticAddress(address), to: information.index)
         }
         if let privacy, let key = privacy == .off ? .zero : identity?.identityResolvingKey {
-            try await management.value.send(.setPrivacy(privacy, key), to: information.index)
+            try await management.send(.setPrivacy(privacy, key), to: information.index)
         }
     }
 
     /// The adapters with the static addresses that are kept for those that have no public one.
-    package nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async
+    nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async
         -> [AdapterInformation]
     {
         var known: [AdapterInformation] = []
@@ -172,12 +146,12 @@ package struct AdapterPreparation {
         let place =
             information.publicAddress.isZero
             ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
-        return await knowledge.value.localIdentity(ofAdapterAt: place, orMake: makes)
+        return await knowledge.localIdentity(ofAdapterAt: place, orMake: makes)
     }
 
     /// Powers an adapter on or off.
-    package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await management.value.sendWhenIdle(.setPowered(isOn), to: index)
+    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+        try await management.sendWhenIdle(.setPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(

@@ -27,7 +27,7 @@ package final class LinkEnds {
     }
 
     private let facts: AdapterFacts
-    private let monitor: LoopBound<AdapterMonitor>
+    private let directory: any HostDirectory
     private let loop: EventLoop
     /// How the adapter stands, as far as it has been told.
     private let state: () -> AdapterState
@@ -38,11 +38,11 @@ package final class LinkEnds {
     private var isClosed = false
 
     package init(
-        of facts: AdapterFacts, _ monitor: LoopBound<AdapterMonitor>, on loop: EventLoop,
+        of facts: AdapterFacts, _ directory: any HostDirectory, on loop: EventLoop,
         state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
     ) {
         self.facts = facts
-        self.monitor = monitor
+        self.directory = directory
         self.loop = loop
         self.state = state
         self.isPoweringOff = isPoweringOff
@@ -76,7 +76,7 @@ package final class LinkEnds {
         if isClosed { return .other }
         let information = facts.information
         // What has happened to the adapter is taken in before it is told.
-        monitor.value.look(at: information.index)
+        directory.look(at: information.index)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
         if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
         // Which error a socket gets when its adapter is powered off depends on the controller; the peer's doing it is not

@@ -4,12 +4,12 @@ import BluetoothPrimitives
 import Logging
 import Management
 
-/// Knows which adapters there are and how they stand, and tells what changes.
+/// The adapters that the kernel knows.
 ///
-/// It follows the management socket, and the radio switches where this process may; it asks nothing by the clock.
+/// It follows the management socket, and the radio switches where this process may.
 //
 // Lives on the loop, with whoever owns it.
-package final class AdapterMonitor {
+package final class KernelDirectory: HostDirectory {
     package let loop: EventLoop
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
@@ -20,23 +20,17 @@ package final class AdapterMonitor {
     private var switchWatch: (any RadioSwitchWatch)?
     private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
-    /// How many changes there have been.
     package private(set) var changeCount: UInt64 = 0
 
-    package init(on kernel: any BluetoothKernel, management: ManagementClient, log: Logger) {
+    package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
         self.kernel = kernel
-        self.management = management
+        management = ManagementClient(on: kernel, log: log, trace: trace)
         self.log = log
         loop = kernel.loop
     }
 
-    /// The adapters there are now, lowest index first.
     package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
 
-    /// The adapter with an index, if there is one.
-    package func adapter(_ index: UInt16) -> AdapterInformation? { known[index] }
-
-    /// Has changes told from now on, on the loop; the second closure once, when nothing more can be told.
     package func follow(
         _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
@@ -46,8 +40,6 @@ package final class AdapterMonitor {
 
     // MARK: Beginning
 
-    /// Begins to follow; returns when all adapters of the moment are known.
-    ///
     /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
     /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
     package nonisolated(nonsending) func start() async throws(BluetoothError) {
@@ -131,7 +123,6 @@ package final class AdapterMonitor {
         tell(.changed(information))
     }
 
-    /// Looks at an adapter of which something else says that it may be gone, off or blocked, before events have told so.
     package func look(at index: UInt16) {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
@@ -151,8 +142,8 @@ package final class AdapterMonitor {
         }
     }
 
-    /// Looks at what nobody tells this process of, where it may not follow the radio switches.
     package func refresh() {
+        // Where it may not follow the radio switches.
         if switchWatch == nil { lookAtRadioSwitches() }
     }
 
@@ -163,7 +154,6 @@ package final class AdapterMonitor {
         waiters.succeedAll()
     }
 
-    /// Waits for a change, unless there has been one since there were `count` of them.
     package nonisolated(nonsending) func change(
         since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
     ) async throws(BluetoothError) {
@@ -185,10 +175,33 @@ package final class AdapterMonitor {
         onEnd?(reason)
     }
 
-    /// Ends it with its management socket, from its user's side: nobody is told.
     package func close(_ reason: BluetoothError) {
         onEnd = nil
         finish(reason)
         management.close(reason)
+    }
+
+    // MARK: Making ready
+
+    package nonisolated(nonsending) func prepare(
+        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+    ) async throws(BluetoothError) -> AdapterInformation {
+        try await preparation(knowledge, wish.privacy).prepare(adapter, power: wish.power)
+    }
+
+    package nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async
+        -> [AdapterInformation]
+    {
+        await preparation(knowledge).knowingStaticAddresses(adapters)
+    }
+
+    package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+        try await preparation().setPowered(isOn, index)
+    }
+
+    private func preparation(
+        _ knowledge: (any AdapterKnowledge)? = nil, _ privacy: PrivacyMode? = nil
+    ) -> AdapterPreparation {
+        AdapterPreparation(kernel: kernel, management: management, knowledge: knowledge, privacy: privacy)
     }
 }

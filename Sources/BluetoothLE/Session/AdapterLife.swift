@@ -1,0 +1,209 @@
+import BluetoothHost
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+
+/// An adapter's ups and downs: how it stands, who is told, and what brings it back.
+//
+// Lives on the loop, with the session.
+final class AdapterLife {
+    /// Something that concerns everything of the adapter.
+    enum Turn {
+        /// It stands otherwise from now on, which is about to be told; with the reason where it cannot be used.
+        case changing(from: AdapterState, to: AdapterState, BluetoothError?)
+        /// That has been told.
+        case changed(AdapterState, BluetoothError?)
+        /// It is closed, or can be followed no more.
+        case ended(BluetoothError)
+    }
+
+    private enum Restoration {
+        case none
+        case underWay(Task<Void, Never>, isDueAgain: Bool)
+    }
+
+    private let facts: AdapterFacts
+    private let standing: LatestValue<AdapterState>
+    private let directory: any HostDirectory
+    private let knowledge: any AdapterKnowledge
+    private let log: Logger
+    private var upkeep: AdapterUpkeep
+    private var restoration = Restoration.none
+    /// Why it could not be brought back.
+    private var restorationFailure: BluetoothError?
+    private var readyWaiters = WaiterList<Void, BluetoothError>()
+    /// Why it is over, once it is.
+    private(set) var end: BluetoothError?
+    /// Who is told, the session's components first.
+    private var followers = HandlerList<Turn>()
+
+    init(
+        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ wish: AdapterWish,
+        in directory: any HostDirectory, knowing knowledge: any AdapterKnowledge, log: Logger
+    ) {
+        (self.facts, self.standing, self.directory, self.knowledge, self.log) = (
+            facts, standing, directory, knowledge, log
+        )
+        upkeep = AdapterUpkeep(wish)
+    }
+
+    private var loop: EventLoop { directory.loop }
+
+    private func operation(_ name: String) -> BluetoothError.Operation {
+        BluetoothError.Operation(name, adapter: facts.information.name)
+    }
+
+    // MARK: Who is told
+
+    /// Has what happens told from now on; the number ends that.
+    func follow(_ follower: @escaping (Turn) -> Void) -> UInt64 { followers.add(follower) }
+
+    func unfollow(_ number: UInt64) { followers.remove(number) }
+
+    /// Begins, with what has happened since the adapter was chosen.
+    func begin() {
+        directory.follow(
+            { [weak self] change in self?.take(change) }, onEnd: { [weak self] reason in self?.finish(reason) })
+        let now = directory.adapter(facts.information.index)
+        update(now.flatMap { isThisOne($0) ? $0 : nil })
+    }
+
+    /// Ends everything for good: the program closes the adapter, or it can be followed no more.
+    func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        log.debug("\(reason)")
+        if case .underWay(let task, _) = restoration { task.cancel() }
+        readyWaiters.failAll(reason)
+        standing.finish(reason.code == .cancelled ? nil : reason)
+        followers(.ended(reason))
+        followers.removeAll()
+        directory.close(reason)
+    }
+
+    // MARK: How it stands
+
+    /// Takes in what has happened to the adapter before it is told.
+    func look() { directory.look(at: facts.information.index) }
+
+    /// Throws why nothing can be done with the adapter now, if so.
+    func checkUsable() throws(BluetoothError) {
+        if let end { throw end }
+        if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
+    }
+
+    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
+        if let end { throw end }
+        directory.refresh()
+        guard !standing.value.isReady else { return }
+        let call = readyWaiters.makePromise()
+        let operation = operation("wait for the adapter")
+        do {
+            try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            throw restorationFailure ?? .unavailable(standing.value, operation) ?? error
+        }
+    }
+
+    nonisolated(nonsending) func setPowered(_ isOn: Bool) async throws(BluetoothError) {
+        if let end { throw end }
+        let state = standing.value
+        if state == .absent, let error = BluetoothError.unavailable(state, operation("power \(isOn ? "on" : "off")")) {
+            throw error
+        }
+        if isOn { return try await prepare(power: .powerOn) }
+        upkeep.isSwitchedOffHere = true
+        do throws(BluetoothError) {
+            try await directory.setPowered(false, facts.information.index)
+        } catch {
+            // What nobody waits for any more may still come about.
+            if standing.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
+                upkeep.isSwitchedOffHere = false
+            }
+            throw error
+        }
+    }
+
+    private nonisolated(nonsending) func prepare(power: PowerPolicy) async throws(BluetoothError) {
+        let wish = AdapterWish(power: power, privacy: upkeep.wish.privacy)
+        facts.update(try await directory.prepare(facts.information, wish, knowing: knowledge))
+    }
+
+    // MARK: What happens
+
+    private func take(_ change: AdapterChange) {
+        let isHere = standing.value != .absent
+        switch change {
+        case .removed(let adapter):
+            if isHere, adapter.index == facts.information.index { update(nil) }
+        case .changed(let adapter):
+            if isHere, adapter.index == facts.information.index { update(adapter) }
+        case .added(let adapter):
+            if !isHere, isThisOne(adapter) { update(adapter) }
+        }
+    }
+
+    /// Whether an adapter that appears is this one. One without a public address cannot be told from another such.
+    private func isThisOne(_ other: AdapterInformation) -> Bool {
+        let known = facts.information
+        return other.publicAddress == known.publicAddress && other.manufacturer == known.manufacturer
+    }
+
+    /// Takes over what is known of the adapter; nil when it is gone.
+    private func update(_ now: AdapterInformation?) {
+        guard end == nil else { return }
+        if let now { facts.update(now) }
+        let (before, state) = (standing.value, now?.state ?? .absent)
+        guard state != before else { return }
+        upkeep.stateChanged(from: before, to: state)
+        if state != .poweredOff, state != .lowEnergyOff { restorationFailure = nil }
+        log.debug("\(facts.information.name): \(state)")
+        let reason = BluetoothError.unavailable(state, operation("use the adapter"))
+        followers(.changing(from: before, to: state, reason))
+        standing.set(state)
+        followers(.changed(state, reason))
+        if state.isReady { readyWaiters.succeedAll() }
+        restoreIfNeeded()
+    }
+
+    // MARK: Coming back
+
+    private var isRestorationNeeded: Bool {
+        upkeep.isNeeded(in: standing.value, hidesAddress: facts.information.usesPrivateAddresses)
+    }
+
+    /// Has the adapter switched on again where that is this program's business.
+    private func restoreIfNeeded() {
+        guard end == nil, isRestorationNeeded else { return }
+        if case .underWay(let task, _) = restoration {
+            restoration = .underWay(task, isDueAgain: true)
+            return
+        }
+        let life = LoopBound(WeakReference(to: self), on: loop)
+        let task = Task(executorPreference: loop) { await life.value.object?.restore() ?? () }
+        restoration = .underWay(task, isDueAgain: false)
+    }
+
+    private nonisolated(nonsending) func restore() async {
+        while case .underWay(let task, _) = restoration {
+            restoration = .underWay(task, isDueAgain: false)
+            do throws(BluetoothError) {
+                try await prepare(power: upkeep.wish.power == .leave ? .leave : .powerOn)
+            } catch {
+                log.debug("not brought back: \(error)")
+                restorationFailure = error
+            }
+            upkeep.prepared()
+            guard case .underWay(_, isDueAgain: true) = restoration, end == nil, isRestorationNeeded else { break }
+        }
+        restoration = .none
+    }
+
+    // MARK: Looked up
+
+    /// How many wait for the adapter to be ready.
+    var waiterCount: Int { readyWaiters.count }
+    /// Whether it is being brought back.
+    var isRestoring: Bool { if case .underWay = restoration { true } else { false } }
+}
