@@ -45,7 +45,7 @@ extension AdapterSession {
     /// What pairings ask.
     var pairingQuestions: PairingQuestions { pairings.value.questions }
     /// What the kernel is told of this side of pairings.
-    var pairingSettings: KernelPairingSettings { pairings.value.settings }
+    var pairingSettings: KernelPairingSettings? { (pairings.value.host as? KernelPairing)?.progress }
 
     /// Forgets that there is a key, where the bonds are not known.
     func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }

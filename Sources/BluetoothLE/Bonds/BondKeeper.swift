@@ -1,8 +1,8 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import BluetoothSystem
 import GATT
-import KernelHost
 import Logging
 
 /// The bonds of one adapter: has their keys loaded, takes in what pairing makes, and has it kept.
@@ -23,7 +23,7 @@ final class BondKeeper: AdapterKnowledge {
 
     let log: Logger
     let limit: BondLimit
-    let keys: KernelKeys
+    let keys: any HostKeys
     private let identities: LocalIdentities
     /// Nil where bonds are not kept.
     let writer: BondWriter?
@@ -35,14 +35,13 @@ final class BondKeeper: AdapterKnowledge {
     var changes = Broadcaster<BondChange>()
     private(set) var observer: Observer?
 
-    init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: KernelKeys, log: Logger) {
+    init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
         self.limit = limit
         self.keys = keys
         self.log = log
         identities = LocalIdentities(store, log: log)
         writer = store.map { BondWriter($0, on: keys.loop, log: log) }
-        keys.wanted = { [weak self] in self?.wantedKeys ?? [] }
-        keys.onEvent = { [weak self] event in
+        keys.follow(wanted: { [weak self] in self?.wantedKeys ?? [] }) { [weak self] event in
             switch event {
             case .made(let keys): self?.take(keys)
             case .forgotten(let identity): self?.forget(identity)

@@ -1,5 +1,4 @@
 import BluetoothHost
-import KernelHost
 import Logging
 
 /// What adapters call themselves, by their places.

@@ -1,6 +1,6 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 
 /// The pairings on one adapter: whether there can be any, who answers what they ask, and how they go.
@@ -8,7 +8,8 @@ import Logging
 // Lives on the loop, with the adapter.
 final class Pairings {
     private let loop: EventLoop
-    private let commands: KernelPairing
+    private let adapter: AdapterFacts
+    let host: any HostPairing
     private let controller: LoopBound<Controller>
     private var keys: PairingKeys
     private let links: PairingLinks
@@ -24,20 +25,20 @@ final class Pairings {
     private var end: BluetoothError?
 
     init(
-        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
+        on adapter: AdapterFacts, _ host: any HostPairing, _ loop: EventLoop,
         controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links registry: LoopBound<LinkRegistry>,
         log: Logger
     ) {
-        loop = kernel.loop
+        self.loop = loop
+        (self.adapter, self.host) = (adapter, host)
         self.controller = controller
         self.log = log
         keys = PairingKeys(bonds: bonds)
-        commands = KernelPairing(on: adapter, of: kernel, management: management, log: log)
         links = PairingLinks(registry: registry)
     }
 
     /// Begins to take what the kernel tells of pairings.
-    func follow() { commands.follow { [weak self] in self?.take($0) } }
+    func follow() { host.follow { [weak self] in self?.take($0) } }
 
     /// The adapter is closed: nobody answers any more.
     func close(_ reason: BluetoothError) {
@@ -48,18 +49,16 @@ final class Pairings {
 
     // MARK: Settings
 
-    var settings: KernelPairingSettings { commands.settings }
-
     /// Chooses who answers, and what the adapter brings to its pairings.
     nonisolated(nonsending) func setAgent(
         _ agent: any PairingAgent, _ settings: PairingSettings
     ) async throws(BluetoothError) {
-        let operation = BluetoothError.Operation("set the pairing agent", adapter: commands.adapter.information.name)
+        let operation = BluetoothError.Operation("set the pairing agent", adapter: adapter.information.name)
         try checkIsOwn(operation)
         let before = self.agent
         self.agent = agent
         do {
-            try await commands.change(to: settings, operation)
+            try await host.change(to: settings, operation)
         } catch {
             self.agent = before
             throw error
@@ -70,12 +69,12 @@ final class Pairings {
     nonisolated(nonsending) func prepare(
         _ operation: BluetoothError.Operation, again: Bool = false
     ) async throws(BluetoothError) {
-        if isOwn { try await commands.send(operation, again: again) }
+        if isOwn { try await host.apply(operation, again: again) }
     }
 
     /// The adapter has changed; with a reason, it is gone.
     func adapterChanged(_ reason: BluetoothError?) {
-        if let reason { commands.adapterIsGone(reason) } else { commands.resend() }
+        if let reason { host.adapterIsGone(reason) } else { host.adapterChanged() }
     }
 
     // MARK: Whether there can be any
@@ -83,22 +82,22 @@ final class Pairings {
     /// Makes sure that pairing is this program's to do.
     func checkIsOwn(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         if let end { throw end }
-        switch commands.authority {
+        switch host.authority {
         case .ours: return
         case .others(let error), .notPermitted(let error): throw error.about(operation)
         }
     }
 
-    private var isOwn: Bool { if case .ours = commands.authority { true } else { false } }
+    private var isOwn: Bool { if case .ours = host.authority { true } else { false } }
 
     /// Whether a pairing that begins now finds somebody to answer its questions: this program, or another.
-    var canPair: Bool { if case .notPermitted = commands.authority { false } else { true } }
+    var canPair: Bool { if case .notPermitted = host.authority { false } else { true } }
 
     /// Whether what makes two devices sure of each other can be seen or entered here.
-    var canAuthenticate: Bool { settings.wanted.ioCapability != .noInputNoOutput }
+    var canAuthenticate: Bool { host.settings.ioCapability != .noInputNoOutput }
 
     /// Whether keys are kept.
-    var isBondable: Bool { settings.wanted.isBondable }
+    var isBondable: Bool { host.settings.isBondable }
 
     /// Why there is no point in raising a link to a level, as far as that is known before.
     func obstacle(to level: SecurityLevel, _ addresses: LinkAddresses) -> PairingFailure? {
@@ -139,7 +138,7 @@ final class Pairings {
 
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair, and where one does all, all are its.
-        if case .others = commands.authority { return }
+        if case .others = host.authority { return }
         let link = links.link(to: peer)
         let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
@@ -151,7 +150,7 @@ final class Pairings {
         }
         let isRaised = link.map { $0.protection.pairingAsked($0) } ?? false
         let request = PairingRequest(
-            peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: isWished || isRaised)
+            peer: peer, adapter: adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
         perform(questions.asked(question, request, verdict(on: question, request, addresses), at: loop.now))
     }
@@ -179,8 +178,8 @@ final class Pairings {
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
                 links.tell(peer) { $0.protection.pairingProgressed($0) }
-                commands.reply(answer, to: question, peer)
-            case .disconnect(let peer): commands.disconnect(peer)
+                host.reply(answer, to: question, peer)
+            case .disconnect(let peer): host.disconnect(peer) {}
             }
         }
         guard let moment = questions.nextMoment else {
@@ -233,7 +232,7 @@ final class Pairings {
     ) async throws(BluetoothError) {
         guard let call = questions.beginCall() else { throw .pairing(operation, .notConfirmed) }
         let request = PairingRequest(
-            peer: peer, adapter: commands.adapter.information.name, isInitiatedHere: true)
+            peer: peer, adapter: adapter.information.name, isInitiatedHere: true)
         let limit = loop.now.advanced(by: PairingQuestions.answerLimit)
         let returned = LoopBound<() -> Void>({ [weak self] in self?.questions.endCall(call) }, on: loop)
         let task = Task(executorPreference: loop) { [agent] in
@@ -276,7 +275,7 @@ final class Pairings {
         perform(questions.abort(addresses, at: loop.now))
         let peer = addresses.connected
         controller.value.linkGoesDown(peer)
-        commands.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }
+        host.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }
     }
 
     /// There was no room for the bond that a pairing has made.

@@ -65,8 +65,8 @@ actor AdapterSession: LoopActor {
         advertising = AdvertisingSets(of: facts, standing, management, localServer, links, on: loop, log: log)
         pairings = LoopBound(
             sending: Pairings(
-                on: facts, of: kernel, management: management, controller: controller, bonds: bondKeeper,
-                links: links, log: log), to: loop)
+                on: facts, KernelPairing(on: facts, of: kernel, management: management, log: log), loop,
+                controller: controller, bonds: bondKeeper, links: links, log: log), to: loop)
         life = LoopBound(
             AdapterLife(
                 of: facts, standing, AdapterWish(power: power, privacy: privacy), in: directory.value,

@@ -7,19 +7,16 @@ import Management
 /// What the kernel knows of the keys of one adapter's devices, and what it tells of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
-package final class KernelKeys {
+package final class KernelKeys: HostKeys {
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    /// The keys that the kernel should have, the most important first.
-    package var wanted: () -> [PeerKeys] = { [] }
-    /// Called with what happens to keys.
-    package var onEvent: (KeyEvent) -> Void = { _ in }
+    private var wanted: () -> [PeerKeys] = { [] }
+    private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
     private var follower: UInt64?
     /// What pairing has told of a device before the key that encrypts, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
-    /// Whether the kernel has the keys.
     package private(set) var standing = KeyStanding.loaded
 
     /// How many devices may be in the middle of a pairing.
@@ -36,14 +33,16 @@ package final class KernelKeys {
 
     package var loop: EventLoop { kernel.loop }
 
-    /// Begins to tell of an adapter's keys. None is loaded by that.
+    package func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
+        (self.wanted, self.onEvent) = (wanted, onEvent)
+    }
+
     package func begin(_ index: UInt16) {
         self.index = index
         standing = .loaded
         if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.take(notice) } }
     }
 
-    /// Nothing is told any more.
     package func close() {
         if let follower { management.value.unfollow(follower) }
         follower = nil
@@ -51,21 +50,17 @@ package final class KernelKeys {
 
     // MARK: Loading
 
-    /// Sends the kernel the keys, in place of those it had, and waits until it has taken them; ``standing`` tells what is in
-    /// the way.
     package nonisolated(nonsending) func load() async {
         let call = Promise<Void, BluetoothError>()
         load { call.succeed() }
         try? await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
     }
 
-    /// Sends the kernel the keys again, of an adapter that was plugged in again.
     package func reload(_ index: UInt16) {
         self.index = index
         load {}
     }
 
-    /// Sends the kernel the keys that it should have: it has others.
     package func reload() { load {} }
 
     private func load(then completion: @escaping () -> Void) {
@@ -109,8 +104,6 @@ package final class KernelKeys {
 
     // MARK: Forgetting
 
-    /// Has the kernel forget a device and end the link with it, where it knows this program's keys or may know older ones;
-    /// nil where there is nothing to wait for.
     package func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
         announced[identity] = nil
         switch standing {
@@ -122,7 +115,6 @@ package final class KernelKeys {
         return call
     }
 
-    /// Has the kernel forget a device whose keys are not kept, and end the link with it; then calls `completion`.
     package func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) {
         unpair(identity) { [log] error in
             if let error { log.debug("\(error)") }
@@ -142,7 +134,6 @@ package final class KernelKeys {
         }
     }
 
-    /// Has the kernel end the link with a device.
     package func disconnect(_ peer: BluetoothAddress) {
         post(.disconnect(ManagementAddress(peer))) { [log] error in
             if let error { log.debug("\(error)") }

@@ -7,13 +7,14 @@ import Management
 /// What the kernel is told of the pairings on one adapter, and what it tells of them.
 //
 // Lives on the loop, with the pairings.
-package final class KernelPairing {
-    package let adapter: AdapterFacts
+package final class KernelPairing: HostPairing {
+    private let adapter: AdapterFacts
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    package private(set) var settings = KernelPairingSettings()
-    /// Those who wait until the kernel has the settings.
+    /// How far the kernel has the progress.
+    package private(set) var progress = KernelPairingSettings()
+    /// Those who wait until the kernel has the progress.
     private var waiters = WaiterList<Void, BluetoothError>()
 
     package init(
@@ -25,7 +26,8 @@ package final class KernelPairing {
         self.log = log
     }
 
-    /// Whose business the pairings are now.
+    package var settings: PairingSettings { progress.wanted }
+
     package var authority: PairingAuthority {
         let operation = BluetoothError.Operation("pair", adapter: adapter.information.name)
         let environment = kernel.environment()
@@ -34,7 +36,6 @@ package final class KernelPairing {
         return .notPermitted(.notPermitted(operation, executable: environment.executablePath))
     }
 
-    /// Has `onEvent` called with what the kernel tells of pairings.
     package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
         // Where that is not to be had, the adapter cannot be followed either, which is told there.
         _ = try? management.value.follow { [adapter] notice in
@@ -48,28 +49,26 @@ package final class KernelPairing {
         }
     }
 
-    /// Has the kernel get other settings; where it refuses, those before it.
     package nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        let before = settings.wanted
-        settings.wanted = wanted
+        let before = progress.wanted
+        progress.wanted = wanted
         do {
-            try await send(operation, again: true)
+            try await apply(operation, again: true)
         } catch {
-            settings.wanted = before
-            // The kernel may have a part of the new settings.
-            resend()
+            progress.wanted = before
+            // The kernel may have a part of the new progress.
+            adapterChanged()
             throw error
         }
     }
 
-    /// Has the kernel get the settings, also if it has them where `again` says so.
-    package nonisolated(nonsending) func send(
+    package nonisolated(nonsending) func apply(
         _ operation: BluetoothError.Operation, again: Bool
     ) async throws(BluetoothError) {
-        let action = settings.send(again: again, for: adapter.information)
-        guard !settings.isApplied else { return }
+        let action = progress.send(again: again, for: adapter.information)
+        guard !progress.isApplied else { return }
         let call = waiters.makePromise()
         perform(action)
         do {
@@ -80,10 +79,9 @@ package final class KernelPairing {
     }
 
     /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
-    package func resend() { perform(settings.resend(for: adapter.information)) }
+    package func adapterChanged() { perform(progress.resend(for: adapter.information)) }
 
-    /// The adapter is gone, and with it what its kernel was sent.
-    package func adapterIsGone(_ reason: BluetoothError) { perform(settings.adapterLost(reason)) }
+    package func adapterIsGone(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }
 
     private func perform(_ action: KernelPairingSettings.Action?) {
         switch action {
@@ -98,17 +96,14 @@ package final class KernelPairing {
         var failure: BluetoothError?
         if case .failure(let error) = answer { failure = error }
         if let failure { log.debug("\(failure)") }
-        perform(settings.answered(failure, for: adapter.information))
+        perform(progress.answered(failure, for: adapter.information))
     }
 
-    /// Hands the kernel the answer to a question.
     package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
         if let command = question.command(answer, to: peer) { post(command) }
     }
 
-    /// Has the kernel end a link, and calls `completion` when it has, or there was none;
-    /// nothing where this program may not.
-    package func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void = {}) {
+    package func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void) {
         guard kernel.environment().hasNetAdmin else { return }
         post(.disconnect(ManagementAddress(peer)), then: completion)
     }

@@ -92,12 +92,12 @@ import Testing
                 try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
                 scene.fixture.kernel.unplug(0)
                 try await scene.fixture.settle { scene.adapter.state == .absent }
-                #expect(await scene.adapter.session.pairingSettings.isApplied == false)
+                #expect(await scene.adapter.session.pairingSettings?.isApplied == false)
                 scene.fixture.kernel.plug(
                     SimulatedController(address: scene.adapter.information.publicAddress, isPowered: isPowered))
-                let settings = await scene.adapter.session.pairingSettings.wanted
+                let settings = try #require(await scene.adapter.session.pairingSettings).wanted
                 try await scene.fixture.settle {
-                    await scene.adapter.session.pairingSettings.state == .applied(settings)
+                    await scene.adapter.session.pairingSettings?.state == .applied(settings)
                 }
                 #expect(settings.secureConnections == .only && settings.ioCapability == .keyboardOnly)
             }
@@ -110,12 +110,12 @@ import Testing
             scene.fixture.kernel.setRefusal(.failed, of: .setIOCapability)
             let agent = scene.agent(.keyboardOnly)
             #expect(await failure { try await scene.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
-            #expect(await scene.adapter.session.pairingSettings.isApplied == false)
+            #expect(await scene.adapter.session.pairingSettings?.isApplied == false)
             scene.fixture.kernel.setRefusal(nil, of: .setIOCapability)
             let connection = try await scene.connect()
             #expect(try await connection.read(try scene.handle(SecurityFixture.encrypted)).count == 60)
             #expect(try await connection.security().isSecureConnections != false)
-            #expect(await scene.adapter.session.pairingSettings.state == .applied(PairingSettings()))
+            #expect(await scene.adapter.session.pairingSettings?.state == .applied(PairingSettings()))
             try await scene.end(connection)
         }
     }
@@ -123,14 +123,14 @@ import Testing
     @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
         try await SecurityFixture.run { scene in
             try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
-            let settings = await scene.adapter.session.pairingSettings.wanted
+            let settings = try #require(await scene.adapter.session.pairingSettings).wanted
             let change = scene.fixture.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await scene.adapter.setPairingAgent(nil, secureConnections: .off)
             }
             #expect(await failure { try await change.value }?.code == .cancelled)
-            #expect(await scene.adapter.session.pairingSettings.wanted == settings)
-            try await scene.fixture.settle { await scene.adapter.session.pairingSettings.state == .applied(settings) }
+            #expect(await scene.adapter.session.pairingSettings?.wanted == settings)
+            try await scene.fixture.settle { await scene.adapter.session.pairingSettings?.state == .applied(settings) }
         }
     }
 

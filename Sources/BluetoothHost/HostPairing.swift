@@ -1,0 +1,37 @@
+import BluetoothPrimitives
+
+/// The pairings on one adapter as a host does them: their settings, their questions, their ends.
+//
+// Lives on the loop, with the pairings.
+package protocol HostPairing: AnyObject {
+    /// What it brings to its pairings.
+    var settings: PairingSettings { get }
+
+    /// Whose business they are now.
+    var authority: PairingAuthority { get }
+
+    /// Has what happens told from now on.
+    func follow(_ onEvent: @escaping (PairingEvent) -> Void)
+
+    /// Has the host take other settings; where it refuses, those before it.
+    nonisolated(nonsending) func change(
+        to wanted: PairingSettings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError)
+
+    /// Makes sure that the settings are in force; where `again` says so, also if another program may have changed them.
+    nonisolated(nonsending) func apply(
+        _ operation: BluetoothError.Operation, again: Bool
+    ) async throws(BluetoothError)
+
+    /// The adapter has changed, so that the settings may have to be brought back.
+    func adapterChanged()
+
+    /// The adapter is gone, and with it what was in force.
+    func adapterIsGone(_ reason: BluetoothError)
+
+    /// Answers a question.
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)
+
+    /// Has the host end a link, and calls `completion` when it has, or there was none; nothing where this program may not.
+    func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void)
+}
