@@ -75,4 +75,21 @@ import Testing
             }
         }
     }
+
+    @Test func anAdapterIsOpenedAndItsPowerSwitched() async throws {
+        try await Fixture.run(time: .real) { fixture in
+            try await Self.onThreadPool {
+                let kernel = fixture.kernel
+                #expect(try await Adapter.all(on: kernel).count == 1)
+                var changes = try await Adapter.changes(on: kernel).makeAsyncIterator()
+                #expect(try await changes.next() != nil)
+                #expect(await Diagnosis.run(on: kernel).adapters.count == 1)
+                let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+                try await adapter.setPowered(false)
+                try await adapter.setPowered(true)
+                try await adapter.ready(timeout: nil)
+                _ = try await adapter.publish([GATTService("180F") {}])
+            }
+        }
+    }
 }

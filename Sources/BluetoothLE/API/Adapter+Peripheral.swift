@@ -22,7 +22,8 @@ extension Adapter {
     public nonisolated(nonsending) func publish(
         _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
     ) async throws(BluetoothError) -> PublishedServices {
-        try await session.publish(services, handlers: handlers)
+        let (range, number) = try await session.publish(services, handlers: handlers)
+        return PublishedServices(range, number, session.localServer, session)
     }
 
     /// Publishes services that are written down as a tree; as ``publish(_:handlers:)``.
@@ -55,7 +56,8 @@ extension Adapter {
     public nonisolated(nonsending) func advertise(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions()
     ) async throws(BluetoothError) -> AdvertisingSet {
-        try await session.advertise(content, options: options)
+        let (id, record) = try await session.advertise(content, options: options)
+        return AdvertisingSet(id, record, session)
     }
 
     /// Advertises while `body` runs, and stops however `body` ends: by returning, throwing, or the task's cancellation.
@@ -101,7 +103,7 @@ extension Adapter {
     public nonisolated(nonsending) func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
     ) async throws(BluetoothError) -> IncomingConnections {
-        try await session.incomingConnections(options)
+        IncomingConnections(try await session.incomingConnections(options), of: session)
     }
 
     /// Offers a service by connection-oriented channels; it can be opened when the call returns.
@@ -118,6 +120,7 @@ extension Adapter {
     public nonisolated(nonsending) func listen(
         psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
     ) async throws(BluetoothError) -> ChannelListener {
-        try await session.listen(psm: psm, backlog: backlog, options: options)
+        let (listener, psm) = try await session.listen(psm: psm, backlog: backlog, options: options)
+        return ChannelListener(listener, psm: psm)
     }
 }

@@ -45,11 +45,9 @@ public final class Adapter: Sendable {
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let opened = try await LooseSession(on: kernel.loop).open(
+        let session = try await LooseSession(on: kernel.loop).open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            on: kernel, log: log, trace: trace?.synthesis)
-        let session = AdapterSession(opened, power: power, privacy: privacy, on: kernel, log: log, trace: trace)
-        await session.begin()
+            on: kernel, log: log, trace: trace)
         return Adapter(session)
     }
 

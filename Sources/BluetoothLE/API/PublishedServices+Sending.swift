@@ -3,14 +3,6 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 
-/// What became of a value that was sent to a device.
-public struct ValueDelivery: Sendable {
-    /// The link to the device.
-    public let connection: Connection
-    /// Whether the kernel has the notification, or the device has confirmed the indication; otherwise why not.
-    public let result: Result<Void, BluetoothError>
-}
-
 extension PublishedServices {
     /// Notifies every device that has subscribed, and says what became of it for each (Core Vol 3 Part G §4.10.1).
     ///

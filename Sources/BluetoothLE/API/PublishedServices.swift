@@ -58,6 +58,6 @@ public final class PublishedServices: Sendable {
 
     /// Takes the services away; connected devices that follow changes are told. Once is enough.
     public func withdraw() async {
-        await session.withdraw(self)
+        await session.withdraw(number, at: handles)
     }
 }

@@ -17,12 +17,31 @@ final class LinkRegistry {
     func remove(_ link: Link) { links.removeAll { $0 === link } }
 }
 
-/// Opens connection-oriented channels over links.
-protocol LinkChannels: AnyObject {
-    /// Opens a channel to a service of `peer`; pairing asks about the device by the address `user`.
-    nonisolated(nonsending) func open(
-        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
-    ) async throws(BluetoothError) -> ConnectionOrientedChannel
+extension LinkRegistry: PairingLinks {
+    private func link(to peer: BluetoothAddress) -> Link? {
+        all.first { $0.peer == peer } ?? all.first { $0.socketPeer == peer }
+    }
+
+    func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }
+
+    func pairingAsked(_ peer: BluetoothAddress) -> Bool {
+        link(to: peer).map { $0.protection.pairingAsked($0) } ?? false
+    }
+
+    func tell(_ peer: BluetoothAddress, _ progress: PairingProgress) {
+        guard let link = link(to: peer) else { return }
+        switch progress {
+        case .answered: link.protection.pairingProgressed(link)
+        case .failed: link.protection.pairingFailed(link)
+        case .keyMade(let key): link.protection.keyWasMade(key)
+        }
+    }
+
+    func bondWasRefused(_ identity: BluetoothAddress) {
+        for link in all where link.identity == identity || link.peer == identity {
+            link.protection.bondWasRefused(link)
+        }
+    }
 }
 
 /// What links use of their adapter.

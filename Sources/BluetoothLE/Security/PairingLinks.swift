@@ -1,3 +1,5 @@
+import BluetoothHost
+import BluetoothKernel
 import BluetoothPrimitives
 
 /// The addresses of a link's peer.
@@ -12,24 +14,28 @@ struct LinkAddresses: Hashable, Sendable {
 }
 
 /// The links of an adapter, as its pairings see them.
-struct PairingLinks {
-    let registry: LoopBound<LinkRegistry>
+//
+// A link is found by any of the addresses that the host knows its peer by.
+protocol PairingLinks: AnyObject {
+    /// The address with which the link to a device was made; nil where there is no link.
+    func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress?
 
-    /// The link to a device, by any of the addresses that the kernel knows it by.
-    func link(to peer: BluetoothAddress) -> Link? {
-        let links = registry.value.all
-        return links.first { $0.peer == peer } ?? links.first { $0.socketPeer == peer }
-    }
+    /// Tells the link to a device, if there is one, that pairing asks; says whether this side has raised it.
+    func pairingAsked(_ peer: BluetoothAddress) -> Bool
 
-    /// Tells the link to a device something, if there is one.
-    func tell(_ peer: BluetoothAddress, _ body: (Link) -> Void) {
-        if let link = link(to: peer) { body(link) }
-    }
+    /// Tells the link to a device, if there is one, how its pairing goes.
+    func tell(_ peer: BluetoothAddress, _ progress: PairingProgress)
 
-    /// Tells all links something.
-    func tellAll(_ body: (Link) -> Void) {
-        for link in registry.value.all { body(link) }
-    }
+    /// There was no room for the bond that a pairing has made.
+    func bondWasRefused(_ identity: BluetoothAddress)
+}
+
+/// How a pairing goes.
+enum PairingProgress {
+    /// A question was answered.
+    case answered
+    case failed
+    case keyMade(MadeKey)
 }
 
 /// The keys from earlier pairings, as the next ones see them.

@@ -12,7 +12,7 @@ final class Pairings {
     let host: any HostPairing
     private let controller: LoopBound<Controller>
     private var keys: PairingKeys
-    private let links: PairingLinks
+    private let links: LoopBound<any PairingLinks>
     private let log: Logger
     private var agent: any PairingAgent = RefusingPairingAgent()
     private(set) var questions = PairingQuestions()
@@ -26,7 +26,7 @@ final class Pairings {
 
     init(
         on adapter: AdapterFacts, _ host: any HostPairing, _ loop: EventLoop,
-        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links registry: LoopBound<LinkRegistry>,
+        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links: LoopBound<any PairingLinks>,
         log: Logger
     ) {
         self.loop = loop
@@ -34,7 +34,7 @@ final class Pairings {
         self.controller = controller
         self.log = log
         keys = PairingKeys(bonds: bonds)
-        links = PairingLinks(registry: registry)
+        self.links = links
     }
 
     /// Begins to take what the kernel tells of pairings.
@@ -120,7 +120,7 @@ final class Pairings {
         switch event {
         case .question(let question, let peer): take(question, peer)
         case .failed(let peer):
-            links.tell(peer) { $0.protection.pairingFailed($0) }
+            links.value.tell(peer, .failed)
             perform(questions.end(LinkAddresses(connected: peer, known: peer)))
         case .keyMade(let peer, let key): keyMade(key, peer)
         case .keysForgotten(let peer): forgetKey(of: peer)
@@ -129,8 +129,8 @@ final class Pairings {
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
-        perform(questions.end(LinkAddresses(connected: links.link(to: peer)?.peer ?? peer, known: peer)))
-        links.tell(peer) { $0.protection.keyWasMade(key) }
+        perform(questions.end(LinkAddresses(connected: links.value.connectedAddress(of: peer) ?? peer, known: peer)))
+        links.value.tell(peer, .keyMade(key))
     }
 
     /// A device's key is gone from this machine.
@@ -139,16 +139,16 @@ final class Pairings {
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair, and where one does all, all are its.
         if case .others = host.authority { return }
-        let link = links.link(to: peer)
-        let addresses = LinkAddresses(connected: link?.peer ?? peer, known: peer)
+        let connected = links.value.connectedAddress(of: peer)
+        let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
-        guard link != nil || isWished else {
+        guard connected != nil || isWished else {
             if acceptsLinks, !questions.hold(question, peer, at: loop.now) {
                 log.debug("questions about links of others are forgotten")
             }
             return
         }
-        let isRaised = link.map { $0.protection.pairingAsked($0) } ?? false
+        let isRaised = links.value.pairingAsked(peer)
         let request = PairingRequest(
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
@@ -177,7 +177,7 @@ final class Pairings {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                links.tell(peer) { $0.protection.pairingProgressed($0) }
+                links.value.tell(peer, .answered)
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer) {}
             }
@@ -280,6 +280,6 @@ final class Pairings {
 
     /// There was no room for the bond that a pairing has made.
     func bondWasRefused(_ identity: BluetoothAddress) {
-        links.tellAll { if $0.identity == identity || $0.peer == identity { $0.protection.bondWasRefused($0) } }
+        links.value.bondWasRefused(identity)
     }
 }

@@ -1,14 +1,12 @@
 import Advertising
 import BluetoothKernel
-import Synchronization
 
 extension AdapterSession {
     func advertise(
         _ content: AdvertisementContent, options: AdvertisingOptions
-    ) async throws(BluetoothError) -> AdvertisingSet {
+    ) async throws(BluetoothError) -> (id: UInt64, AdvertisingRecord) {
         try checkUsable()
-        let (id, record) = try await advertising.begin(content, options, operation("advertise"))
-        return AdvertisingSet(id, record, self)
+        return try await advertising.begin(content, options, operation("advertise"))
     }
 
     func removeForeignAdvertising() async throws(BluetoothError) -> Int {

@@ -3,6 +3,14 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 
+/// What became of a value that was sent to a device.
+public struct ValueDelivery: Sendable {
+    /// The link to the device.
+    public let connection: Connection
+    /// Whether the kernel has the notification, or the device has confirmed the indication; otherwise why not.
+    public let result: Result<Void, BluetoothError>
+}
+
 extension AdapterSession {
     func broadcast(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,

@@ -15,11 +15,9 @@ extension AdapterSession {
 
     func listen(
         psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
-    ) throws(BluetoothError) -> ChannelListener {
+    ) throws(BluetoothError) -> (Listener<ConnectionOrientedChannel>, psm: UInt16) {
         try checkUsable()
         let operation = operation("listen on PSM \(hexadecimal(psm))")
-        let (listener, psm) = try channels.listen(
-            operation, psm: psm, backlog: backlog, options: options, keeping: self)
-        return ChannelListener(listener, psm: psm)
+        return try channels.listen(operation, psm: psm, backlog: backlog, options: options, keeping: self)
     }
 }

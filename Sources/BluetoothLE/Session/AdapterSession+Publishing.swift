@@ -5,7 +5,7 @@ import GATT
 extension AdapterSession {
     func publish(
         _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
-    ) throws(BluetoothError) -> PublishedServices {
+    ) throws(BluetoothError) -> (AttributeHandleRange, number: UInt64) {
         try checkUsable()
         try checkPublishable(services)
         let failure: AttributeDatabaseError
@@ -14,7 +14,7 @@ extension AdapterSession {
             guard let range else { throw AttributeDatabaseError.outOfHandles }
             incoming.offersChanged()
             tellOfChange(in: range)
-            return PublishedServices(range, number, localServer, self)
+            return (range, number)
         } catch {
             failure = error
         }
@@ -44,8 +44,8 @@ extension AdapterSession {
     }
 
     /// Takes published services away.
-    func withdraw(_ services: PublishedServices) {
-        if localServer.remove(services.number) { tellOfChange(in: services.handles) }
+    func withdraw(_ number: UInt64, at handles: AttributeHandleRange) {
+        if localServer.remove(number) { tellOfChange(in: handles) }
         incoming.offersChanged()
     }
 
@@ -58,8 +58,8 @@ extension AdapterSession {
 extension AdapterSession {
     func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
-    ) throws(BluetoothError) -> IncomingConnections {
+    ) throws(BluetoothError) -> AcceptedLinks {
         try checkUsable()
-        return IncomingConnections(try incoming.accept(options, operation("accept connections")), of: self)
+        return try incoming.accept(options, operation("accept connections"))
     }
 }

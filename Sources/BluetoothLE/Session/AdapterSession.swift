@@ -66,7 +66,7 @@ actor AdapterSession: LoopActor {
         pairings = LoopBound(
             sending: Pairings(
                 on: facts, KernelPairing(on: facts, of: kernel, management: management, log: log), loop,
-                controller: controller, bonds: bondKeeper, links: links, log: log), to: loop)
+                controller: controller, bonds: bondKeeper, links: LoopBound(links.value, on: loop), log: log), to: loop)
         life = LoopBound(
             AdapterLife(
                 of: facts, standing, AdapterWish(power: power, privacy: privacy), in: directory.value,

@@ -15,9 +15,9 @@ extension LooseSession {
     func open(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
         bondLimit: BondLimit, privacy: PrivacyMode?, on kernel: any BluetoothKernel, log: Logger,
-        trace: PacketSynthesis?
-    ) async throws(BluetoothError) -> Opened {
-        let directory = KernelDirectory(on: kernel, log: log, trace: trace)
+        trace: PacketTrace?
+    ) async throws(BluetoothError) -> AdapterSession {
+        let directory = KernelDirectory(on: kernel, log: log, trace: trace?.synthesis)
         let management = LoopBound(directory.management, on: loop)
         try await directory.start()
         let keeper = LoopBound(
@@ -26,8 +26,12 @@ extension LooseSession {
                 keys: KernelKeys(of: kernel, by: management, log: log), log: log), on: loop)
         let information = try await directory.choose(
             selector, AdapterWish(power: power, privacy: privacy), waitingFor: limit, knowing: keeper.value)
-        return Opened(
+        let opened = Opened(
             information: information, management: management, directory: LoopBound(directory, on: loop), bonds: keeper)
+        // Its components are made on the loop, whatever the caller's executor.
+        let session = AdapterSession(opened, power: power, privacy: privacy, on: kernel, log: log, trace: trace)
+        await session.begin()
+        return session
     }
 
     /// All adapters, lowest index first.
