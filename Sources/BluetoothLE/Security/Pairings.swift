@@ -7,19 +7,13 @@ import Logging
 //
 // Lives on the loop, with the adapter.
 final class Pairings {
-    private let loop: EventLoop
     private let adapter: AdapterFacts
     let host: any HostPairing
     private let controller: LoopBound<Controller>
     private var keys: PairingKeys
     private let links: LoopBound<any PairingLinks>
     private let log: Logger
-    private var agent: any PairingAgent = RefusingPairingAgent()
-    private(set) var questions = PairingQuestions()
-    /// The tasks in which the agent is asked.
-    private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
-    /// Ends what is late.
-    private var timer: LoopTimer?
+    private let dialogs: PairingDialogs
     /// Whether links are accepted, of which the kernel may tell after it has asked about them.
     var acceptsLinks = false
     private var end: BluetoothError?
@@ -29,12 +23,12 @@ final class Pairings {
         controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links: LoopBound<any PairingLinks>,
         log: Logger
     ) {
-        self.loop = loop
         (self.adapter, self.host) = (adapter, host)
         self.controller = controller
         self.log = log
         keys = PairingKeys(bonds: bonds)
         self.links = links
+        dialogs = PairingDialogs(host, links, on: loop, log: log)
     }
 
     /// Begins to take what the kernel tells of pairings.
@@ -43,9 +37,11 @@ final class Pairings {
     /// The adapter is closed: nobody answers any more.
     func close(_ reason: BluetoothError) {
         end = reason
-        perform(questions.endAll())
-        agent = RefusingPairingAgent()
+        dialogs.close()
     }
+
+    /// What is asked.
+    var questions: PairingQuestions { dialogs.questions }
 
     // MARK: Settings
 
@@ -55,12 +51,12 @@ final class Pairings {
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the pairing agent", adapter: adapter.information.name)
         try checkIsOwn(operation)
-        let before = self.agent
-        self.agent = agent
+        let before = dialogs.agent
+        dialogs.agent = agent
         do {
             try await host.change(to: settings, operation)
         } catch {
-            self.agent = before
+            dialogs.agent = before
             throw error
         }
     }
@@ -121,7 +117,7 @@ final class Pairings {
         case .question(let question, let peer): take(question, peer)
         case .failed(let peer):
             links.value.tell(peer, .failed)
-            perform(questions.end(LinkAddresses(connected: peer, known: peer)))
+            isOver(LinkAddresses(connected: peer, known: peer))
         case .keyMade(let peer, let key): keyMade(key, peer)
         case .keysForgotten(let peer): forgetKey(of: peer)
         }
@@ -129,7 +125,7 @@ final class Pairings {
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
-        perform(questions.end(LinkAddresses(connected: links.value.connectedAddress(of: peer) ?? peer, known: peer)))
+        isOver(LinkAddresses(connected: links.value.connectedAddress(of: peer) ?? peer, known: peer))
         links.value.tell(peer, .keyMade(key))
     }
 
@@ -143,7 +139,7 @@ final class Pairings {
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
         guard connected != nil || isWished else {
-            if acceptsLinks, !questions.hold(question, peer, at: loop.now) {
+            if acceptsLinks, !dialogs.hold(question, peer) {
                 log.debug("questions about links of others are forgotten")
             }
             return
@@ -152,7 +148,8 @@ final class Pairings {
         let request = PairingRequest(
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        perform(questions.asked(question, request, verdict(on: question, request, addresses), at: loop.now))
+        let verdict = verdict(on: question, request, addresses)
+        dialogs.update { $0.asked(question, request, verdict, at: $1) }
     }
 
     private func verdict(
@@ -171,47 +168,6 @@ final class Pairings {
         return .ask
     }
 
-    private func perform(_ actions: [PairingQuestions.Action]) {
-        for action in actions {
-            switch action {
-            case .ask(let call, let question, let request): ask(call, question, request)
-            case .cancel(let call): calls[call]?.cancel()
-            case .reply(let answer, let question, let peer):
-                links.value.tell(peer, .answered)
-                host.reply(answer, to: question, peer)
-            case .disconnect(let peer): host.disconnect(peer) {}
-            }
-        }
-        guard let moment = questions.nextMoment else {
-            timer?.cancel()
-            return
-        }
-        if timer == nil {
-            timer = loop.makeLocalTimer { [weak self] in
-                if let self { perform(questions.late(at: loop.now)) }
-            }
-        }
-        timer?.set(at: moment)
-    }
-
-    private func ask(_ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest) {
-        let returned = LoopBound<(PairingAnswer) -> Void>(
-            { [weak self] answer in
-                guard let self else { return }
-                calls[call] = nil
-                perform(questions.answered(call, answer, of: request.peer, at: loop.now))
-            }, on: loop)
-        calls[call] = Task(executorPreference: loop) { [agent, log] in
-            var answer = PairingAnswer.no
-            do {
-                answer = try await question.answer(of: agent, request)
-            } catch {
-                log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(request.peer)"])
-            }
-            returned.value(answer)
-        }
-    }
-
     // MARK: Links
 
     /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
@@ -219,9 +175,7 @@ final class Pairings {
     nonisolated(nonsending) func expected<Value>(
         with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
-        questions.beginWish(peer)
-        defer { questions.endWish(peer) }
-        return try await body()
+        try await dialogs.wish(for: peer, body)
     }
 
     /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
@@ -230,31 +184,14 @@ final class Pairings {
         about peer: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
         _ answer: Promise<Bool, BluetoothError>
     ) async throws(BluetoothError) {
-        guard let call = questions.beginCall() else { throw .pairing(operation, .notConfirmed) }
-        let request = PairingRequest(
-            peer: peer, adapter: adapter.information.name, isInitiatedHere: true)
-        let limit = loop.now.advanced(by: PairingQuestions.answerLimit)
-        let returned = LoopBound<() -> Void>({ [weak self] in self?.questions.endCall(call) }, on: loop)
-        let task = Task(executorPreference: loop) { [agent] in
-            answer.succeed((try? await agent.confirmPairing(request)) ?? false)
-            returned.value()
-        }
-        defer { task.cancel() }
-        var isConfirmed = false
-        do {
-            isConfirmed = try await answer.value(
-                operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
-        } catch {
-            // The agent's time is over, and not the caller's.
-            guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
-        }
-        if !isConfirmed { throw .pairing(operation, .notConfirmed) }
+        let request = PairingRequest(peer: peer, adapter: adapter.information.name, isInitiatedHere: true)
+        try await dialogs.askFirst(request, operation, until: deadline, answer)
     }
 
     /// A link has become this program's: what was asked about it is asked now.
     func mayConcern(_ addresses: LinkAddresses) {
         for peer in addresses.all {
-            if let question = questions.release(peer, at: loop.now) { take(question, peer) }
+            if let question = dialogs.release(peer) { take(question, peer) }
         }
     }
 
@@ -263,16 +200,16 @@ final class Pairings {
 
     /// What has come of the pairing on a link that was not protected as it should be.
     func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
-        questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: loop.now)
+        questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
     }
 
     /// A link has ended or is encrypted, and what was asked about it is settled.
-    func isOver(_ addresses: LinkAddresses) { perform(questions.end(addresses)) }
+    func isOver(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
 
     /// Ends a pairing on this side: says no where something is asked, and has the kernel end the link, which it would keep
     /// up as long as the pairing is under way.
     func abort(_ addresses: LinkAddresses) {
-        perform(questions.abort(addresses, at: loop.now))
+        dialogs.update { $0.abort(addresses, at: $1) }
         let peer = addresses.connected
         controller.value.linkGoesDown(peer)
         host.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }

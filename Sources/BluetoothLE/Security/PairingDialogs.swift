@@ -1,0 +1,125 @@
+import BluetoothHost
+import BluetoothKernel
+import BluetoothPrimitives
+import Logging
+
+/// Asks the agent what pairings ask, hands on the answers, and ends what is late: carries out what
+/// ``PairingQuestions`` says.
+//
+// Lives on the loop, with the pairings.
+final class PairingDialogs {
+    private let loop: EventLoop
+    private let host: any HostPairing
+    private let links: LoopBound<any PairingLinks>
+    private let log: Logger
+    var agent: any PairingAgent = RefusingPairingAgent()
+    private(set) var questions = PairingQuestions()
+    /// The tasks in which the agent is asked.
+    private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
+    /// Ends what is late.
+    private var timer: LoopTimer?
+
+    init(_ host: any HostPairing, _ links: LoopBound<any PairingLinks>, on loop: EventLoop, log: Logger) {
+        (self.host, self.links, self.loop, self.log) = (host, links, loop, log)
+    }
+
+    var now: KernelInstant { loop.now }
+
+    /// Hands the questions an input, and does what they say.
+    func update(_ input: (inout PairingQuestions, KernelInstant) -> [PairingQuestions.Action]) {
+        perform(input(&questions, loop.now))
+    }
+
+    /// Nobody answers any more.
+    func close() {
+        perform(questions.endAll())
+        agent = RefusingPairingAgent()
+    }
+
+    /// Takes note, while `body` runs, that a pairing with a device is this program's own.
+    nonisolated(nonsending) func wish<Value>(
+        for peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
+    ) async throws(BluetoothError) -> Value {
+        questions.beginWish(peer)
+        defer { questions.endWish(peer) }
+        return try await body()
+    }
+
+    /// Holds a question about a link that may be told of later; false where too many are held.
+    func hold(_ question: PairingQuestion, _ peer: BluetoothAddress) -> Bool {
+        questions.hold(question, peer, at: loop.now)
+    }
+
+    /// The question that was held about a device, once.
+    func release(_ peer: BluetoothAddress) -> PairingQuestion? { questions.release(peer, at: loop.now) }
+
+    // MARK: Carrying out
+
+    private func perform(_ actions: [PairingQuestions.Action]) {
+        for action in actions {
+            switch action {
+            case .ask(let call, let question, let request): ask(call, question, request)
+            case .cancel(let call): calls[call]?.cancel()
+            case .reply(let answer, let question, let peer):
+                links.value.tell(peer, .answered)
+                host.reply(answer, to: question, peer)
+            case .disconnect(let peer): host.disconnect(peer) {}
+            }
+        }
+        guard let moment = questions.nextMoment else {
+            timer?.cancel()
+            return
+        }
+        if timer == nil {
+            timer = loop.makeLocalTimer { [weak self] in
+                if let self { perform(questions.late(at: loop.now)) }
+            }
+        }
+        timer?.set(at: moment)
+    }
+
+    private func ask(_ call: PairingQuestions.Call, _ question: PairingQuestion, _ request: PairingRequest) {
+        let returned = LoopBound<(PairingAnswer) -> Void>(
+            { [weak self] answer in
+                guard let self else { return }
+                calls[call] = nil
+                perform(questions.answered(call, answer, of: request.peer, at: loop.now))
+            }, on: loop)
+        calls[call] = Task(executorPreference: loop) { [agent, log] in
+            var answer = PairingAnswer.no
+            do {
+                answer = try await question.answer(of: agent, request)
+            } catch {
+                log.debug("the pairing agent threw: \(type(of: error))", metadata: ["peer": "\(request.peer)"])
+            }
+            returned.value(answer)
+        }
+    }
+
+    // MARK: Asking first
+
+    /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
+    /// - Parameter answer: takes the answer; failing it ends the question.
+    nonisolated(nonsending) func askFirst(
+        _ request: PairingRequest, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
+        _ answer: Promise<Bool, BluetoothError>
+    ) async throws(BluetoothError) {
+        guard let call = questions.beginCall() else { throw .pairing(operation, .notConfirmed) }
+        let limit = loop.now.advanced(by: PairingQuestions.answerLimit)
+        let returned = LoopBound<() -> Void>({ [weak self] in self?.questions.endCall(call) }, on: loop)
+        let task = Task(executorPreference: loop) { [agent] in
+            answer.succeed((try? await agent.confirmPairing(request)) ?? false)
+            returned.value()
+        }
+        defer { task.cancel() }
+        var isConfirmed = false
+        do {
+            isConfirmed = try await answer.value(
+                operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
+        } catch {
+            // The agent's time is over, and not the caller's.
+            guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
+        }
+        if !isConfirmed { throw .pairing(operation, .notConfirmed) }
+    }
+}
