@@ -97,7 +97,7 @@ let package = Package(
 
         // The loop, and what is told in the words of the specification: errors, reasons, parameters.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
-        floor("BluetoothHost", on: ["BluetoothLoop", "BluetoothPrimitives", "ATT", "HCI"]),
+        floor("BluetoothHost", on: ["BluetoothLoop", "BluetoothPrimitives", "ATT", "HCI", "Advertising", log]),
 
         // The seam, and the two kernels below it.
         floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),

@@ -44,6 +44,12 @@ package protocol HostDirectory: AnyObject {
     /// Powers an adapter on or off; returns when it is so.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
 
+    /// The keys of an adapter's devices, of which nothing is told yet.
+    func makeKeys() -> any HostKeys
+
+    /// What is done for an adapter that was made ready.
+    func makeHost(of adapter: AdapterFacts) -> any Host
+
     /// Ends it, from its user's side: nobody is told, and what waits fails with the reason.
     func close(_ reason: BluetoothError)
 }

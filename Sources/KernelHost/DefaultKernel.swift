@@ -15,8 +15,3 @@ package func chosenKernel(
             remedy: "Close some, or allow more: ulimit -n 4096", cause: .kernel(error))
     }
 }
-
-extension BluetoothKernel {
-    /// Whether this is the machine's own kernel, whose devices are there the next time the program runs.
-    package var isDefault: Bool { self is LinuxKernel }
-}

@@ -15,17 +15,30 @@ extension Adapter {
 
 extension AdapterSession {
     /// How many links are known, those that the program has just dropped included.
-    var linkCount: Int { links.value.count }
+    var linkCount: Int { links.count }
     /// Where the databases of devices are remembered.
     var attributeCache: (any AttributeCache)? { linkMaker.attributeCache }
     /// The links that the program accepts.
     var acceptedLinks: AcceptedLinks? { incoming.accepted }
 
+    /// What the kernel does for the adapter.
+    private var kernelAdapter: AdapterHost {
+        get throws(BluetoothError) {
+            guard let host = host as? AdapterHost else { throw .noAdapter(operation("look inside")) }
+            return host
+        }
+    }
+
+    /// The adapter's management client.
+    var management: LoopBound<ManagementClient> {
+        get throws(BluetoothError) { LoopBound(try kernelAdapter.management, on: loop) }
+    }
+
     /// Has the kernel do something by the adapter's management client.
     fileprivate func sendToManagement(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
-        try await management.value.send(command, to: index)
+        try await kernelAdapter.management.send(command, to: index)
     }
 
     /// How many wait for the adapter to be ready.
@@ -34,13 +47,13 @@ extension AdapterSession {
     var isRestoring: Bool { life.value.isRestoring }
 
     /// Whether the controller's socket is open.
-    var hasControllerSocket: Bool { controller.value.hasSocket }
+    var hasControllerSocket: Bool { (try? kernelAdapter.controller.hasSocket) ?? false }
     /// How many connects are under way or wait for their turn.
-    var connectCount: Int { controller.value.connects.count }
+    var connectCount: Int { connects.count }
     /// How many links wait for why they have ended.
     var unexplainedEndCount: Int { linkEnds.waitingCount }
     /// How often an address was looked up among keys.
-    var lookUpCount: Int { controller.value.resolution.lookUpCount }
+    var lookUpCount: Int { heard.resolution.lookUpCount }
 
     /// What pairings ask.
     var pairingQuestions: PairingQuestions { pairings.value.questions }
@@ -52,7 +65,7 @@ extension AdapterSession {
 
     /// When the queue of connects has something to do next.
     func nextConnectMoment(after now: KernelInstant) -> KernelInstant? {
-        controller.value.connects.nextMoment(after: now)
+        connects.nextMoment(after: now)
     }
 }
 

@@ -150,7 +150,7 @@ import Testing
             let channel = try await late.openForeignChannel()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
             let address = ManagementAddress(late.address)
-            let management = await late.adapter.session.management
+            let management = try await late.adapter.session.management
             late.kernel.arm(at: 0) {
                 late.fixture.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
             }
@@ -172,7 +172,7 @@ import Testing
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
             let start = late.fixture.radio.now
             let address = ManagementAddress(late.address)
-            let management = await late.adapter.session.management
+            let management = try await late.adapter.session.management
             let timer = late.fixture.radio.loop.makeTimer {
                 management.value.post(.disconnect(address), to: 0) { _ in }
             }

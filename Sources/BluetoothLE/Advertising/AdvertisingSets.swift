@@ -1,17 +1,17 @@
 import Advertising
+import BluetoothHost
 import BluetoothKernel
-import KernelHost
 import Logging
 
 /// What a program advertises on an adapter: has the kernel told of it, and follows what becomes of it.
 ///
 /// A component of the adapter's session.
 final class AdvertisingSets {
-    private let kernel: KernelAdvertising
+    private let host: any HostAdvertising
     private let facts: AdapterFacts
     private let standing: LatestValue<AdapterState>
     private let localServer: LocalServer
-    private let links: LoopBound<LinkRegistry>
+    private let links: LinkRegistry
     private let loop: EventLoop
     private let log: Logger
     private var table = AdvertisingTable()
@@ -22,12 +22,12 @@ final class AdvertisingSets {
     var onOffersChanged: () -> Void = {}
 
     init(
-        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ management: LoopBound<ManagementClient>,
-        _ localServer: LocalServer, _ links: LoopBound<LinkRegistry>, on loop: EventLoop, log: Logger
+        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ host: any HostAdvertising,
+        _ localServer: LocalServer, _ links: LinkRegistry, on loop: EventLoop, log: Logger
     ) {
         self.facts = facts
         self.standing = standing
-        kernel = KernelAdvertising(of: facts, by: management)
+        self.host = host
         self.localServer = localServer
         self.links = links
         self.loop = loop
@@ -46,7 +46,7 @@ final class AdvertisingSets {
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
-        try kernel.follow { [weak self] event in self?.take(event) }
+        try host.follow { [weak self] event in self?.take(event) }
         let record = AdvertisingRecord(operation, on: loop)
         let id = table.add(content, options, record)
         // Before anybody can connect.
@@ -62,7 +62,7 @@ final class AdvertisingSets {
 
     /// Removes every instance that is not of these, and says how many there were.
     nonisolated(nonsending) func removeForeign() async throws(BluetoothError) -> Int {
-        try await kernel.removeAll(but: { table.instances }, operation("read the advertising features"))
+        try await host.removeAll(but: { table.instances }, operation("read the advertising features"))
     }
 
     // MARK: One set
@@ -143,7 +143,7 @@ final class AdvertisingSets {
             advertise(id, .lossExplained(reason))
         } else {
             // While there are links, the end of one is waited for.
-            advertise(id, .retry(hasLinks: !links.value.all.isEmpty))
+            advertise(id, .retry(hasLinks: !links.all.isEmpty))
         }
         workOff()
     }
@@ -194,7 +194,7 @@ final class AdvertisingSets {
     private nonisolated(nonsending) func remove(_ instance: UInt8) async {
         table.leftovers.remove(instance)
         do throws(BluetoothError) {
-            try await kernel.remove(instance)
+            try await host.remove(instance)
         } catch {
             log.debug("\(error)")
             guard standing.value != .absent else { return }
@@ -225,13 +225,13 @@ final class AdvertisingSets {
     /// Has the kernel advertise a set, for the first time or again.
     private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
         let operation = operation("advertise")
-        let features = try await kernel.features(operation)
+        let capacity = try await host.capacity(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }
-        let instance = try features.instance(
+        let instance = try capacity.instance(
             entry.content, entry.options, own: entry.progress.instance, taken: table.instances, operation)
         advertise(id, .use(instance.number))
         do throws(BluetoothError) {
-            let power = try await kernel.put(instance, operation)
+            let power = try await instance.put(operation)
             entry.record.facts.withLock { ($0.payloads, $0.transmitPower) = (instance.payloads, power) }
         } catch {
             if table[id]?.progress.instance == instance.number {
@@ -244,7 +244,7 @@ final class AdvertisingSets {
 
     // MARK: What happens
 
-    private func take(_ event: KernelAdvertisingEvent) {
+    private func take(_ event: AdvertisingEvent) {
         switch event {
         case .removed(let instance):
             table.leftovers.remove(instance)

@@ -1,6 +1,5 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 import Synchronization
 
@@ -84,13 +83,13 @@ public enum BondKeeping: Sendable {
 }
 
 extension BondKeeping {
-    /// Where the bonds of a kernel's adapters are kept; nil for nowhere.
-    func store(on kernel: any BluetoothKernel, log: Logger) -> (any BondStore)? {
+    /// Where the bonds of adapters are kept; nil for nowhere.
+    func store(of provider: any HostProvider, log: Logger) -> (any BondStore)? {
         switch self {
         case .notKept: return nil
         case .store(let store): return store
         case .standard:
-            guard kernel.isDefault else { return MemoryBondStore() }
+            guard provider.isMachine else { return MemoryBondStore() }
             do throws(BluetoothError) {
                 return try FileBondStore(log: log)
             } catch {

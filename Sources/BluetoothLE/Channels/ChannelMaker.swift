@@ -10,8 +10,8 @@ final class ChannelMaker: LinkChannels {
     private let facts: AdapterFacts
     private let kernel: any BluetoothKernel
     private let linkEnds: LinkEnds
-    private let controller: LoopBound<Controller>
-    private let pairings: LoopBound<Pairings>
+    private let connects: Connects
+    private let pairings: Pairings
     private let loop: EventLoop
     private let log: Logger
     /// What ends with the adapter: attempts and listeners, not channels.
@@ -20,12 +20,12 @@ final class ChannelMaker: LinkChannels {
 
     init(
         of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds,
-        _ controller: LoopBound<Controller>, _ pairings: LoopBound<Pairings>, log: Logger
+        _ connects: Connects, _ pairings: Pairings, log: Logger
     ) {
         self.facts = facts
         self.kernel = kernel
         self.linkEnds = linkEnds
-        self.controller = controller
+        self.connects = connects
         self.pairings = pairings
         self.log = log
         loop = kernel.loop
@@ -50,7 +50,7 @@ final class ChannelMaker: LinkChannels {
         let channel = makeChannel(psm, to: peer)
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
-        try await pairings.value.expected(with: user) { () async throws(BluetoothError) in
+        try await pairings.expected(with: user) { () async throws(BluetoothError) in
             try await channel.open(from: facts.information.address, on: kernel, options: options)
         }
         return ConnectionOrientedChannel(channel)
@@ -96,7 +96,7 @@ final class ChannelMaker: LinkChannels {
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
-        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds, controller) }, on: loop, log: log)
+        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds, connects) }, on: loop, log: log)
     }
 }
 

@@ -15,7 +15,7 @@ final class CreditBasedChannel {
     }
 
     /// Whose channel it is, what explains the end of its link, and what keeps that link.
-    typealias Owner = (session: any AnyObject & Sendable, linkEnds: LinkEnds, controller: LoopBound<Controller>)
+    typealias Owner = (session: any AnyObject & Sendable, linkEnds: LinkEnds, connects: Connects)
 
     /// The device at the other end.
     let peer: BluetoothAddress
@@ -99,7 +99,7 @@ final class CreditBasedChannel {
         guard let socket, case .opening(let call) = state else { return }
         state = .open
         // Not before: an attempt that nobody answers has no link to keep.
-        claim = adapter?.controller.value.claimLink(of: socket)
+        claim = adapter?.connects.claimLink(of: socket)
         if let units = try? socket.maximumTransmissionUnits() {
             maximumTransmissionUnits = (Int(units.receive), Int(units.send))
         }
@@ -238,14 +238,5 @@ final class CreditBasedChannel {
         } catch {
             throw write.explained(error)
         }
-    }
-}
-
-extension BluetoothError {
-    /// The same end, as it comes to a call.
-    func during(_ operation: Operation) -> BluetoothError {
-        var error = self
-        error.operation = operation
-        return error
     }
 }

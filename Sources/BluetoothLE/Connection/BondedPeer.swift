@@ -152,10 +152,10 @@ extension Link {
     }
 
     fileprivate func heardName(of address: BluetoothAddress) -> String? {
-        adapter?.controller.value.heardNames.name(of: address)
+        adapter?.heard.names.name(of: address)
     }
 
     fileprivate func noteHeardName(_ name: String) {
-        adapter?.controller.value.heardNames.note(name, of: peer)
+        adapter?.heard.names.note(name, of: peer)
     }
 }

@@ -4,7 +4,7 @@ import BluetoothKernel
 extension Link {
     /// Why the link has ended, whose socket says `error`; nil when ``finish(_:)`` tells it later.
     func reasonOfEnd(_ error: KernelError) -> BluetoothError? {
-        let own = attachment?.reasonOfEnd(peer, error) ?? .disconnected(peer, error)
+        let own = attachment?.host.reasonOfEnd(peer, error) ?? .disconnected(peer, error)
         // Controllers say of the kernel's end that it was this side's, or repeat the reason that the kernel gave the peer.
         if isPrecarious, own.disconnectReason == .localHost || own.disconnectReason == .remote {
             return .metTheEnd(.init("connect", peer: peer), own.cause)

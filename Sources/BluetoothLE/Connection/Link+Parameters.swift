@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import HCI
 
@@ -7,49 +8,29 @@ import HCI
 extension Link {
     nonisolated(nonsending) func rssi(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read RSSI", peer: peer)
-        let link = try attachment(operation)
-        guard
-            case .rssi(_, let rssi?) = try await link.controller.value.ask(
-                link.number, operation, timeout: timeout, { .readRSSI($0) })
-        else { throw BluetoothError(.unsupported, operation, "The controller does not know the signal strength.") }
-        return Int(rssi)
+        guard let rssi = try await attachment(operation).host.rssi(operation, timeout: timeout) else {
+            throw BluetoothError(.unsupported, operation, "The controller does not know the signal strength.")
+        }
+        return rssi
     }
 
     nonisolated(nonsending) func transmitPower(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read transmit power", peer: peer)
-        let link = try attachment(operation)
-        let answer = try await link.controller.value.ask(link.number, operation, timeout: timeout) {
-            .readTransmitPowerLevel($0, maximum: false)
-        }
-        guard case .transmitPower(_, let power) = answer else { throw .unreadable(operation) }
-        return Int(power)
+        return try await attachment(operation).host.transmitPower(operation, timeout: timeout)
     }
 
     // MARK: Parameters
 
-    var parameters: ConnectionParameters? {
-        guard let link = attachment else { return nil }
-        let known = link.controller.value.parameters(of: link.number)
-        return known.map { ConnectionParameters($0) }
-    }
+    var parameters: ConnectionParameters? { attachment?.host.parameters }
 
-    var dataLength: LinkDataLength? {
-        guard let link = attachment else { return nil }
-        let known = link.controller.value.dataLength(of: link.number)
-        return known.map { LinkDataLength($0) }
-    }
+    var dataLength: LinkDataLength? { attachment?.host.dataLength }
 
     nonisolated(nonsending) func requestParameters(
         _ request: ConnectionParameterRequest, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> ConnectionParameters {
         let operation = BluetoothError.Operation("change connection parameters", peer: peer)
         let parameters = try request.parameters(operation)
-        let link = try attachment(operation)
-        let change = try await link.controller.value.change(
-            link.number, operation, timeout: timeout, .parameters(parameters)
-        ) { .leConnectionUpdate($0, parameters, LEConnectionEventLength()) }
-        guard case .parameters(let now) = change else { throw .unreadable(operation) }
-        return now
+        return try await attachment(operation).host.setParameters(parameters, operation, timeout: timeout)
     }
 
     func setParameterPolicy(_ policy: ConnectionParameterPolicy) throws(BluetoothError) {
@@ -60,29 +41,22 @@ extension Link {
             case .accept: nil
             case .keep(let request): try request.parameters(operation)
             }
-        try link.controller.value.insist(link.number, on: range, operation)
+        try link.host.keepParameters(range, operation)
     }
 
     // MARK: PHYs
 
     nonisolated(nonsending) func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("read PHYs", peer: peer)
-        let link = try attachment(operation)
-        let answer = try await link.controller.value.ask(link.number, operation, timeout: timeout) { .leReadPHY($0) }
-        guard case .phys(let phys) = answer else { throw .unreadable(operation) }
-        return LinkPHYs(phys)
+        return try await attachment(operation).host.phys(operation, timeout: timeout)
     }
 
     nonisolated(nonsending) func setPHYs(
         transmit: LEPHYSet?, receive: LEPHYSet?, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("set PHYs", peer: peer)
-        let link = try attachment(operation)
-        let change = try await link.controller.value.change(link.number, operation, timeout: timeout, .phys) {
-            .leSetPHY($0, LEPHYPreference(transmit: transmit, receive: receive))
-        }
-        guard case .phys(let phys) = change else { throw .unreadable(operation) }
-        return phys
+        return try await attachment(operation).host.setPHYs(
+            LEPHYPreference(transmit: transmit, receive: receive), operation, timeout: timeout)
     }
 
     // MARK: Data length
@@ -96,19 +70,15 @@ extension Link {
         guard (27...251).contains(octets), (328...17040).contains(microseconds) else {
             throw .invalidArgument(operation, "A packet has 27 to 251 bytes and takes 328 to 17040 µs.")
         }
-        let link = try attachment(operation)
-        _ = try await link.controller.value.ask(link.number, operation, timeout: timeout) {
-            .leSetDataLength($0, octets: UInt16(clamping: octets), time: UInt16(clamping: microseconds))
-        }
+        try await attachment(operation).host.setDataLength(
+            octets: UInt16(clamping: octets), time: UInt16(clamping: microseconds), operation, timeout: timeout)
     }
 
     // MARK: Changes
 
     func linkChanges(bufferCapacity: Int = 64) throws(BluetoothError) -> BoundedStream<LinkChange> {
         let operation = BluetoothError.Operation("follow the link", peer: peer)
-        let link = try attachment(operation)
-        return try link.controller.value.changes(
-            of: link.number, operation, capacity: bufferCapacity, keeping: connection)
+        return try attachment(operation).changes(operation, capacity: bufferCapacity, from: loop, keeping: connection)
     }
 
     private func attachment(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LinkAttachment {

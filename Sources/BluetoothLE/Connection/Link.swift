@@ -34,7 +34,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
-final class Link {
+final class Link: ConnectAttempt {
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
         case opening((any L2CAPSocket)?, Promise<Void, BluetoothError>?)
@@ -104,8 +104,8 @@ final class Link {
 
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
-    var bonds: BondKeeper? { adapter?.bonds.value }
-    var pairings: Pairings? { adapter?.pairings.value }
+    var bonds: BondKeeper? { adapter?.bonds }
+    var pairings: Pairings? { adapter?.pairings }
 
     var enhancedBearers: EnhancedBearers {
         if let enhancedBearersIfAny { return enhancedBearersIfAny }
@@ -180,12 +180,10 @@ final class Link {
     /// The device has answered: the link is not about to end.
     func linkHolds() { isPrecarious = false }
 
-    /// Gives up an attempt that has not been answered, so that another gets its turn.
     func giveWay() {
         giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
     }
 
-    /// Gives up an attempt that has not been answered; a link that is up stays.
     func giveUp(_ reason: BluetoothError) {
         guard case .opening(_, .some) = state else { return }
         finish(reason.about(.init("connect", peer: peer)))
@@ -216,7 +214,7 @@ final class Link {
     func keep(_ onEnd: @escaping (Connection) -> Void) { self.onEnd = onEnd }
 
     private func makeDrain(_ adapter: LinkSurroundings) -> LoopBound<BearerDrain> {
-        LoopBound(BearerDrain(of: peer, at: adapter.controller.value), on: loop)
+        LoopBound(BearerDrain(of: peer, at: adapter.connects), on: loop)
     }
 
     /// Takes the socket's events, and hands them on once the link is no more.
@@ -237,9 +235,8 @@ final class Link {
             return reasonOfEnd(error)
         }
         guard let handle = try? bearer.socket.connectionHandle() else { return }
-        attachment = adapter.controller.value.attach(handle) { [weak self] in
-            if let self { bondedPeer.linkIsEncrypted(self) }
-        }
+        attachment = LinkAttachment(
+            adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } })
     }
 
     private func establish(_ socket: any L2CAPSocket, _ drain: LoopBound<BearerDrain>?) {
@@ -256,7 +253,7 @@ final class Link {
         }
         bearer.peerClient.onEvent = { [weak self] event in self?.take(event, from: nil) }
         state = .up(bearer)
-        adapter?.registry.value.add(self)
+        adapter?.registry.add(self)
         pairings?.mayConcern(addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
     }
@@ -329,8 +326,8 @@ final class Link {
         }
         databaseIfAny?.finish(reason)
         peerRequestsIfAny?.end(reason)
-        registry?.value.remove(self)
-        if let attachment { attachment.controller.value.linkEnded(attachment.number, reason) }
+        registry?.remove(self)
+        attachment?.host.end(reason)
         attachment = nil
         linkTrace?.ended(reason)
         linkTrace = nil

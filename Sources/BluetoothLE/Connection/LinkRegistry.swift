@@ -48,26 +48,31 @@ extension LinkRegistry: PairingLinks {
 final class LinkSurroundings {
     let kernel: any BluetoothKernel
     private let facts: AdapterFacts
-    let registry: LoopBound<LinkRegistry>
+    let registry: LinkRegistry
     /// Explains their ends.
     let linkEnds: LinkEnds
-    let controller: LoopBound<Controller>
-    let bonds: LoopBound<BondKeeper>
-    let pairings: LoopBound<Pairings>
+    /// What the host tells of them.
+    let links: any HostLinks
+    /// Whose turn it is to be connected to.
+    let connects: Connects
+    /// What devices were heard to be called.
+    let heard: HeardDevices
+    let bonds: BondKeeper
+    let pairings: Pairings
     /// Opens the channels beside the attributes.
     let channels: any LinkChannels
 
     init(
-        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ registry: LoopBound<LinkRegistry>,
+        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ registry: LinkRegistry,
         _ linkEnds: LinkEnds,
-        _ controller: LoopBound<Controller>, _ bonds: LoopBound<BondKeeper>, _ pairings: LoopBound<Pairings>,
+        _ links: any HostLinks, _ connects: Connects, _ heard: HeardDevices, _ bonds: BondKeeper, _ pairings: Pairings,
         _ channels: any LinkChannels
     ) {
         self.kernel = kernel
         self.facts = facts
         self.registry = registry
         self.linkEnds = linkEnds
-        self.controller = controller
+        (self.links, self.connects, self.heard) = (links, connects, heard)
         self.bonds = bonds
         self.pairings = pairings
         self.channels = channels

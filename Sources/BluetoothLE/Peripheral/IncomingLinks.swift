@@ -13,16 +13,17 @@ final class IncomingLinks {
     private let maker: LinkMaker
     private let server: LocalServer
     private let advertising: AdvertisingSets
-    private let registry: LoopBound<LinkRegistry>
-    private let pairings: LoopBound<Pairings>
-    private let controller: LoopBound<Controller>
+    private let registry: LinkRegistry
+    private let pairings: Pairings
+    private let hostLinks: any HostLinks
+    private let connects: Connects
     private let loop: EventLoop
     private let log: Logger
     /// Listens while there is something to offer; the program's own listener, which is the newer one, comes before it.
     private var listener: (any L2CAPListener)?
     /// What the program accepts; nil when it does not.
     private(set) var accepted: AcceptedLinks? {
-        didSet { pairings.value.acceptsLinks = accepted != nil }
+        didSet { pairings.acceptsLinks = accepted != nil }
     }
     /// The links that nobody has taken, oldest first.
     private(set) var unclaimed: [Connection] = []
@@ -30,7 +31,7 @@ final class IncomingLinks {
 
     init(
         making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
-        _ registry: LoopBound<LinkRegistry>, _ pairings: LoopBound<Pairings>, _ controller: LoopBound<Controller>,
+        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks, _ connects: Connects,
         on loop: EventLoop, log: Logger
     ) {
         self.maker = maker
@@ -38,7 +39,7 @@ final class IncomingLinks {
         self.advertising = advertising
         self.registry = registry
         self.pairings = pairings
-        self.controller = controller
+        (self.hostLinks, self.connects) = (hostLinks, connects)
         self.loop = loop
         self.log = log
     }
@@ -83,7 +84,7 @@ final class IncomingLinks {
         }
         server.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
         // What the controller tells of links is heard from before they come.
-        controller.value.connectingBegins()
+        hostLinks.beginFollowing()
         accepted = links
         claim(for: links)
         return links
@@ -93,7 +94,7 @@ final class IncomingLinks {
         guard let accepted, accepted === links else { return }
         self.accepted = nil
         server.tellFeatures([])
-        controller.value.connectingEnded()
+        hostLinks.endFollowing()
         offersChanged()
     }
 
@@ -134,7 +135,7 @@ final class IncomingLinks {
                 guard let self else { return refuse(socket) }
                 return serve(socket, options)
             }
-            controller.value.connectingBegins()
+            hostLinks.beginFollowing()
         } catch {
             // Publishing and advertising are good for links made from here as well.
             let operation = maker.operation("serve connections")
@@ -148,7 +149,7 @@ final class IncomingLinks {
         guard let listener else { return }
         self.listener = nil
         listener.close()
-        controller.value.connectingEnded()
+        hostLinks.endFollowing()
     }
 
     /// Ends the links that nobody else holds as well.
@@ -196,7 +197,7 @@ final class IncomingLinks {
     /// Whoever listens is given the channel of every link on which nobody has it, whichever side has made the link: so also
     /// of one that was being made from here and comes about just after it was given up.
     private func closeIfGivenUp(_ socket: any L2CAPSocket) -> Bool {
-        guard controller.value.isGivenUp(socket.peer) else { return false }
+        guard connects.isGivenUp(socket.peer) else { return false }
         socket.close()
         return true
     }
@@ -211,7 +212,7 @@ final class IncomingLinks {
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedPSM), on: maker.address, of: maker.kernel, socketOptions
         ) { [registry] socket in
-            let link = registry.value.all.first {
+            let link = registry.all.first {
                 $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers)
             }
             return link.map { $0.enhancedBearers.accept(socket, $0) } ?? refuse(socket)

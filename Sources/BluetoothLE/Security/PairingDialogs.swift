@@ -10,7 +10,7 @@ import Logging
 final class PairingDialogs {
     private let loop: EventLoop
     private let host: any HostPairing
-    private let links: LoopBound<any PairingLinks>
+    private let links: any PairingLinks
     private let log: Logger
     var agent: any PairingAgent = RefusingPairingAgent()
     private(set) var questions = PairingQuestions()
@@ -19,7 +19,7 @@ final class PairingDialogs {
     /// Ends what is late.
     private var timer: LoopTimer?
 
-    init(_ host: any HostPairing, _ links: LoopBound<any PairingLinks>, on loop: EventLoop, log: Logger) {
+    init(_ host: any HostPairing, _ links: any PairingLinks, on loop: EventLoop, log: Logger) {
         (self.host, self.links, self.loop, self.log) = (host, links, loop, log)
     }
 
@@ -61,7 +61,7 @@ final class PairingDialogs {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                links.value.tell(peer, .answered)
+                links.tell(peer, .answered)
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer) {}
             }

@@ -40,11 +40,11 @@ enum PairingProgress {
 
 /// The keys from earlier pairings, as the next ones see them.
 struct PairingKeys {
-    let bonds: LoopBound<BondKeeper>
+    let bonds: BondKeeper
     /// With whom there has been a pairing that made a key to be kept: what is known where the bonds are not.
     private var holders: Set<BluetoothAddress> = []
 
-    init(bonds: LoopBound<BondKeeper>) {
+    init(bonds: BondKeeper) {
         self.bonds = bonds
     }
 
@@ -58,19 +58,19 @@ struct PairingKeys {
 
     /// Whether there is one with a link's peer.
     func exist(_ addresses: LinkAddresses) -> Bool {
-        let isLoaded = bonds.value.standing == .loaded
-        return addresses.all.contains { isLoaded ? bonds.value.bond(with: $0) != nil : holders.contains($0) }
+        let isLoaded = bonds.standing == .loaded
+        return addresses.all.contains { isLoaded ? bonds.bond(with: $0) != nil : holders.contains($0) }
     }
 
     /// Whether the one with a link's peer has made sure of the device.
     func areAuthenticated(_ addresses: LinkAddresses) -> Bool {
-        bonds.value.standing == .loaded
-            && addresses.all.contains { bonds.value.bond(with: $0)?.isAuthenticated == true }
+        bonds.standing == .loaded
+            && addresses.all.contains { bonds.bond(with: $0)?.isAuthenticated == true }
     }
 
     /// Whether the bond that a pairing makes finds room.
     func haveRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
-        addresses.all.contains { bonds.value.bond(with: $0) != nil }
-            || bonds.value.hasRoom(forAuthenticated: isAuthenticated)
+        addresses.all.contains { bonds.bond(with: $0) != nil }
+            || bonds.hasRoom(forAuthenticated: isAuthenticated)
     }
 }

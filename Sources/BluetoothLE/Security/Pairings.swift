@@ -9,9 +9,9 @@ import Logging
 final class Pairings {
     private let adapter: AdapterFacts
     let host: any HostPairing
-    private let controller: LoopBound<Controller>
+    private let connects: Connects
     private var keys: PairingKeys
-    private let links: LoopBound<any PairingLinks>
+    private let links: any PairingLinks
     private let log: Logger
     private let dialogs: PairingDialogs
     /// Whether links are accepted, of which the kernel may tell after it has asked about them.
@@ -20,11 +20,11 @@ final class Pairings {
 
     init(
         on adapter: AdapterFacts, _ host: any HostPairing, _ loop: EventLoop,
-        controller: LoopBound<Controller>, bonds: LoopBound<BondKeeper>, links: LoopBound<any PairingLinks>,
+        _ connects: Connects, _ bonds: BondKeeper, _ links: any PairingLinks,
         log: Logger
     ) {
         (self.adapter, self.host) = (adapter, host)
-        self.controller = controller
+        self.connects = connects
         self.log = log
         keys = PairingKeys(bonds: bonds)
         self.links = links
@@ -116,7 +116,7 @@ final class Pairings {
         switch event {
         case .question(let question, let peer): take(question, peer)
         case .failed(let peer):
-            links.value.tell(peer, .failed)
+            links.tell(peer, .failed)
             isOver(LinkAddresses(connected: peer, known: peer))
         case .keyMade(let peer, let key): keyMade(key, peer)
         case .keysForgotten(let peer): forgetKey(of: peer)
@@ -125,8 +125,8 @@ final class Pairings {
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
-        isOver(LinkAddresses(connected: links.value.connectedAddress(of: peer) ?? peer, known: peer))
-        links.value.tell(peer, .keyMade(key))
+        isOver(LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
+        links.tell(peer, .keyMade(key))
     }
 
     /// A device's key is gone from this machine.
@@ -135,7 +135,7 @@ final class Pairings {
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair, and where one does all, all are its.
         if case .others = host.authority { return }
-        let connected = links.value.connectedAddress(of: peer)
+        let connected = links.connectedAddress(of: peer)
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
         guard connected != nil || isWished else {
@@ -144,7 +144,7 @@ final class Pairings {
             }
             return
         }
-        let isRaised = links.value.pairingAsked(peer)
+        let isRaised = links.pairingAsked(peer)
         let request = PairingRequest(
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isWished || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
@@ -161,7 +161,7 @@ final class Pairings {
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
-            keys.bonds.value.tellRefused(request.peer)
+            keys.bonds.tellRefused(request.peer)
             return .refuse(.bondStoreFull)
         }
         if case .confirm = question, request.isInitiatedHere { return .accept }
@@ -211,12 +211,12 @@ final class Pairings {
     func abort(_ addresses: LinkAddresses) {
         dialogs.update { $0.abort(addresses, at: $1) }
         let peer = addresses.connected
-        controller.value.linkGoesDown(peer)
-        host.disconnect(addresses.known) { [controller] in controller.value.linkIsDown(peer) }
+        connects.linkGoesDown(peer)
+        host.disconnect(addresses.known) { [connects] in connects.linkIsDown(peer) }
     }
 
     /// There was no room for the bond that a pairing has made.
     func bondWasRefused(_ identity: BluetoothAddress) {
-        links.value.bondWasRefused(identity)
+        links.bondWasRefused(identity)
     }
 }

@@ -2,18 +2,18 @@ import BluetoothKernel
 import BluetoothPrimitives
 
 extension AdapterSession {
-    func bonds() async -> [Bond] { bondKeeper.value.bonds }
+    func bonds() async -> [Bond] { bondKeeper.bonds }
 
-    func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.value.bond(with: identity) }
+    func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.bond(with: identity) }
 
     var bondStanding: BondStanding {
-        get async { bondKeeper.value.standing }
+        get async { bondKeeper.standing }
     }
 
     func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await linkMaker.attributeCache?.setDatabase(nil, for: key)
-        try await bondKeeper.value.remove(identity)
+        try await bondKeeper.remove(identity)
     }
 
     func setBond(_ bond: Bond) async throws(BluetoothError) {
@@ -25,24 +25,24 @@ extension AdapterSession {
             throw .invalidArgument(
                 .init("keep the bond", peer: bond.identity), "A key has 7 to 16 bytes that count.")
         }
-        try await bondKeeper.value.set(bond)
+        try await bondKeeper.set(bond)
     }
 
     func bondChanges() async -> BoundedStream<BondChange> {
-        bondKeeper.value.bondChanges(operation("follow the bonds"), keeping: self)
+        bondKeeper.bondChanges(operation("follow the bonds"), keeping: self)
     }
 
     /// Has bonds and links know of each other.
     func followBonds() {
-        bondKeeper.value.follow(
+        bondKeeper.follow(
             BondKeeper.Observer(
                 onBonded: { [links] identity, isAgain in
-                    for link in links.value.all where link.identity == identity {
+                    for link in links.all where link.identity == identity {
                         link.bondedPeer.bonded(isAgain: isAgain, link)
                     }
                 },
                 onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
-                isConnected: { [links] identity in links.value.all.contains { $0.identity == identity } },
-                onKeysChanged: { [controller] keys in controller.value.resolution.setKeys(keys) }))
+                isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
+                onKeysChanged: { [heard] keys in heard.resolution.setKeys(keys) }))
     }
 }

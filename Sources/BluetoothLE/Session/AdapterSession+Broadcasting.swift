@@ -17,7 +17,7 @@ extension AdapterSession {
         timeout: Duration?
     ) async -> [ValueDelivery] {
         // All are on their way before anybody is waited for.
-        let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.value.all.compactMap { link in
+        let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
             guard let connection = link.connection else { return nil }
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }

@@ -7,7 +7,7 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         try checkUsable()
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        await controller.value.prepareToConnect(timeout: options.timeout)
+        await host.scanning.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
         return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)

@@ -27,11 +27,11 @@ extension AdapterSession {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         // The kernel looks for a device whose key it has by its identity, and by no other address.
-        let peer = controller.value.identity(of: peer) ?? peer
-        controller.value.connectingBegins()
-        await controller.value.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
+        let peer = heard.identity(of: peer) ?? peer
+        host.links.beginFollowing()
+        await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
-        controller.value.connectingEnded()
+        host.links.endFollowing()
         let connection = try result.get()
         if let level = options.security ?? options.socket.security {
             do {
@@ -124,12 +124,12 @@ extension AdapterSession {
     private func attemptOnce(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> Connection {
-        let turn = try await controller.value.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+        let turn = try await connects.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
         let remaining = deadline.map { loop.now.duration(to: $0) }
         let connection = linkMaker.makeConnection(
             to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
         let link = connection.core.value
-        let isPrecarious = controller.value.begin(turn, link)
+        let isPrecarious = connects.begin(turn, link)
         do throws(BluetoothError) {
             try await link.open(
                 options: options.socketOptions(remaining), isPrecarious: isPrecarious, timeout: remaining)
@@ -139,10 +139,10 @@ extension AdapterSession {
             let isPending =
                 [.timedOut, .cancelled, .gaveWay].contains(error.code)
                 || error.cause == .kernel(KernelError("connect", .connectionReset))
-            controller.value.endTurn(turn, isPending: isPending)
+            connects.endTurn(turn, isPending: isPending)
             throw error
         }
-        controller.value.endTurn(turn, isPending: false)
+        connects.endTurn(turn, isPending: false)
         return connection
     }
 }

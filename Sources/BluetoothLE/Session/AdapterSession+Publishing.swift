@@ -51,7 +51,7 @@ extension AdapterSession {
 
     private func tellOfChange(in range: AttributeHandleRange) {
         let serviceChanged = localServer.serviceChanged
-        for link in links.value.all { link.localServicesChanged(in: range, serviceChanged) }
+        for link in links.all { link.localServicesChanged(in: range, serviceChanged) }
     }
 }
 

@@ -7,7 +7,7 @@ extension AdapterSession {
         Advertisement
     > {
         try checkUsable()
-        return try await controller.value.scan(options, for: self)
+        return try await scanner.scan(options, for: self)
     }
 
     func first(

@@ -1,9 +1,8 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import HCI
 import KernelHost
 import Logging
-import Synchronization
 
 /// Everything of an opened adapter: owns its components, and is the one domain they live in.
 ///
@@ -11,26 +10,29 @@ import Synchronization
 actor AdapterSession: LoopActor {
     nonisolated let loop: EventLoop
 
-    let kernel: any BluetoothKernel
     let log: Logger
     /// Records what happens; kept alive with the adapter.
     let trace: PacketTrace?
-    let management: LoopBound<ManagementClient>
-    let directory: LoopBound<any HostDirectory>
-    let controller: LoopBound<Controller>
-    /// Explains the ends of links.
-    let linkEnds: LinkEnds
     /// What is known of it, and how it stands; written on the loop.
     nonisolated let facts: AdapterFacts
     nonisolated let standing: LatestValue<AdapterState>
+    /// What is done for it below.
+    let host: any Host
     /// Its ups and downs, and its end.
     let life: LoopBound<AdapterLife>
+    /// Explains the ends of links.
+    let linkEnds: LinkEnds
+    /// Whose turn it is to be connected to.
+    let connects: Connects
+    let scanner: Scanner
+    /// Who is behind the addresses that are heard.
+    let heard = HeardDevices()
     /// What is advertised.
     let advertising: AdvertisingSets
     /// Who answers the questions of pairing, and those that are being asked.
     let pairings: LoopBound<Pairings>
     /// The links that are up.
-    let links: LoopBound<LinkRegistry>
+    let links = LinkRegistry()
     let linkMaker: LinkMaker
     /// Those that centrals make.
     let incoming: IncomingLinks
@@ -39,48 +41,41 @@ actor AdapterSession: LoopActor {
     /// What the devices connected to find here; see AdapterSession+Publishing.
     let localServer: LocalServer
     /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
-    let bondKeeper: LoopBound<BondKeeper>
+    let bondKeeper: BondKeeper
 
+    /// Called on the loop.
     init(
-        _ opened: LooseSession.Opened, power: PowerPolicy, privacy: PrivacyMode?,
-        on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
+        _ information: AdapterInformation, _ wish: AdapterWish, in directory: LoopBound<any HostDirectory>,
+        _ bonds: LoopBound<BondKeeper>, on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
-        let information = opened.information
-        bondKeeper = opened.bonds
-        facts = AdapterFacts(information)
-        management = opened.management
-        directory = opened.directory
-        self.kernel = kernel
-        self.log = log
-        self.trace = trace
-        trace?.synthesis?.opened(information)
-        loop = kernel.loop
+        let directory = directory.value
+        let facts = AdapterFacts(information)
+        let host = directory.makeHost(of: facts)
+        let loop = kernel.loop
+        (bondKeeper, self.facts, self.host, self.log, self.trace, self.loop) = (
+            bonds.value, facts, host, log, trace, loop
+        )
         standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
-        links = LoopBound(sending: LinkRegistry(), to: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
-        controller = LoopBound(
-            sending: Controller(
-                information.index, ownAddress: information.ownAddress, management: management, on: kernel, log: log,
-                trace: trace?.synthesis), to: loop)
-        advertising = AdvertisingSets(of: facts, standing, management, localServer, links, on: loop, log: log)
+        connects = Connects(host.links, on: loop, log: log)
+        scanner = Scanner(host.scanning, of: facts, heard, on: loop, log: log)
+        advertising = AdvertisingSets(
+            of: facts, standing, host.advertising, localServer, links, on: loop, log: log)
         pairings = LoopBound(
-            sending: Pairings(
-                on: facts, KernelPairing(on: facts, of: kernel, management: management, log: log), loop,
-                controller: controller, bonds: bondKeeper, links: LoopBound(links.value, on: loop), log: log), to: loop)
+            Pairings(on: facts, host.pairing, loop, connects, bondKeeper, links, log: log), on: loop)
         life = LoopBound(
-            AdapterLife(
-                of: facts, standing, AdapterWish(power: power, privacy: privacy), in: directory.value,
-                knowing: bondKeeper.value, log: log), on: loop)
+            AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
         linkEnds = LinkEnds(
-            of: facts, directory.value, on: loop, state: { [standing] in standing.value },
-            isPoweringOff: { [controller] in controller.value.isPoweringOff })
-        channels = ChannelMaker(of: facts, on: kernel, linkEnds, controller, pairings, log: log)
+            of: facts, directory, on: loop, state: { [standing] in standing.value },
+            isPoweringOff: { [weak links = host.links] in links?.isPoweringOff ?? false })
+        channels = ChannelMaker(of: facts, on: kernel, linkEnds, connects, pairings.value, log: log)
         let surroundings = LinkSurroundings(
-            of: facts, on: kernel, links, linkEnds, controller, bondKeeper, pairings, channels)
+            of: facts, on: kernel, links, linkEnds, host.links, connects, heard, bondKeeper, pairings.value, channels)
         linkMaker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), trace: trace, log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, advertising, links, pairings, controller, on: loop, log: log)
+            making: linkMaker, localServer, advertising, links, pairings.value, host.links, connects, on: loop,
+            log: log)
     }
 
     nonisolated var information: AdapterInformation { facts.information }
@@ -102,7 +97,11 @@ actor AdapterSession: LoopActor {
     /// Throws why nothing can be done with the adapter now, if so.
     func checkUsable() throws(BluetoothError) {
         try life.value.checkUsable()
-        controller.value.comeBack(as: information)
+        comeBack()
+    }
+
+    private func comeBack() {
+        if host.comeBack(as: information) { connects.adapterIsBack() }
     }
 
     /// Has the components know of each other and of what happens to the adapter.
@@ -110,8 +109,9 @@ actor AdapterSession: LoopActor {
         linkMaker.session = self
         channels.session = self
         followBonds()
-        controller.value.followDiscoveries()
-        controller.value.setUnreachableHandler { [weak life = life.value] in life?.look() }
+        host.follow(
+            onUnreachable: { [weak life = life.value] in life?.look() },
+            onEnd: { [weak connects] reason, isForGood in connects?.adapterEnds(reason, isForGood: isForGood) })
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followLife()
@@ -120,17 +120,18 @@ actor AdapterSession: LoopActor {
 
     private func followLife() {
         _ = life.value.follow {
-            [facts, advertising, incoming, channels, pairings, controller, bondKeeper, linkEnds] turn in
+            [facts, advertising, incoming, channels, pairings, host, connects, bondKeeper, linkEnds] turn in
             switch turn {
             case .changing(let before, let state, let reason):
-                // A kernel that has lost an adapter has lost its keys.
-                if before == .absent { bondKeeper.value.reload(facts.information.index) }
+                // A host that has lost an adapter has lost its keys.
+                if before == .absent { bondKeeper.reload(facts.information.index) }
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
-                    controller.value.leave(reason)
+                    host.leave(reason)
+                    connects.adapterHasLeft()
                     linkEnds.completeAll(reason)
-                } else {
-                    controller.value.comeBack(as: facts.information)
+                } else if host.comeBack(as: facts.information) {
+                    connects.adapterIsBack()
                 }
             case .changed(let state, let reason?): advertising.adapterLeaves(reason, isAbsent: state == .absent)
             case .changed(_, nil): advertising.adapterComesBack()
@@ -140,8 +141,8 @@ actor AdapterSession: LoopActor {
                 incoming.close(reason)
                 channels.close(reason)
                 pairings.value.close(reason)
-                controller.value.close(reason)
-                bondKeeper.value.close(reason)
+                host.close(reason)
+                bondKeeper.close(reason)
             }
         }
     }
@@ -149,26 +150,8 @@ actor AdapterSession: LoopActor {
     func close() async {
         await advertising.stopAll()
         incoming.endServing()
-        await bondKeeper.value.flush()
+        await bondKeeper.flush()
         life.value.finish(
             BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
     }
-}
-
-/// What an adapter shows of itself where the program, and not the kernel, tells the controller what to show.
-enum OwnAddress: Hashable, Sendable {
-    /// The public address.
-    case `public`
-    /// The static random address, which the kernel has told the controller.
-    case `static`
-    /// Another one each time, of which nobody can tell whose it is.
-    case `private`
-
-    /// How HCI commands name it.
-    var type: LEOwnAddressType { self == .public ? .public : .random }
-}
-
-extension AdapterInformation {
-    /// What the adapter shows of itself.
-    var ownAddress: OwnAddress { usesPrivateAddresses ? .private : publicAddress.isZero ? .static : .public }
 }

@@ -12,6 +12,10 @@ package protocol HCIReceiver: AnyObject {
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus)
     /// The kernel has closed the socket.
     func socketClosed(_ error: KernelError)
+    /// Whether it needs what the socket tells, besides the answers to commands.
+    var needsSocket: Bool { get }
+    /// The socket is closed until the next command.
+    func socketRests()
 }
 
 /// The commands to one controller, one at a time, on a raw HCI socket.
@@ -32,8 +36,8 @@ package final class HCICommandQueue {
 
     /// N of hciN; an adapter that was plugged in again may have another.
     package private(set) var index: UInt16
-    /// Is told of the socket's events, and hands them to ``handle(_:for:)``.
-    package var whenSocketEvent: ((SocketEvent) -> Void)?
+    /// Takes what is told. Not kept.
+    package weak var receiver: (any HCIReceiver)?
     /// Called when a command cannot be sent: the adapter may be off, or gone, before that is told.
     package var whenUnreachable: (() -> Void)?
 
@@ -81,7 +85,7 @@ package final class HCICommandQueue {
     /// Whether the socket is open.
     package var hasSocket: Bool { socket != nil }
     /// Whether no command is under way.
-    package var isIdle: Bool { current == nil && waiting.isEmpty }
+    private var isIdle: Bool { current == nil && waiting.isEmpty }
 
     // MARK: Commands
 
@@ -146,10 +150,10 @@ package final class HCICommandQueue {
         advance()
     }
 
-    private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: any HCIReceiver) {
+    private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: (any HCIReceiver)?) {
         if let others = othersCommand, others.opcode == opcode {
             othersCommand = nil
-            if case .status(let status) = answer { receiver.receiveOthers(others, status) }
+            if case .status(let status) = answer { receiver?.receiveOthers(others, status) }
             return
         }
         guard let current, current.command.opcode == opcode, answer.mayAnswer(current.command) else { return }
@@ -180,7 +184,7 @@ package final class HCICommandQueue {
         if let end { throw end }
         guard !hasSocket else { return }
         do {
-            let socket = try kernel.openHCI(adapter: index) { [whenSocketEvent] event in whenSocketEvent?(event) }
+            let socket = try kernel.openHCI(adapter: index) { [weak self] event in self?.handle(event) }
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
                 HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
@@ -195,22 +199,23 @@ package final class HCICommandQueue {
     }
 
     /// Takes what happened to the socket.
-    package func handle(_ event: SocketEvent, for receiver: any HCIReceiver) {
+    private func handle(_ event: SocketEvent) {
         switch event {
         case .readable: _ = socket?.receive { receive($0, for: receiver) }
         case .writable: break
-        case .closed(let error): receiver.socketClosed(error)
+        case .closed(let error): receiver?.socketClosed(error)
         }
     }
 
     /// Receives what the kernel has for us already. As much as one socket can hold, and no more than that.
-    package func receiveWaiting(for receiver: any HCIReceiver) {
+    package func receiveWaiting() {
+        let receiver = receiver
         for _ in 0..<1024 {
             guard socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
         }
     }
 
-    private func receive(_ packet: RawSpan, for receiver: any HCIReceiver) {
+    private func receive(_ packet: RawSpan, for receiver: (any HCIReceiver)?) {
         let isCommand = packet.byteCount > 0 && packet.unsafeLoad(as: UInt8.self) == HCIPacketType.command.rawValue
         trace?.hci(packet, adapter: index, isSent: isCommand)
         log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
@@ -224,7 +229,7 @@ package final class HCICommandQueue {
             case .commandComplete(let answer):
                 receiveAnswer(answer.opcode, try HCIReturnParameters(decoding: answer), for: receiver)
             case .commandStatus(let answer): receiveAnswer(answer.opcode, .status(answer.status), for: receiver)
-            default: receiver.receive(event)
+            default: receiver?.receive(event)
             }
         } catch {
             log.debug("\(error)", metadata: ["adapter": "\(name)"])
@@ -261,11 +266,14 @@ package final class HCICommandQueue {
         self.index = index
     }
 
-    /// Closes the socket until the next command.
-    package func rest() {
-        guard case .open(let socket) = state, isIdle else { return }
-        socket.close()
-        state = .idle
-        othersCommand = nil
+    /// Closes the socket until the next command, unless it is needed.
+    package func restIfIdle() {
+        guard isIdle, receiver?.needsSocket != true else { return }
+        if case .open(let socket) = state {
+            socket.close()
+            state = .idle
+            othersCommand = nil
+        }
+        receiver?.socketRests()
     }
 }

@@ -79,5 +79,5 @@ import Testing
 
 extension AdapterSession {
     /// Waits until what has changed is written.
-    fileprivate func flushBonds() async { await bondKeeper.value.flush() }
+    fileprivate func flushBonds() async { await bondKeeper.flush() }
 }

@@ -1,9 +1,10 @@
+import BluetoothHost
 import HCI
 import Management
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+@testable import KernelHost
 
 @Suite struct ScannerStateMachineTests {
     private enum Input: Hashable {
@@ -39,8 +40,8 @@ import Testing
         LEScanTiming(type: type, interval: 0x10, window: 0x10)
     }
 
-    private static let active = ScanSettings(ScanOptions(), hasCoded: false)
-    private static let passive = ScanSettings(ScanOptions(isActive: false), hasCoded: false)
+    private static let active = ScanSettings(le1M: timing(.active))
+    private static let passive = ScanSettings(le1M: timing(.passive))
 
     private static let connecting = LECreateConnectionParameters(
         scanInterval: 0x60, scanWindow: 0x60, peer: LEPeerAddress(.zero),

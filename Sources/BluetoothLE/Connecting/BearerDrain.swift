@@ -13,7 +13,7 @@ import Logging
 /// It does not drop one that another channel of this program is on. So the attribute channel is held until there is none,
 /// and whoever connects meanwhile waits, or is told that the device is busy.
 //
-// Lives on the loop, held by its socket's handler and the controller until the end.
+// Lives on the loop, held by its socket's handler and the connects until the end.
 final class BearerDrain {
     /// How long to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``ConnectQueue/kernelLinger``.
@@ -29,7 +29,7 @@ final class BearerDrain {
     }
 
     private let loop: EventLoop
-    private let controller: Controller
+    private let connects: Connects
     private let peer: BluetoothAddress
     /// Nil before the beginning, and once the link is left to the kernel.
     private var socket: (any L2CAPSocket)?
@@ -42,10 +42,10 @@ final class BearerDrain {
     private var isSpent = false
     private var timer: LoopTimer?
 
-    init(of peer: BluetoothAddress, at controller: Controller) {
+    init(of peer: BluetoothAddress, at connects: Connects) {
         self.peer = peer
-        self.controller = controller
-        loop = controller.loop
+        self.connects = connects
+        loop = connects.loop
     }
 
     /// Takes over the socket and its outstanding transactions.
@@ -56,9 +56,9 @@ final class BearerDrain {
         // After pairing the kernel knows the device by another address.
         peers = [peer, socket.peer]
         handle = try? socket.connectionHandle()
-        for peer in peers { controller.linkGoesDown(peer, handle) }
-        controller.drainBegins(self)
-        controller.log.debug("waits for the last answers", metadata: ["peer": "\(peer)"])
+        for peer in peers { connects.linkGoesDown(peer, handle) }
+        connects.drainBegins(self)
+        connects.log.debug("waits for the last answers", metadata: ["peer": "\(peer)"])
         timer = loop.makeLocalTimer { [weak self] in self?.timePassed() }
         timer?.set(after: Self.limit)
         // Where a request of the peer could not be answered at once.
@@ -134,16 +134,16 @@ final class BearerDrain {
     /// Leaves the link to the kernel, which drops it, unless a channel keeps it.
     private func leave() {
         if let socket { peers.insert(socket.peer) }
-        if controller.holds.keepLink(to: peers) {
+        if connects.keepsLink(to: peers) {
             guard phase != .kept else { return }
             if phase == .waiting { timer?.set(after: AttributeProtocol.transactionTimeout) } else { timer?.cancel() }
             phase = .kept
-            for peer in peers { controller.linkStays(peer, handle) }
+            for peer in peers { connects.linkStays(peer, handle) }
         } else if phase != .left {
             socket?.close()
             socket = nil
             // The kernel's two seconds begin only now.
-            if phase == .kept { for peer in peers { controller.linkGoesDown(peer, handle) } }
+            if phase == .kept { for peer in peers { connects.linkGoesDown(peer, handle) } }
             timer?.set(after: phase == .kept ? ConnectQueue.kernelLinger : ConnectQueue.kernelLinger - Self.limit)
             phase = .left
         }
@@ -157,13 +157,13 @@ final class BearerDrain {
     /// Nothing is outstanding: the link can be used again, or is down.
     func settle() {
         end()
-        for peer in peers { controller.linkIsDown(peer) }
+        for peer in peers { connects.linkIsDown(peer) }
     }
 
     private func end() {
         socket?.close()
         socket = nil
         timer = nil
-        controller.drainEnds(self)
+        connects.drainEnds(self)
     }
 }

@@ -1,4 +1,3 @@
-import BluetoothHost
 import BluetoothLoop
 import HCI
 

@@ -2,11 +2,6 @@ import Advertising
 import BluetoothCryptography
 import BluetoothPrimitives
 
-extension Controller {
-    /// Whose address it is; nil for one that is not private, or nobody's.
-    func identity(of address: BluetoothAddress) -> BluetoothAddress? { resolution.identity(of: address) }
-}
-
 /// The identities behind the private addresses that are heard.
 ///
 /// Each address is looked up among the keys once: what came of it, also that it is nobody's, is remembered for the last

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothHost
 import HCI
 import Management
 
@@ -15,8 +15,8 @@ import Management
 ///
 /// The kernel scans with the extended commands when the controller has them and otherwise with the legacy ones; a
 /// controller refuses whoever mixes the two, so this follows the kernel's choice.
-struct ScannerStateMachine: Hashable {
-    enum Action: Hashable {
+package struct ScannerStateMachine: Hashable {
+    package enum Action: Hashable {
         /// One at a time; answered by ``succeed(_:)``, ``refuse(_:)``, ``fail()`` or ``discoveryEnded(_:isDaemonRunning:)``.
         case perform(Step)
         /// Tells the user that another's discovery is listened to, which may not give all that was asked for.
@@ -24,7 +24,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Something asked of the controller or the kernel.
-    enum Step: Hashable {
+    package enum Step: Hashable {
         /// To find out which commands the controller has.
         case readSupportedCommands
         /// To end a scan that is on.
@@ -41,7 +41,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Why nothing is done for now.
-    enum Hold: Hashable {
+    package enum Hold: Hashable {
         /// Somebody has just changed something about the scanner, and may not be done.
         case settling
         /// The kernel makes a connection for somebody.
@@ -51,7 +51,7 @@ struct ScannerStateMachine: Hashable {
 
         /// After which it is over in any case. The kernel gives an attempt up after 20 s, and gives the controller two
         /// seconds for each command.
-        var limit: Duration {
+        package var limit: Duration {
             switch self {
             case .settling: .milliseconds(100)
             case .connecting: .seconds(25)
@@ -61,7 +61,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// How an attempt to end a discovery came out.
-    enum DiscoveryEnd: Hashable {
+    package enum DiscoveryEnd: Hashable {
         /// There was one of these types, and it is over; so is the scan.
         case ended
         /// There was none.
@@ -72,7 +72,7 @@ struct ScannerStateMachine: Hashable {
         case unknown
     }
 
-    enum State: Hashable {
+    package enum State: Hashable {
         /// Perhaps somebody who was killed has left it on.
         case unknown
         case off
@@ -83,7 +83,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// What becomes of another's scan.
-    enum Treatment: Hashable {
+    package enum Treatment: Hashable {
         case undecided
         /// It is nobody's we know of; the kernel is asked what it is.
         case probed
@@ -92,12 +92,12 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// The parameters the controller has.
-    enum Parameters: Hashable {
+    package enum Parameters: Hashable {
         case unknown
         case ours(ScanSettings)
         case others(ScanSettings)
 
-        var settings: ScanSettings? {
+        package var settings: ScanSettings? {
             switch self {
             case .unknown: nil
             case .ours(let settings), .others(let settings): settings
@@ -106,7 +106,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// A discovery that the kernel believes in and nobody means.
-    enum Leftover: Hashable {
+    package enum Leftover: Hashable {
         case none
         /// Perhaps somebody who was killed has left one.
         case possible
@@ -115,11 +115,11 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// What all of us together want, as long as somebody listens.
-    var request: ScanSettings?
-    private(set) var state = State.unknown
-    private(set) var hold: Hold?
+    package var request: ScanSettings?
+    package private(set) var state = State.unknown
+    package private(set) var hold: Hold?
     /// The commands the controller has for it.
-    private(set) var family: HCICommandFamily?
+    package private(set) var family: HCICommandFamily?
     private var step: Step?
     /// How many steps in succession were refused.
     private var refusals = 0
@@ -135,13 +135,13 @@ struct ScannerStateMachine: Hashable {
     private static let refusalLimit = 6
 
     /// To be called when the socket was closed: what others do meanwhile is not seen.
-    mutating func stoppedWatching() {
+    package mutating func stoppedWatching() {
         (state, parameters, hold) = (.unknown, .unknown, nil)
         (replaced, hasReplacedKernelScan, refusals) = (nil, false, 0)
     }
 
     /// Records that the controller is another, or was off: nothing of what it was told is known to it any more.
-    mutating func forgetController() {
+    package mutating func forgetController() {
         self = ScannerStateMachine(request: request)
     }
 
@@ -151,7 +151,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// What comes next; nil when the controller does as it is told, is busy with a step, or is left to others.
-    mutating func advance() -> Action? {
+    package mutating func advance() -> Action? {
         guard step == nil else { return nil }
         if decideToListen() { return .announceListening }
         step = nextStep()
@@ -204,7 +204,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// The kernel keeps the types of the last discovery that was meant, and wants to hear them again.
-    var typesToEnd: ManagementAddressTypes {
+    package var typesToEnd: ManagementAddressTypes {
         guard case .ours(let tried) = leftover else { return [] }
         if let discoveryTypes, !tried.contains(discoveryTypes) { return discoveryTypes }
         let all: [ManagementAddressTypes] = [[], .lowEnergy, [.lowEnergy, .brEDR], .brEDR]
@@ -212,26 +212,26 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Whether the kernel believes in a discovery because of us, be the scan on or not.
-    var leavesDiscovery: Bool { if case .ours = leftover { true } else { false } }
+    package var leavesDiscovery: Bool { if case .ours = leftover { true } else { false } }
 
     /// Whether a scan of ours is on, or is about to be.
-    var mayBeOn: Bool { state == .ours || step == .enable }
+    package var mayBeOn: Bool { state == .ours || step == .enable }
 
     /// Whether the kernel has been asked to end a discovery and has not answered.
-    var isEndingDiscovery: Bool {
+    package var isEndingDiscovery: Bool {
         if case .endDiscovery = step { true } else { false }
     }
 
     /// Whether a step is under way.
-    var isBusy: Bool { step != nil }
+    package var isBusy: Bool { step != nil }
 
     /// Whether those who wait have what they wait for: the scanner does as it is told, or will by itself.
-    var isReconciled: Bool { !isBusy && (hold == nil || hold == .connecting || wanted == nil) }
+    package var isReconciled: Bool { !isBusy && (hold == nil || hold == .connecting || wanted == nil) }
 
     // MARK: Our steps
 
     /// Records that the step in flight succeeded; `family` is what reading the commands brought.
-    mutating func succeed(_ family: HCICommandFamily? = nil) {
+    package mutating func succeed(_ family: HCICommandFamily? = nil) {
         defer { step = nil }
         switch step {
         case .readSupportedCommands: self.family = family ?? .legacy
@@ -250,7 +250,7 @@ struct ScannerStateMachine: Hashable {
     ///
     /// Ending a scan that is off is refused by some and harmless. Parameters are refused while anybody's scan is on,
     /// and a scan perhaps while a connection is being made.
-    mutating func refuse(_ status: HCIStatus) -> Bool {
+    package mutating func refuse(_ status: HCIStatus) -> Bool {
         guard status == .commandDisallowed else {
             fail()
             return true
@@ -280,14 +280,14 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Records that the step in flight failed for another reason.
-    mutating func fail() {
+    package mutating func fail() {
         (step, refusals, hasReplacedKernelScan) = (nil, 0, false)
         // A controller that does not answer is not asked again before somebody wants something of it.
         (state, parameters) = (.unknown, .unknown)
     }
 
     /// Records how ending a discovery came out.
-    mutating func discoveryEnded(_ end: DiscoveryEnd, isDaemonRunning: Bool) {
+    package mutating func discoveryEnded(_ end: DiscoveryEnd, isDaemonRunning: Bool) {
         guard case .endDiscovery(let types) = step else { return }
         step = nil
         if end == .ended || end == .none { discoveryTypes = nil }
@@ -317,7 +317,7 @@ struct ScannerStateMachine: Hashable {
     // MARK: What others do
 
     /// Records that another's command was answered; says whether it was about the scanner.
-    mutating func otherCommand(_ command: HCICommand, _ status: HCIStatus) -> Bool {
+    package mutating func otherCommand(_ command: HCICommand, _ status: HCIStatus) -> Bool {
         switch command {
         case .leSetScanParameters, .leSetExtendedScanParameters:
             if status.isSuccess { parameters = ScanSettings(command).map { .others($0) } ?? .unknown }
@@ -351,24 +351,24 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Records that the scan is off without anybody's command: its time was over.
-    mutating func scannerWentOff() {
+    package mutating func scannerWentOff() {
         (state, replaced) = (.off, nil)
     }
 
     /// Has a scan of ours that is on ended and begun anew.
-    mutating func beginAnew() {
+    package mutating func beginAnew() {
         if state == .ours { parameters = .unknown }
     }
 
     /// Records that a connection was made, or not.
-    mutating func connectionAttemptEnded() {
+    package mutating func connectionAttemptEnded() {
         if hold != .leaving { hold = .settling }
         // In case a command was missed: for a connection the kernel switches off whatever scan is on.
         if step == nil { beginAnew() }
     }
 
     /// Records that the kernel began or ended a discovery, in its own mind or for a program.
-    mutating func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
+    package mutating func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
         discoveryTypes = isOn ? types : nil
         guard !isOn else { return }
         leftover = .none
@@ -378,7 +378,7 @@ struct ScannerStateMachine: Hashable {
     }
 
     /// Records that the others have had their time.
-    mutating func holdEnded() {
+    package mutating func holdEnded() {
         hold = nil
     }
 }

@@ -1,6 +1,14 @@
 import BluetoothKernel
 import BluetoothPrimitives
 
+/// A link that is being made.
+protocol ConnectAttempt: AnyObject {
+    /// Gives up an attempt that has not been answered, so that another gets its turn.
+    func giveWay()
+    /// Gives up an attempt that has not been answered; a link that is up stays.
+    func giveUp(_ reason: BluetoothError)
+}
+
 /// Whose turn it is to be connected to.
 ///
 /// The kernel looks for any number of devices at once, connecting each when it is heard; but a controller's filter accept
@@ -30,7 +38,7 @@ struct ConnectQueue {
         let id: UInt64
         let peer: BluetoothAddress
         let since: KernelInstant
-        weak var connection: Link?
+        weak var connection: (any ConnectAttempt)?
         var isGivingWay = false
         /// Whether the kernel may be about to end the link that it gets.
         let isPrecarious: Bool
@@ -66,7 +74,7 @@ struct ConnectQueue {
     }
 
     /// Says who is to be asked to give way; returns whether the kernel may be about to end the link that it gets.
-    mutating func begin(_ id: UInt64, _ connection: Link) -> Bool {
+    mutating func begin(_ id: UInt64, _ connection: any ConnectAttempt) -> Bool {
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return false }
         underWay[index].connection = connection
         return underWay[index].isPrecarious
@@ -136,9 +144,9 @@ struct ConnectQueue {
     }
 
     /// Those who have had their time, as long as others wait for nothing but a place.
-    mutating func overdue(at now: KernelInstant) -> [Link] {
+    mutating func overdue(at now: KernelInstant) -> [any ConnectAttempt] {
         var places = waiting.count { isReady($0, at: now) }
-        var found: [Link] = []
+        var found: [any ConnectAttempt] = []
         for index in underWay.indices where places > 0 && underWay.count >= Self.limit {
             guard !underWay[index].isGivingWay, underWay[index].since.duration(to: now) >= Self.slice,
                 let connection = underWay[index].connection
@@ -176,83 +184,7 @@ struct ConnectQueue {
     }
 
     /// Those that are being connected.
-    var connections: [Link] { underWay.compactMap(\.connection) }
-}
-
-extension Controller {
-    /// Waits until it is this attempt's turn; ``endTurn(_:isPending:)`` follows in any case.
-    nonisolated(nonsending) func takeTurn(
-        for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64 {
-        let operation = BluetoothError.Operation("connect", peer: peer)
-        if let closeReason { throw closeReason.about(operation) }
-        let call = Promise<Void, BluetoothError>()
-        let id = connects.enter(peer, call, at: loop.now)
-        advanceConnects()
-        do {
-            try await call.value(operation, timeout: timeout, on: loop)
-        } catch {
-            endTurn(id, isPending: false)
-            throw error
-        }
-        return id
-    }
-
-    /// Says which connection has the turn; returns whether the kernel may be about to end the link that it gets.
-    func begin(_ turn: UInt64, _ connection: Link) -> Bool {
-        defer { advanceConnects() }
-        return connects.begin(turn, connection)
-    }
-
-    /// The attempt is over, or waits no more.
-    func endTurn(_ turn: UInt64, isPending: Bool) {
-        connects.leave(turn, isPending: isPending, at: loop.now)
-        advanceConnects()
-    }
-
-    /// A link is being ended: whoever connects to the peer waits until ``linkIsDown(_:)``, or until the kernel must have
-    /// forgotten it.
-    func linkGoesDown(_ peer: BluetoothAddress, _ handle: UInt16? = nil) {
-        connects.hold(peer, handle, at: loop.now)
-        advanceConnects()
-    }
-
-    /// A link is not ended, since a channel of this program keeps it, and is of no use to whoever connects to the peer,
-    /// until ``linkGoesDown(_:_:)`` or ``linkIsDown(_:)``.
-    func linkStays(_ peer: BluetoothAddress, _ handle: UInt16?) {
-        connects.keep(peer, handle)
-        advanceConnects()
-    }
-
-    /// The controller says that a link has ended.
-    func linkEnded(_ handle: UInt16) {
-        connects.linkEnded(handle, at: loop.now)
-        for drain in holds.drains.values where drain.handle == handle { drain.linkEnded() }
-        advanceConnects()
-    }
-
-    /// Whether a link to the peer may be one that this program has tried to make and does not want any more.
-    func isGivenUp(_ peer: BluetoothAddress) -> Bool { connects.isGivenUp(peer, at: loop.now) }
-
-    /// The link to a peer has ended.
-    func linkIsDown(_ peer: BluetoothAddress) {
-        connects.release(peer)
-        advanceConnects()
-    }
-
-    func advanceConnects() {
-        let now = loop.now
-        connects.admit(at: now)
-        for connection in connects.overdue(at: now) { connection.giveWay() }
-        guard let moment = connects.nextMoment(after: now) else {
-            connectTimer?.cancel()
-            return
-        }
-        if connectTimer == nil {
-            connectTimer = loop.makeLocalTimer { [weak self] in self?.advanceConnects() }
-        }
-        connectTimer?.set(at: moment)
-    }
+    var connections: [any ConnectAttempt] { underWay.compactMap(\.connection) }
 }
 
 extension BluetoothError {

@@ -14,6 +14,7 @@ package final class KernelDirectory: HostDirectory {
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
     private let log: Logger
+    private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
     private var onChange: ((AdapterChange) -> Void)?
     private var onEnd: ((BluetoothError) -> Void)?
@@ -25,7 +26,7 @@ package final class KernelDirectory: HostDirectory {
     package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
         self.kernel = kernel
         management = ManagementClient(on: kernel, log: log, trace: trace)
-        self.log = log
+        (self.log, self.trace) = (log, trace)
         loop = kernel.loop
     }
 
@@ -203,5 +204,13 @@ package final class KernelDirectory: HostDirectory {
         _ knowledge: (any AdapterKnowledge)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {
         AdapterPreparation(kernel: kernel, management: management, knowledge: knowledge, privacy: privacy)
+    }
+
+    // MARK: What is done for one
+
+    package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
+
+    package func makeHost(of adapter: AdapterFacts) -> any Host {
+        AdapterHost(adapter, of: kernel, management: management, log: log, trace: trace)
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import HCI
 
@@ -110,7 +111,8 @@ final class LinkWatch {
     }
 
     private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
-    var changes = Broadcaster<LinkChange>()
+    /// Who is told of changes.
+    var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
     /// The parameters to insist on, and how.
     var insistence: ParameterInsistence?
 
@@ -125,16 +127,14 @@ final class LinkWatch {
         for procedure in waiters.keys where hasEnded(procedure) { waiters[procedure]?.resolveAll(result) }
     }
 
-    /// Tells everybody who listens.
-    func tell(_ change: LinkChange) {
-        changes.send(change)
-    }
+    /// Tells whoever listens.
+    func tell(_ change: LinkChange) { onChange?(.success(change)) }
 
     /// Ends everybody's wait.
     func end(_ reason: BluetoothError) {
-        resolve(.failure(BluetoothError(.closed, reason.operation, bearerEnd: reason))) { _ in true }
-        changes.finish(reason)
-        insistence = nil
+        resolve(.failure(reason)) { _ in true }
+        onChange?(.failure(reason))
+        (onChange, insistence) = (nil, nil)
     }
 }
 

@@ -1,0 +1,40 @@
+import HCI
+
+/// The scanner of an adapter.
+///
+/// What is declared holds until it is declared otherwise, beside the scans of others; it is brought back when the adapter is
+/// back.
+//
+// Lives on the loop, with the session.
+package protocol HostScanning: AnyObject {
+    /// Who hears what is scanned. Not kept.
+    var receiver: (any HostScanReceiver)? { get set }
+
+    /// Declares what is wanted, nil for nothing; nobody waits.
+    func setScan(_ wanted: ScanSettings?)
+
+    /// Declares what is wanted; returns when it is so, or will be by itself as soon as another program lets it.
+    nonisolated(nonsending) func scan(
+        _ wanted: ScanSettings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError)
+
+    /// Makes sure, for up to `timeout`, that nothing of a scan keeps a connection from being made.
+    nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async
+
+    /// What the controller can do.
+    nonisolated(nonsending) func features(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> LEFeatures
+}
+
+/// Who hears what an adapter scans.
+package protocol HostScanReceiver: AnyObject {
+    /// Takes reports, which are lent.
+    func receive(_ reports: AdvertisingReports)
+
+    /// Scanning has stopped for now: chains of packets will not be completed.
+    func scanStopped()
+
+    /// What was declared has failed, or the adapter leaves, for good or not; says what is wanted from now on.
+    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings?
+}

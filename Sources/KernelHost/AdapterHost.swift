@@ -1,0 +1,40 @@
+import BluetoothHost
+import BluetoothKernel
+import Logging
+
+/// What the kernel does for one opened adapter.
+//
+// Lives on the loop, with the session.
+package final class AdapterHost: Host {
+    package let management: ManagementClient
+    package let controller: KernelController
+    package let advertising: any HostAdvertising
+    package let pairing: any HostPairing
+
+    init(
+        _ facts: AdapterFacts, of kernel: any BluetoothKernel, management: ManagementClient, log: Logger,
+        trace: PacketSynthesis?
+    ) {
+        self.management = management
+        trace?.opened(facts.information)
+        controller = KernelController(facts.information, management: management, on: kernel, log: log, trace: trace)
+        advertising = KernelAdvertising(of: facts, by: management)
+        pairing = KernelPairing(on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), log: log)
+    }
+
+    package var links: any HostLinks { controller.links }
+    package var scanning: any HostScanning { controller.scanning }
+
+    package func follow(
+        onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void
+    ) {
+        controller.setUnreachableHandler(onUnreachable)
+        controller.onEnd = onEnd
+    }
+
+    package func leave(_ reason: BluetoothError) { controller.leave(reason) }
+
+    package func comeBack(as adapter: AdapterInformation) -> Bool { controller.comeBack(as: adapter) }
+
+    package func close(_ reason: BluetoothError) { controller.close(reason) }
+}
