@@ -37,7 +37,8 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "KernelHost", "SimulatedKernel", "SimulatedLINBLE", log,
+                "CCoreBluetooth", "BluetoothLE", "BluetoothLoop", "KernelHost", "SimulatedKernel", "SimulatedLINBLE",
+                log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(

@@ -60,6 +60,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     private let state = Mutex(State())
     private let driver: any EventLoopDriver
+    /// Those that live on the loop, in debug builds.
+    package let components = ComponentCount()
 
     /// A loop that waits by `driver`. Its thread starts with the first work.
     public init(driver: any EventLoopDriver) {

@@ -6,6 +6,7 @@ import Logging
 //
 // Lives on the loop, with the session.
 package final class AdapterHost: Host {
+    private let mark: ComponentCount.Mark
     package let management: ManagementClient
     package let controller: KernelController
     package let advertising: any HostAdvertising
@@ -15,6 +16,7 @@ package final class AdapterHost: Host {
         _ facts: AdapterFacts, of kernel: any BluetoothKernel, management: ManagementClient, log: Logger,
         trace: PacketSynthesis?
     ) {
+        mark = kernel.loop.components.mark("AdapterHost")
         self.management = management
         trace?.opened(facts.information)
         controller = KernelController(facts.information, management: management, on: kernel, log: log, trace: trace)

@@ -10,6 +10,7 @@ import Management
 //
 // Lives on the loop, with whoever owns it.
 package final class KernelDirectory: HostDirectory {
+    private let mark: ComponentCount.Mark
     package let loop: EventLoop
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
@@ -24,6 +25,7 @@ package final class KernelDirectory: HostDirectory {
     package private(set) var changeCount: UInt64 = 0
 
     package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+        mark = kernel.loop.components.mark("KernelDirectory")
         self.kernel = kernel
         management = ManagementClient(on: kernel, log: log, trace: trace)
         (self.log, self.trace) = (log, trace)

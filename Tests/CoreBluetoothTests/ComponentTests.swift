@@ -1,3 +1,4 @@
+import BluetoothLoop
 import SimulatedKernel
 import TestSupport
 import Testing

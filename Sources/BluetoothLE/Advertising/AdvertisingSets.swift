@@ -7,6 +7,7 @@ import Logging
 ///
 /// A component of the adapter's session.
 final class AdvertisingSets {
+    private let mark: ComponentCount.Mark
     private let host: any HostAdvertising
     private let facts: AdapterFacts
     private let standing: LatestValue<AdapterState>
@@ -25,6 +26,7 @@ final class AdvertisingSets {
         of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ host: any HostAdvertising,
         _ localServer: LocalServer, _ links: LinkRegistry, on loop: EventLoop, log: Logger
     ) {
+        mark = loop.components.mark("AdvertisingSets")
         self.facts = facts
         self.standing = standing
         self.host = host

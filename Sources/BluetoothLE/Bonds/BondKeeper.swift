@@ -9,6 +9,7 @@ import Logging
 //
 // Lives on the loop, with the adapter.
 final class BondKeeper: AdapterKnowledge {
+    private let mark: ComponentCount.Mark
     /// Who is told of bonds, and tells of links.
     struct Observer {
         /// Called when a device has been paired with; again, where there was a bond before.
@@ -36,6 +37,7 @@ final class BondKeeper: AdapterKnowledge {
     private(set) var observer: Observer?
 
     init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
+        mark = keys.loop.components.mark("BondKeeper")
         self.limit = limit
         self.keys = keys
         self.log = log

@@ -9,6 +9,7 @@ import Logging
 //
 // Lives on the loop, with the bonds.
 final class BondWriter {
+    private let mark: ComponentCount.Mark
     /// What has become of a bond.
     enum Outcome {
         case kept(Bond)
@@ -39,6 +40,7 @@ final class BondWriter {
     private var writer: Task<Void, Never>?
 
     init(_ store: any BondStore, on loop: EventLoop, log: Logger) {
+        mark = loop.components.mark("BondWriter")
         self.store = store
         self.loop = loop
         self.log = log

@@ -5,6 +5,7 @@ import Logging
 
 /// Makes the connection-oriented channels of an adapter: opens them, and takes those that peers open.
 final class ChannelMaker: LinkChannels {
+    private let mark: ComponentCount.Mark
     /// The adapter, which its channels keep while they are open.
     weak var session: (any AnyObject & Sendable)?
     private let facts: AdapterFacts
@@ -22,6 +23,7 @@ final class ChannelMaker: LinkChannels {
         of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds,
         _ connects: Connects, _ pairings: Pairings, log: Logger
     ) {
+        mark = kernel.loop.components.mark("ChannelMaker")
         self.facts = facts
         self.kernel = kernel
         self.linkEnds = linkEnds

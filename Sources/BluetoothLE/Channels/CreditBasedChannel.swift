@@ -7,6 +7,7 @@ import Logging
 ///
 /// Owned by its handle, and by its socket until the end.
 final class CreditBasedChannel {
+    private let mark: ComponentCount.Mark
     private enum State {
         case opening(Promise<Void, BluetoothError>?)
         case open
@@ -39,6 +40,7 @@ final class CreditBasedChannel {
     init(
         to peer: BluetoothAddress, psm: UInt16, of adapter: Owner? = nil, on loop: EventLoop, log: Logger
     ) {
+        mark = loop.components.mark("CreditBasedChannel")
         self.adapter = adapter
         self.peer = peer
         self.psm = psm

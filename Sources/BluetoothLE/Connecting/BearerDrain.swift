@@ -15,6 +15,7 @@ import Logging
 //
 // Lives on the loop, held by its socket's handler and the connects until the end.
 final class BearerDrain {
+    private let mark: ComponentCount.Mark
     /// How long to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``ConnectQueue/kernelLinger``.
     static let limit = Duration.milliseconds(300)
@@ -43,6 +44,7 @@ final class BearerDrain {
     private var timer: LoopTimer?
 
     init(of peer: BluetoothAddress, at connects: Connects) {
+        mark = connects.loop.components.mark("BearerDrain")
         self.peer = peer
         self.connects = connects
         loop = connects.loop

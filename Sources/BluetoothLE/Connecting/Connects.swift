@@ -7,6 +7,7 @@ import Logging
 //
 // Lives on the loop, with the session.
 final class Connects {
+    private let mark: ComponentCount.Mark
     let loop: EventLoop
     let log: Logger
     private let links: any HostLinks
@@ -17,6 +18,7 @@ final class Connects {
     private var end: BluetoothError?
 
     init(_ links: any HostLinks, on loop: EventLoop, log: Logger) {
+        mark = loop.components.mark("Connects")
         (self.links, self.loop, self.log) = (links, loop, log)
         links.onLinkEnded = { [weak self] handle in self?.linkEnded(handle) }
     }

@@ -10,6 +10,7 @@ import Logging
 /// The rules are those of ``ATTBearerCore``; here are the socket and the timers, and what both sides of the link are to each
 /// other. Lives on the loop with its link, which feeds it the socket's events.
 final class ATTBearer {
+    private let mark: ComponentCount.Mark
     let socket: any L2CAPSocket
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
@@ -37,6 +38,7 @@ final class ATTBearer {
         enhancing mainBearer: ATTBearer? = nil,
         onTimeOut: @escaping (BearerTimer) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
+        mark = loop.components.mark("ATTBearer")
         self.socket = socket
         self.mainBearer = mainBearer
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))

@@ -7,6 +7,10 @@ import GATT
 ///
 /// Owned by its link, which it is given with each call.
 final class BondedPeer {
+    private let mark: ComponentCount.Mark
+
+    init(on loop: EventLoop) { mark = loop.components.mark("BondedPeer") }
+
     /// Whether the link has been seen to be encrypted.
     private var wasEncrypted = false
     /// Whether what is kept of the client waits for the link to be encrypted.

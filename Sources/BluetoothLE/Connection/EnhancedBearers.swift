@@ -13,6 +13,10 @@ import KernelHost
 ///
 /// Owned by its link, which it is given with each call.
 final class EnhancedBearers {
+    private let mark: ComponentCount.Mark
+
+    init(on loop: EventLoop) { mark = loop.components.mark("EnhancedBearers") }
+
     private enum State {
         case opening(Promise<Void, BluetoothError>?)
         case open(ATTBearer)

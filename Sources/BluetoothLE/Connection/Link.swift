@@ -35,6 +35,7 @@ struct LinkConfiguration {
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
 final class Link: ConnectAttempt {
+    private let mark: ComponentCount.Mark
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
         case opening((any L2CAPSocket)?, Promise<Void, BluetoothError>?)
@@ -96,6 +97,7 @@ final class Link: ConnectAttempt {
         to peer: BluetoothAddress, as role: ConnectionRole = .central, of session: (any AnyObject & Sendable)? = nil,
         in adapter: LinkSurroundings? = nil, _ configuration: LinkConfiguration, on loop: EventLoop
     ) {
+        mark = loop.components.mark("Link")
         (self.session, self.adapter) = (session, adapter)
         (self.peer, self.role) = (peer, role)
         self.configuration = configuration
@@ -109,7 +111,7 @@ final class Link: ConnectAttempt {
 
     var enhancedBearers: EnhancedBearers {
         if let enhancedBearersIfAny { return enhancedBearersIfAny }
-        let bearers = EnhancedBearers()
+        let bearers = EnhancedBearers(on: loop)
         enhancedBearersIfAny = bearers
         return bearers
     }
@@ -119,28 +121,28 @@ final class Link: ConnectAttempt {
 
     var bondedPeer: BondedPeer {
         if let bondedPeerIfAny { return bondedPeerIfAny }
-        let peer = BondedPeer()
+        let peer = BondedPeer(on: loop)
         bondedPeerIfAny = peer
         return peer
     }
 
     var database: PeerDatabase {
         if let databaseIfAny { return databaseIfAny }
-        let database = PeerDatabase(rememberedIn: configuration.cache)
+        let database = PeerDatabase(rememberedIn: configuration.cache, on: loop)
         databaseIfAny = database
         return database
     }
 
     var peerRequests: PeerRequests {
         if let peerRequestsIfAny { return peerRequestsIfAny }
-        let requests = PeerRequests()
+        let requests = PeerRequests(on: loop)
         peerRequestsIfAny = requests
         return requests
     }
 
     var protection: LinkProtection {
         if let protectionIfAny { return protectionIfAny }
-        let protection = LinkProtection()
+        let protection = LinkProtection(on: loop)
         protectionIfAny = protection
         return protection
     }

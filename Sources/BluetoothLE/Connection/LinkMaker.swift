@@ -6,6 +6,7 @@ import Logging
 
 /// Makes the links of an adapter, whoever begins them, with what they share.
 final class LinkMaker {
+    private let mark: ComponentCount.Mark
     /// The adapter, which its links keep while they are up.
     weak var session: (any AnyObject & Sendable)?
     /// Where the databases of devices are remembered.
@@ -22,6 +23,7 @@ final class LinkMaker {
         of facts: AdapterFacts, in surroundings: LinkSurroundings, server: LocalServer, domain: LooseSession,
         trace: PacketTrace?, log: Logger
     ) {
+        mark = domain.loop.components.mark("LinkMaker")
         self.facts = facts
         self.surroundings = surroundings
         self.server = server

@@ -10,6 +10,10 @@ import BluetoothPrimitives
 ///
 /// Owned by its link, which it is given with each call.
 final class LinkProtection {
+    private let mark: ComponentCount.Mark
+
+    init(on loop: EventLoop) { mark = loop.components.mark("LinkProtection") }
+
     private(set) var raise: SecurityRaise?
     /// Which raise it is.
     private var number: UInt64 = 0

@@ -14,6 +14,7 @@ struct ConnectionCache: Sendable {
 ///
 /// Owned by its link, which it is given with each call.
 final class PeerDatabase {
+    private let mark: ComponentCount.Mark
     private var known = KnownDatabase()
     private let cache: ConnectionCache?
     /// The last change of what is remembered, which the next waits for.
@@ -21,7 +22,8 @@ final class PeerDatabase {
     /// Whether that was to forget it, which need not be done twice.
     private var isForgotten = false
 
-    init(rememberedIn cache: ConnectionCache?) {
+    init(rememberedIn cache: ConnectionCache?, on loop: EventLoop) {
+        mark = loop.components.mark("PeerDatabase")
         self.cache = cache
     }
 

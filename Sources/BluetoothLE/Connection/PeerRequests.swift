@@ -8,6 +8,10 @@ import Logging
 ///
 /// Owned by its link, which it is given with each call.
 final class PeerRequests {
+    private let mark: ComponentCount.Mark
+
+    init(on loop: EventLoop) { mark = loop.components.mark("PeerRequests") }
+
     enum Job: Sendable {
         // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
         case read(GATTReadRequest, bearer: UInt64?)

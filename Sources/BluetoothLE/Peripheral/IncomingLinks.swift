@@ -7,6 +7,7 @@ import Logging
 /// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it
 /// accepts them. Those that nobody takes are served and kept here.
 final class IncomingLinks {
+    private let mark: ComponentCount.Mark
     /// The maximum of links that nobody takes; further ones are closed at once.
     static let limit = 32
 
@@ -34,6 +35,7 @@ final class IncomingLinks {
         _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks, _ connects: Connects,
         on loop: EventLoop, log: Logger
     ) {
+        mark = loop.components.mark("IncomingLinks")
         self.maker = maker
         self.server = server
         self.advertising = advertising

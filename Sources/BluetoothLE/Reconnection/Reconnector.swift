@@ -6,6 +6,7 @@ import GATT
 ///
 /// Lives on the adapter's loop; the session runs it.
 final class Reconnector {
+    private let mark: ComponentCount.Mark
     /// What somebody has subscribed to.
     struct Wish: Sendable {
         var service: BluetoothUUID
@@ -28,7 +29,6 @@ final class Reconnector {
 
     let loop: EventLoop
     let peer: BluetoothAddress
-    private let adapter: AdapterSession
     private let options: ConnectionOptions
     private let policy: ReconnectionPolicy
 
@@ -44,14 +44,13 @@ final class Reconnector {
     private var delay: Promise<Void, BluetoothError>?
 
     init(
-        to peer: BluetoothAddress, by adapter: AdapterSession, _ options: ConnectionOptions,
-        _ policy: ReconnectionPolicy
+        to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
     ) {
+        mark = loop.components.mark("Reconnector")
         self.peer = peer
-        self.adapter = adapter
         self.options = options
         self.policy = policy
-        loop = adapter.loop
+        self.loop = loop
     }
 
     private var operation: BluetoothError.Operation { .init("maintain the connection", peer: peer) }
@@ -59,7 +58,7 @@ final class Reconnector {
     // MARK: Running
 
     /// Connects again and again until the task is cancelled or the policy gives up.
-    nonisolated(nonsending) func run() async {
+    nonisolated(nonsending) func run(on adapter: AdapterSession) async {
         var failures = 0
         var attempt = 0
         while end == nil, !Task.isCancelled {
@@ -67,7 +66,7 @@ final class Reconnector {
             tell(.connecting(attempt: attempt))
             let reason: BluetoothError
             do throws(BluetoothError) {
-                let start = try await connectOnce()
+                let start = try await connectOnce(on: adapter)
                 attempt = 0
                 reason = await endOfLink()
                 failures = start.duration(to: loop.now) < policy.minimumLinkDuration ? failures + 1 : 0
@@ -78,7 +77,7 @@ final class Reconnector {
             if Task.isCancelled || end != nil { break }
             guard policy.isWorthAnother(reason, failures: failures) else { return finish(reason) }
             do throws(BluetoothError) {
-                try await pause(reason, failures)
+                try await pause(reason, failures, on: adapter)
             } catch {
                 if !Task.isCancelled { return finish(error) }
             }
@@ -87,7 +86,9 @@ final class Reconnector {
     }
 
     /// Makes a link on which everything is live that was subscribed to; tells when it came up.
-    private nonisolated(nonsending) func connectOnce() async throws(BluetoothError) -> KernelInstant {
+    private nonisolated(nonsending) func connectOnce(
+        on adapter: AdapterSession
+    ) async throws(BluetoothError) -> KernelInstant {
         var options = options
         let timeout = options.timeout
         options.timeout = nil
@@ -127,7 +128,9 @@ final class Reconnector {
     }
 
     /// Lets pass what time there has to be before the next attempt.
-    private nonisolated(nonsending) func pause(_ reason: BluetoothError, _ failures: Int) async throws(BluetoothError) {
+    private nonisolated(nonsending) func pause(
+        _ reason: BluetoothError, _ failures: Int, on adapter: AdapterSession
+    ) async throws(BluetoothError) {
         if reason.concernsAdapter {
             tell(.waitingForAdapter(reason))
             try await adapter.ready(timeout: nil)
@@ -294,6 +297,6 @@ extension AdapterSession {
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }
         defer { life.value.unfollow(id) }
-        await reconnector.run()
+        await reconnector.run(on: self)
     }
 }

@@ -9,6 +9,7 @@ import Logging
 //
 // Lives on the loop, with the session.
 final class Scanner: HostScanReceiver {
+    private let mark: ComponentCount.Mark
     private let facts: AdapterFacts
     private let host: any HostScanning
     private let heard: HeardDevices
@@ -20,6 +21,7 @@ final class Scanner: HostScanReceiver {
     private var responseTimer: (timer: LoopTimer, deadline: KernelInstant)?
 
     init(_ host: any HostScanning, of facts: AdapterFacts, _ heard: HeardDevices, on loop: EventLoop, log: Logger) {
+        mark = loop.components.mark("Scanner")
         (self.host, self.facts, self.heard, self.loop, self.log) = (host, facts, heard, loop, log)
         host.receiver = self
     }

@@ -8,6 +8,7 @@ import Logging
 //
 // Lives on the loop, with the pairings.
 final class PairingDialogs {
+    private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let host: any HostPairing
     private let links: any PairingLinks
@@ -20,6 +21,7 @@ final class PairingDialogs {
     private var timer: LoopTimer?
 
     init(_ host: any HostPairing, _ links: any PairingLinks, on loop: EventLoop, log: Logger) {
+        mark = loop.components.mark("PairingDialogs")
         (self.host, self.links, self.loop, self.log) = (host, links, loop, log)
     }
 

@@ -7,6 +7,7 @@ import Logging
 //
 // Lives on the loop, with the adapter.
 final class Pairings {
+    private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
     let host: any HostPairing
     private let connects: Connects
@@ -23,6 +24,7 @@ final class Pairings {
         _ connects: Connects, _ bonds: BondKeeper, _ links: any PairingLinks,
         log: Logger
     ) {
+        mark = loop.components.mark("Pairings")
         (self.adapter, self.host) = (adapter, host)
         self.connects = connects
         self.log = log

@@ -7,6 +7,7 @@ import Logging
 //
 // Lives on the loop, with the session.
 final class AdapterLife {
+    private let mark: ComponentCount.Mark
     /// Something that concerns everything of the adapter.
     enum Turn {
         /// It stands otherwise from now on, which is about to be told; with the reason where it cannot be used.
@@ -41,6 +42,7 @@ final class AdapterLife {
         of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ wish: AdapterWish,
         in directory: any HostDirectory, knowing knowledge: any AdapterKnowledge, log: Logger
     ) {
+        mark = directory.loop.components.mark("AdapterLife")
         (self.facts, self.standing, self.directory, self.knowledge, self.log) = (
             facts, standing, directory, knowledge, log
         )

@@ -8,6 +8,7 @@ import Logging
 ///
 /// What is public of it is ``Adapter``.
 actor AdapterSession: LoopActor {
+    private let mark: ComponentCount.Mark
     nonisolated let loop: EventLoop
 
     let log: Logger
@@ -48,6 +49,7 @@ actor AdapterSession: LoopActor {
         _ information: AdapterInformation, _ wish: AdapterWish, in directory: LoopBound<any HostDirectory>,
         _ bonds: LoopBound<BondKeeper>, on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
     ) {
+        mark = kernel.loop.components.mark("AdapterSession")
         let directory = directory.value
         let facts = AdapterFacts(information)
         let host = directory.makeHost(of: facts)

@@ -95,6 +95,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 // The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
 @usableFromInline
 final class StreamChannel<Element: Sendable>: LoopDelivery {
+    private let mark: ComponentCount.Mark
     @usableFromInline typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
 
     @usableFromInline struct State {
@@ -124,6 +125,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop,
         stamp: (@Sendable (inout Element, Int) -> Void)? = nil
     ) {
+        mark = loop.components.mark("StreamChannel")
         self.stamp = stamp
         self.loop = loop
         self.capacity = Swift.max(1, capacity)

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 
 // What a radio owns for each manager and each peripheral that is used. All of it lives on the loop, and goes with the
 // manager or the peripheral. Tasks that it begins know the handles alone.

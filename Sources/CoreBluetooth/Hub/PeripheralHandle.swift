@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothLE
+import BluetoothLoop
 import Foundation
 import Logging
 import Synchronization

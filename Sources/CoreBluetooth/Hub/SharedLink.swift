@@ -1,5 +1,6 @@
 import BluetoothKernel
 import BluetoothLE
+import BluetoothLoop
 
 /// The link to a device, which all managers of the program share: it is made when the first wants it, and ends when the
 /// last has let it go.

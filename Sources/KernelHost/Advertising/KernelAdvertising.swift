@@ -9,11 +9,13 @@ import Management
 //
 // Lives on the loop, with what is advertised.
 final class KernelAdvertising: HostAdvertising {
+    private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
     fileprivate let management: ManagementClient
     private var follower: UInt64?
 
     init(of adapter: AdapterFacts, by management: ManagementClient) {
+        mark = management.loop.components.mark("KernelAdvertising")
         self.adapter = adapter
         self.management = management
     }

@@ -25,6 +25,7 @@ package protocol HCIReceiver: AnyObject {
 //
 // Lives on the loop, with its one owner, which takes what is received.
 package final class HCICommandQueue {
+    private let mark: ComponentCount.Mark
     private enum State {
         /// No socket is needed; the next command opens one.
         case idle
@@ -59,6 +60,7 @@ package final class HCICommandQueue {
     }
 
     package init(adapter index: UInt16, on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis?) {
+        mark = kernel.loop.components.mark("HCICommandQueue")
         self.index = index
         self.kernel = kernel
         self.log = log

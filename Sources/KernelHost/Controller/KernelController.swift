@@ -10,6 +10,7 @@ import Logging
 //
 // Lives on the loop, with the adapter.
 package final class KernelController: HCIReceiver {
+    private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let commands: HCICommandQueue
@@ -23,6 +24,7 @@ package final class KernelController: HCIReceiver {
         _ adapter: AdapterInformation, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger,
         trace: PacketSynthesis? = nil
     ) {
+        mark = kernel.loop.components.mark("KernelController")
         self.kernel = kernel
         self.log = log
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)

@@ -10,6 +10,7 @@ import Logging
 //
 // Lives on the loop, with the controller.
 final class KernelLinks: HostLinks {
+    private let mark: ComponentCount.Mark
     fileprivate let commands: HCICommandQueue
     fileprivate let kernel: any BluetoothKernel
     private let log: Logger
@@ -19,6 +20,7 @@ final class KernelLinks: HostLinks {
     var isLeaving: () -> Bool = { false }
 
     init(_ commands: HCICommandQueue, on kernel: any BluetoothKernel, log: Logger) {
+        mark = kernel.loop.components.mark("KernelLinks")
         (self.commands, self.kernel, self.log) = (commands, kernel, log)
     }
 
@@ -210,11 +212,13 @@ final class KernelLinks: HostLinks {
 
 /// A hold on what the controller knows of a link of ours; dropping it lets go.
 private final class KernelLink: HostLink {
+    private let mark: ComponentCount.Mark
     private let owner: LoopBound<KernelLinks>
     private let loop: EventLoop
     private let number: UInt64
 
     init(_ links: KernelLinks, _ number: UInt64) {
+        mark = links.loop.components.mark("KernelLink")
         loop = links.loop
         owner = LoopBound(links, on: loop)
         self.number = number

@@ -10,6 +10,7 @@ import Management
 //
 // Lives on the loop, with the controller.
 final class KernelScanner: HostScanning {
+    private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
@@ -30,6 +31,7 @@ final class KernelScanner: HostScanning {
         _ ownAddress: OwnAddress, _ commands: HCICommandQueue, _ management: ManagementClient,
         on kernel: any BluetoothKernel, log: Logger
     ) {
+        mark = kernel.loop.components.mark("KernelScanner")
         self.ownAddress = ownAddress
         (self.commands, self.management, self.kernel, self.log) = (commands, management, kernel, log)
         // Where that is not to be had, the adapter cannot be followed either, which is told there.

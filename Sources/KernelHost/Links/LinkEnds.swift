@@ -16,6 +16,7 @@ private enum LinkEndExplanation {
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
 /// its socket says so before the management socket does, with an error that fits either. So the adapter is asked.
 package final class LinkEnds {
+    private let mark: ComponentCount.Mark
     /// How long a link whose end this machine has caused waits for the adapter to be off. Powering off, the kernel ends
     /// all links first and gives the controller two seconds for each command.
     private static let powerOffLimit = Duration.seconds(5)
@@ -41,6 +42,7 @@ package final class LinkEnds {
         of facts: AdapterFacts, _ directory: any HostDirectory, on loop: EventLoop,
         state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
     ) {
+        mark = loop.components.mark("LinkEnds")
         self.facts = facts
         self.directory = directory
         self.loop = loop

@@ -8,6 +8,7 @@ import Management
 //
 // Lives on the loop, with whoever owns it.
 package final class ManagementClient {
+    private let mark: ComponentCount.Mark
     package let loop: EventLoop
     private let kernel: any BluetoothKernel
     private let log: Logger
@@ -47,6 +48,7 @@ package final class ManagementClient {
     }
 
     package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+        mark = kernel.loop.components.mark("ManagementClient")
         self.kernel = kernel
         self.trace = trace
         self.log = log

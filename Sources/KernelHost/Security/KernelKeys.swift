@@ -8,6 +8,7 @@ import Management
 //
 // Lives on the loop, with the bonds.
 package final class KernelKeys: HostKeys {
+    private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
@@ -26,6 +27,7 @@ package final class KernelKeys: HostKeys {
     private static let identityLimit = 2800
 
     package init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
+        mark = kernel.loop.components.mark("KernelKeys")
         self.kernel = kernel
         self.management = management
         self.log = log

@@ -8,6 +8,7 @@ import Management
 //
 // Lives on the loop, with the pairings.
 package final class KernelPairing: HostPairing {
+    private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
@@ -20,6 +21,7 @@ package final class KernelPairing: HostPairing {
     package init(
         on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>, log: Logger
     ) {
+        mark = kernel.loop.components.mark("KernelPairing")
         self.adapter = adapter
         self.kernel = kernel
         self.management = management
