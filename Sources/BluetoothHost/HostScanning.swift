@@ -7,7 +7,7 @@ import HCI
 //
 // Lives on the loop, with the session.
 package protocol HostScanning: AnyObject {
-    /// Who hears what is scanned. Not kept.
+    /// Who hears what is scanned. Kept, as each report passes here, so it keeps no host in turn.
     var receiver: (any HostScanReceiver)? { get set }
 
     /// Declares what is wanted, nil for nothing; nobody waits.

@@ -111,6 +111,7 @@ import Testing
             self.kernel = kernel
             kernel.begin()
             queue = HCICommandQueue(adapter: 0, on: kernel, log: Logger(label: "test"), trace: nil)
+            receiver.queue = queue
             queue.receiver = receiver
         }
 
@@ -185,6 +186,9 @@ import Testing
         private(set) var others: [HCIOpcode] = []
         private(set) var hasLost = false
 
+        weak var queue: HCICommandQueue?
+
+        func handle(_ event: SocketEvent) { queue?.handle(event, for: self) }
         func receive(_ event: HCIEvent) {}
         func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
         func socketClosed(_ error: KernelError) { hasLost = true }

@@ -11,7 +11,8 @@ import Logging
 final class Scanner: HostScanReceiver {
     private let mark: ComponentCount.Mark
     private let facts: AdapterFacts
-    private let host: any HostScanning
+    /// Keeps this, and not the other way round; the session has both.
+    private weak var host: (any HostScanning)?
     private let heard: HeardDevices
     private let loop: EventLoop
     private let log: Logger
@@ -36,7 +37,8 @@ final class Scanner: HostScanReceiver {
         _ options: ScanOptions, for owner: some AnyObject & Sendable
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         let operation = BluetoothError.Operation("scan", adapter: name)
-        let settings = try await settings(options, operation)
+        guard let host else { throw .cancelled(operation) }
+        let settings = try await settings(options, of: host, operation)
         lastID += 1
         let id = lastID
         let channel = StreamChannel<Advertisement>(
@@ -59,7 +61,7 @@ final class Scanner: HostScanReceiver {
 
     /// What is asked of the controller for a consumer, which is asked for its features only if that makes a difference.
     private nonisolated(nonsending) func settings(
-        _ options: ScanOptions, _ operation: BluetoothError.Operation
+        _ options: ScanOptions, of host: any HostScanning, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ScanSettings {
         var hasCoded = false
         if options.leCoded != nil {
@@ -77,7 +79,7 @@ final class Scanner: HostScanReceiver {
 
     private func leave(_ id: UInt64) {
         audience.remove(id)
-        host.setScan(audience.request)
+        host?.setScan(audience.request)
     }
 
     // MARK: What is heard

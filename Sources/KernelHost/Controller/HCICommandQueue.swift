@@ -6,6 +6,8 @@ import Logging
 
 /// Who takes what a controller tells, while it is told.
 package protocol HCIReceiver: AnyObject {
+    /// An event of the socket, to be handed to ``HCICommandQueue/handle(_:for:)``.
+    func handle(_ event: SocketEvent)
     /// An event other than the answer to a command.
     func receive(_ event: HCIEvent)
     /// Another program's command, or one of the kernel's, was answered.
@@ -152,10 +154,10 @@ package final class HCICommandQueue {
         advance()
     }
 
-    private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: (any HCIReceiver)?) {
+    private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: any HCIReceiver) {
         if let others = othersCommand, others.opcode == opcode {
             othersCommand = nil
-            if case .status(let status) = answer { receiver?.receiveOthers(others, status) }
+            if case .status(let status) = answer { receiver.receiveOthers(others, status) }
             return
         }
         guard let current, current.command.opcode == opcode, answer.mayAnswer(current.command) else { return }
@@ -186,7 +188,7 @@ package final class HCICommandQueue {
         if let end { throw end }
         guard !hasSocket else { return }
         do {
-            let socket = try kernel.openHCI(adapter: index) { [weak self] event in self?.handle(event) }
+            let socket = try kernel.openHCI(adapter: index) { [weak receiver] event in receiver?.handle(event) }
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
                 HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
@@ -201,23 +203,23 @@ package final class HCICommandQueue {
     }
 
     /// Takes what happened to the socket.
-    private func handle(_ event: SocketEvent) {
+    package func handle(_ event: SocketEvent, for receiver: any HCIReceiver) {
         switch event {
         case .readable: _ = socket?.receive { receive($0, for: receiver) }
         case .writable: break
-        case .closed(let error): receiver?.socketClosed(error)
+        case .closed(let error): receiver.socketClosed(error)
         }
     }
 
     /// Receives what the kernel has for us already. As much as one socket can hold, and no more than that.
     package func receiveWaiting() {
-        let receiver = receiver
+        guard let receiver else { return }
         for _ in 0..<1024 {
             guard socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
         }
     }
 
-    private func receive(_ packet: RawSpan, for receiver: (any HCIReceiver)?) {
+    private func receive(_ packet: RawSpan, for receiver: any HCIReceiver) {
         let isCommand = packet.byteCount > 0 && packet.unsafeLoad(as: UInt8.self) == HCIPacketType.command.rawValue
         trace?.hci(packet, adapter: index, isSent: isCommand)
         log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
@@ -231,7 +233,7 @@ package final class HCICommandQueue {
             case .commandComplete(let answer):
                 receiveAnswer(answer.opcode, try HCIReturnParameters(decoding: answer), for: receiver)
             case .commandStatus(let answer): receiveAnswer(answer.opcode, .status(answer.status), for: receiver)
-            default: receiver?.receive(event)
+            default: receiver.receive(event)
             }
         } catch {
             log.debug("\(error)", metadata: ["adapter": "\(name)"])

@@ -77,6 +77,8 @@ package final class KernelController: HCIReceiver {
 
     // MARK: What it tells
 
+    package func handle(_ event: SocketEvent) { commands.handle(event, for: self) }
+
     package func receive(_ event: HCIEvent) {
         switch event {
         case .leMeta(.advertisingReports(let reports)): scanner.receive(reports)

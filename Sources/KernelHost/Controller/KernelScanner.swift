@@ -17,7 +17,7 @@ final class KernelScanner: HostScanning {
     private let log: Logger
     private var ownAddress: OwnAddress
     private var machine = ScannerStateMachine()
-    weak var receiver: (any HostScanReceiver)?
+    var receiver: (any HostScanReceiver)?
     /// Who waits for the controller to do as it is told.
     private var waiters = WaiterList<Void, BluetoothError>()
     /// Ends the wait for the kernel's answer to the end of a discovery.
