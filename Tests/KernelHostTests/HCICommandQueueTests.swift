@@ -189,6 +189,7 @@ import Testing
         weak var queue: HCICommandQueue?
 
         func handle(_ event: SocketEvent) { queue?.handle(event, for: self) }
+        func receive(_ reports: AdvertisingReports) {}
         func receive(_ event: HCIEvent) {}
         func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
         func socketClosed(_ error: KernelError) { hasLost = true }

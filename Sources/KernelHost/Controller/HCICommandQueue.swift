@@ -8,7 +8,9 @@ import Logging
 package protocol HCIReceiver: AnyObject {
     /// An event of the socket, to be handed to ``HCICommandQueue/handle(_:for:)``.
     func handle(_ event: SocketEvent)
-    /// An event other than the answer to a command.
+    /// Advertising reports, of which there are the most.
+    func receive(_ reports: AdvertisingReports)
+    /// An event other than those and the answers to commands.
     func receive(_ event: HCIEvent)
     /// Another program's command, or one of the kernel's, was answered.
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus)
@@ -154,7 +156,9 @@ package final class HCICommandQueue {
         advance()
     }
 
-    private func receiveAnswer(_ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: any HCIReceiver) {
+    private func receiveAnswer<Receiver: HCIReceiver>(
+        _ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: Receiver
+    ) {
         if let others = othersCommand, others.opcode == opcode {
             othersCommand = nil
             if case .status(let status) = answer { receiver.receiveOthers(others, status) }
@@ -202,8 +206,8 @@ package final class HCICommandQueue {
         }
     }
 
-    /// Takes what happened to the socket.
-    package func handle(_ event: SocketEvent, for receiver: any HCIReceiver) {
+    /// Takes what happened to the socket. Generic, so that it is made for its one receiver, as each report passes here.
+    package func handle<Receiver: HCIReceiver>(_ event: SocketEvent, for receiver: Receiver) {
         switch event {
         case .readable: _ = socket?.receive { receive($0, for: receiver) }
         case .writable: break
@@ -213,13 +217,16 @@ package final class HCICommandQueue {
 
     /// Receives what the kernel has for us already. As much as one socket can hold, and no more than that.
     package func receiveWaiting() {
-        guard let receiver else { return }
+        if let receiver { receiveWaiting(for: receiver) }
+    }
+
+    private func receiveWaiting(for receiver: some HCIReceiver) {
         for _ in 0..<1024 {
             guard socket?.receive({ receive($0, for: receiver) }) == .packet else { return }
         }
     }
 
-    private func receive(_ packet: RawSpan, for receiver: any HCIReceiver) {
+    private func receive<Receiver: HCIReceiver>(_ packet: RawSpan, for receiver: Receiver) {
         let isCommand = packet.byteCount > 0 && packet.unsafeLoad(as: UInt8.self) == HCIPacketType.command.rawValue
         trace?.hci(packet, adapter: index, isSent: isCommand)
         log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
@@ -230,6 +237,7 @@ package final class HCICommandQueue {
             }
             let event = try HCIEvent(decoding: packet)
             switch event {
+            case .leMeta(.advertisingReports(let reports)): receiver.receive(reports)
             case .commandComplete(let answer):
                 receiveAnswer(answer.opcode, try HCIReturnParameters(decoding: answer), for: receiver)
             case .commandStatus(let answer): receiveAnswer(answer.opcode, .status(answer.status), for: receiver)

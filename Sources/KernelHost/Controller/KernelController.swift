@@ -79,9 +79,10 @@ package final class KernelController: HCIReceiver {
 
     package func handle(_ event: SocketEvent) { commands.handle(event, for: self) }
 
+    package func receive(_ reports: AdvertisingReports) { scanner.receiver?.receive(reports) }
+
     package func receive(_ event: HCIEvent) {
         switch event {
-        case .leMeta(.advertisingReports(let reports)): scanner.receive(reports)
         case .leMeta(.connectionComplete(let event)), .leMeta(.enhancedConnectionComplete(let event)):
             ownLinks.began(event)
             scanner.connectionAttemptEnded()

@@ -87,8 +87,6 @@ final class KernelScanner: HostScanning {
         return features
     }
 
-    func receive(_ reports: AdvertisingReports) { receiver?.receive(reports) }
-
     // MARK: Doing it
 
     /// Waits until the controller does what everybody together wants.
