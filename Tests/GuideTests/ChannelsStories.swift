@@ -106,15 +106,10 @@ import Testing
         _ fixture: Fixture, _ adapter: Adapter
     ) async throws -> (Adapter, BluetoothAddress) {
         let other = try await Adapter.open(on: fixture.radio.makeKernel())
-        try await adapter.session.sendToManagement(
+        let management = ManagementCaller(on: fixture.kernel)
+        _ = try await management.send(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
+        await management.close(.cancelled(.init("advertise")))
         return (other, adapter.information.address)
-    }
-}
-
-extension AdapterSession {
-    /// Has the kernel do something by its management interface.
-    fileprivate func sendToManagement(_ command: ManagementCommand, to index: UInt16) async throws {
-        try await management.value.send(command, to: index)
     }
 }
