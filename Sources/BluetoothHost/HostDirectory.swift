@@ -47,8 +47,8 @@ package protocol HostDirectory: AnyObject {
     /// The keys of an adapter's devices, of which nothing is told yet.
     func makeKeys() -> any HostKeys
 
-    /// What is done for an adapter that was made ready.
-    func makeHost(of adapter: AdapterFacts) -> any Host
+    /// What is done for an adapter that was made ready; `state` is how it stands, as far as that was told.
+    func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host
 
     /// Ends it, from its user's side: nobody is told, and what waits fails with the reason.
     func close(_ reason: BluetoothError)

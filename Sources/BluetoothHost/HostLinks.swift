@@ -69,8 +69,8 @@ package protocol HostLink: AnyObject {
         _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
     ) throws(BluetoothError)
 
-    /// Why it has ended, where its channel says `error`.
-    func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError
+    /// Why it has ended, where its channel says `failure`.
+    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError
 
     /// Ends what waits for the link, for this reason.
     func end(_ reason: BluetoothError)

@@ -9,17 +9,23 @@ package final class AdapterHost: Host {
     private let mark: ComponentCount.Mark
     package let management: ManagementClient
     package let controller: KernelController
+    package let channels: any HostChannels
     package let advertising: any HostAdvertising
     package let pairing: any HostPairing
 
     init(
-        _ facts: AdapterFacts, of kernel: any BluetoothKernel, management: ManagementClient, log: Logger,
-        trace: PacketSynthesis?
+        _ facts: AdapterFacts, of kernel: any BluetoothKernel, in directory: any HostDirectory,
+        management: ManagementClient, state: @escaping () -> AdapterState, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
         self.management = management
         trace?.opened(facts.information)
         controller = KernelController(facts.information, management: management, on: kernel, log: log, trace: trace)
+        let links = controller.links
+        let ends = LinkEnds(
+            of: facts, directory, on: kernel.loop, state: state,
+            isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
+        channels = KernelChannels(of: facts, on: kernel, ends, trace: trace)
         advertising = KernelAdvertising(of: facts, by: management)
         pairing = KernelPairing(on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), log: log)
     }

@@ -212,7 +212,7 @@ package final class KernelDirectory: HostDirectory {
 
     package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
 
-    package func makeHost(of adapter: AdapterFacts) -> any Host {
-        AdapterHost(adapter, of: kernel, management: management, log: log, trace: trace)
+    package func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host {
+        AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
     }
 }

@@ -1,7 +1,9 @@
+import BluetoothHost
 import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
+import KernelHost
 import Logging
 import TestSupport
 import Testing
@@ -11,7 +13,7 @@ import Testing
 /// The parts of a bearer, each without the others.
 @Suite struct BearerPartTests {
     private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
-    private static let reset = KernelError("recv", .connectionReset)
+    private static let reset = ChannelFailure(KernelError("recv", .connectionReset))
 
     private static func reason(_ code: BluetoothError.Code) -> BluetoothError {
         BluetoothError(code, .init("test"), "test")
@@ -65,7 +67,7 @@ import Testing
     private func receive(_ text: String, _ server: inout PeerServer) throws -> AttributeHandleRange? {
         let bytes = hex(text)
         let pdu = try ATTServerPDU(decoding: bytes.span.bytes)
-        guard let range = server.receive(pdu, BearerRecord(of: Self.peer, in: Logger(label: "test"), nil)) else {
+        guard let range = server.receive(pdu, BearerRecord(of: Self.peer, in: Logger(label: "test"))) else {
             return nil
         }
         server.deliverServiceChange(pdu)

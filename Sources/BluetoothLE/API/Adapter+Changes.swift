@@ -11,8 +11,9 @@ extension Adapter {
     public static func all(
         bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
-        let kernel = try chosenKernel(kernel, .init("list adapters"))
-        return try await LooseSession(on: kernel.loop).all(bonds, on: kernel, log: Logger(label: "bluetooth.adapter"))
+        let provider = KernelProvider(try chosenKernel(kernel, .init("list adapters")))
+        return try await LooseSession(on: provider.loop).all(
+            bonds, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 
     /// The adapters of this machine as they come, go and change: those that are there come first, as
@@ -27,8 +28,8 @@ extension Adapter {
         on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
-        let kernel = try chosenKernel(kernel, operation)
-        return try await LooseSession(on: kernel.loop).changes(
-            operation, on: kernel, log: Logger(label: "bluetooth.adapter"))
+        let provider = KernelProvider(try chosenKernel(kernel, operation))
+        return try await LooseSession(on: provider.loop).changes(
+            operation, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import KernelHost
 import Logging
@@ -45,9 +46,20 @@ public final class Adapter: Sendable {
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        let session = try await LooseSession(on: kernel.loop).open(
+        return try await open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            on: kernel, log: log, trace: trace)
+            of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)
+    }
+
+    /// Opens an adapter of any host.
+    package static func open(
+        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
+        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        of provider: any HostProvider, log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
+    ) async throws(BluetoothError) -> Adapter {
+        let session = try await LooseSession(on: provider.loop).open(
+            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
+            of: provider, log: log, trace: trace)
         return Adapter(session)
     }
 

@@ -22,12 +22,14 @@ extension Connection {
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
         log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
     ) async throws(KernelError) {
-        let configuration = LinkConfiguration(
-            server: LocalServer(database), receiveMTU: receiveMTU, log: log,
-            trace: AdapterTrace(trace?.synthesis, adapter: 0))
+        let configuration = LinkConfiguration(server: LocalServer(database), receiveMTU: receiveMTU, log: log)
+        let recorder = AdapterTrace(trace?.synthesis, adapter: 0)
         let link = Link(to: peer, configuration, on: loop)
         self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
-        try await core { (link) throws(KernelError) in try link.adopt(connect, for: self) }
+        try await core { (link) throws(KernelError) in
+            try link.adopt(
+                { (handler) throws(KernelError) in try KernelChannel(connect, recorder, handler) }, for: self)
+        }
     }
 
     /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.

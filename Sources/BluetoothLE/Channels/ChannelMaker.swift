@@ -1,6 +1,6 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 
 /// Makes the connection-oriented channels of an adapter: opens them, and takes those that peers open.
@@ -9,8 +9,7 @@ final class ChannelMaker: LinkChannels {
     /// The adapter, which its channels keep while they are open.
     weak var session: (any AnyObject & Sendable)?
     private let facts: AdapterFacts
-    private let kernel: any BluetoothKernel
-    private let linkEnds: LinkEnds
+    private let host: any HostChannels
     private let connects: Connects
     private let pairings: Pairings
     private let loop: EventLoop
@@ -20,17 +19,16 @@ final class ChannelMaker: LinkChannels {
     private var end: BluetoothError?
 
     init(
-        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ linkEnds: LinkEnds,
-        _ connects: Connects, _ pairings: Pairings, log: Logger
+        of facts: AdapterFacts, by host: any HostChannels, _ connects: Connects, _ pairings: Pairings,
+        on loop: EventLoop, log: Logger
     ) {
-        mark = kernel.loop.components.mark("ChannelMaker")
+        mark = loop.components.mark("ChannelMaker")
         self.facts = facts
-        self.kernel = kernel
-        self.linkEnds = linkEnds
+        self.host = host
         self.connects = connects
         self.pairings = pairings
         self.log = log
-        loop = kernel.loop
+        self.loop = loop
     }
 
     /// The adapter is closed.
@@ -53,7 +51,7 @@ final class ChannelMaker: LinkChannels {
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
         try await pairings.expected(with: user) { () async throws(BluetoothError) in
-            try await channel.open(from: facts.information.address, on: kernel, options: options)
+            try await channel.open(by: host, options: options)
         }
         return ConnectionOrientedChannel(channel)
     }
@@ -67,7 +65,7 @@ final class ChannelMaker: LinkChannels {
         let channel: L2CAPChannel
         do {
             channel = try listener.listen(
-                .dynamic(psm: psm), on: facts.information.address, of: kernel, options.socketOptions
+                .dynamic(psm: psm), by: host, options.socketOptions
             ) { [weak self, weak listener, session] socket in
                 withExtendedLifetime(session) {
                     guard let self, let listener else { return refuse(socket) }
@@ -75,7 +73,7 @@ final class ChannelMaker: LinkChannels {
                 }
             }
         } catch {
-            throw .listening(operation, error, kernel.environment())
+            throw host.error(error, .listening(operation))
         }
         let id = ends.add { [weak listener] reason in listener?.end(reason) }
         let maker = LoopBound(WeakReference(to: self), on: loop)
@@ -84,8 +82,8 @@ final class ChannelMaker: LinkChannels {
     }
 
     private func accept(
-        _ socket: any L2CAPSocket, for listener: Listener<ConnectionOrientedChannel>
-    ) -> SocketHandler {
+        _ socket: any HostChannel, for listener: Listener<ConnectionOrientedChannel>
+    ) -> ChannelHandler {
         guard let psm = listener.first?.psm, listener.channel.room > 0 else {
             log.debug("refused a channel: nobody took those before", metadata: ["peer": "\(socket.peer)"])
             listener.refuse(socket)
@@ -98,7 +96,7 @@ final class ChannelMaker: LinkChannels {
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
-        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, linkEnds, connects) }, on: loop, log: log)
+        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, host, connects) }, on: loop, log: log)
     }
 }
 

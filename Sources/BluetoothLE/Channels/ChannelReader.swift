@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 
@@ -19,7 +20,7 @@ struct ChannelReader {
     mutating func next() -> [UInt8]? { waiters.isEmpty ? leftovers.popFirst() : nil }
 
     /// An SDU that is in the kernel, unless others wait for it.
-    func next(from socket: any L2CAPSocket) -> [UInt8]? {
+    func next(from socket: any HostChannel) -> [UInt8]? {
         guard waiters.isEmpty else { return nil }
         var taken: [UInt8]?
         _ = Self.takeOne(from: socket) { taken = $0 }
@@ -27,24 +28,24 @@ struct ChannelReader {
     }
 
     /// Waits for an SDU, behind those that wait already.
-    mutating func makePromise(_ socket: (any L2CAPSocket)?) -> Promise<[UInt8]?, BluetoothError> {
+    mutating func makePromise(_ socket: (any HostChannel)?) -> Promise<[UInt8]?, BluetoothError> {
         let promise = waiters.makePromise()
         if let socket { setReading(true, socket) }
         return promise
     }
 
     /// Hands over what has come to who waits.
-    mutating func receive(from socket: any L2CAPSocket) {
+    mutating func receive(from socket: any HostChannel) {
         guard !waiters.isEmpty else { return setReading(false, socket) }
         guard Self.takeOne(from: socket, { leftovers.append($0) }) else { return }
         serve()
     }
 
     /// Leaves what comes in the kernel.
-    mutating func pause(_ socket: any L2CAPSocket) { setReading(false, socket) }
+    mutating func pause(_ socket: any HostChannel) { setReading(false, socket) }
 
     /// Takes all that is in the kernel, before it is gone.
-    mutating func takeAll(from socket: any L2CAPSocket) {
+    mutating func takeAll(from socket: any HostChannel) {
         while Self.takeOne(from: socket, { leftovers.append($0) }) {}
     }
 
@@ -58,16 +59,16 @@ struct ChannelReader {
     }
 
     /// Takes one SDU out of the kernel; says whether there was one.
-    private static func takeOne(from socket: any L2CAPSocket, _ take: ([UInt8]) -> Void) -> Bool {
+    private static func takeOne(from socket: any HostChannel, _ take: ([UInt8]) -> Void) -> Bool {
         // An end that the call learns of is told as an event, too, which is where it counts.
-        socket.receive { take([UInt8]($0)) } == .packet
+        socket.receive { take([UInt8]($0)) }
     }
 
     private mutating func serve() {
         while let sdu = leftovers.first, waiters.succeedFirst(sdu) { _ = leftovers.popFirst() }
     }
 
-    private mutating func setReading(_ isOn: Bool, _ socket: any L2CAPSocket) {
+    private mutating func setReading(_ isOn: Bool, _ socket: any HostChannel) {
         guard isReading != isOn else { return }
         isReading = isOn
         socket.setReading(isOn)

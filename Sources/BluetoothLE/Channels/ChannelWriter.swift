@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 
@@ -22,13 +23,13 @@ struct ChannelWriter {
     }
 
     /// The socket tells that it can send.
-    mutating func socketCanSend(_ socket: any L2CAPSocket, upTo longest: Int) {
+    mutating func socketCanSend(_ socket: any HostChannel, upTo longest: Int) {
         isSocketFull = false
         advance(socket, upTo: longest, isToldWritable: true)
     }
 
     /// Hands over SDUs of at most `longest` bytes until nothing is left or the socket is full.
-    mutating func advance(_ socket: any L2CAPSocket, upTo longest: Int, isToldWritable: Bool = false) {
+    mutating func advance(_ socket: any HostChannel, upTo longest: Int, isToldWritable: Bool = false) {
         while !isSocketFull, let write = waiting.first {
             guard !write.call.isResolved else {
                 _ = waiting.popFirst()
@@ -49,14 +50,14 @@ struct ChannelWriter {
             case .failed(let error):
                 // The end is told as an event, with what has arrived before. Where there is none, the kernel tells when
                 // it is worth trying again. What is refused all the same, or for its length, is this call's.
-                guard isToldWritable || error.number == .messageTooLong else { return waitForRoom(socket) }
+                guard isToldWritable || error.kind == .tooLong else { return waitForRoom(socket) }
                 _ = waiting.popFirst()
                 write.fail(.refusedSDU(write.operation, error))
             }
         }
     }
 
-    private mutating func waitForRoom(_ socket: any L2CAPSocket) {
+    private mutating func waitForRoom(_ socket: any HostChannel) {
         isSocketFull = true
         socket.notifyWhenWritable()
     }
@@ -89,7 +90,7 @@ final class ChannelWrite {
 
     var isDone: Bool { sent == bytes.count }
 
-    func sendNext(limit: Int, to socket: any L2CAPSocket) -> SendOutcome {
+    func sendNext(limit: Int, to socket: any HostChannel) -> ChannelSend {
         let count = min(max(1, limit), bytes.count - sent)
         let bytes = bytes
         let outcome = socket.send(bytes.span.bytes.extracting(sent..<sent + count))
@@ -110,9 +111,9 @@ final class ChannelWrite {
 
 extension BluetoothError {
     /// The kernel does not send an SDU, although the channel has not ended.
-    fileprivate static func refusedSDU(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+    fileprivate static func refusedSDU(_ operation: Operation, _ error: ChannelFailure) -> BluetoothError {
         BluetoothError(
-            error.number == .messageTooLong ? .invalidArgument : .failed, operation,
-            "The kernel refused an SDU: \(error).", cause: .kernel(error))
+            error.kind == .tooLong ? .invalidArgument : .failed, operation,
+            "The kernel refused an SDU: \(error).", cause: error.cause)
     }
 }

@@ -1,4 +1,5 @@
 import BluetoothKernel
+import KernelHost
 import BluetoothPrimitives
 import Logging
 
@@ -42,7 +43,9 @@ public final class ConnectionOrientedChannel: Sendable {
         (self.peer, self.psm) = (peer, psm)
         let channel = CreditBasedChannel(to: peer, psm: psm, on: loop, log: log)
         core = SessionReference(sending: channel, in: LooseSession(on: loop))
-        try await core { (channel) throws(KernelError) in try channel.adopt(connect) }
+        try await core { (channel) throws(KernelError) in
+            try channel.adopt { (handler) throws(KernelError) in try KernelChannel(connect, nil, handler) }
+        }
     }
 
     deinit {

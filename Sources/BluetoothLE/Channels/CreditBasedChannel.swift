@@ -1,6 +1,6 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 
 /// A connection-oriented channel, which ``ConnectionOrientedChannel`` stands for.
@@ -16,7 +16,7 @@ final class CreditBasedChannel {
     }
 
     /// Whose channel it is, what explains the end of its link, and what keeps that link.
-    typealias Owner = (session: any AnyObject & Sendable, linkEnds: LinkEnds, connects: Connects)
+    typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels, connects: Connects)
 
     /// The device at the other end.
     let peer: BluetoothAddress
@@ -29,7 +29,7 @@ final class CreditBasedChannel {
     private let log: Logger
     /// Nil where no adapter has made it, and after the end.
     private var adapter: Owner?
-    private var socket: (any L2CAPSocket)?
+    private var socket: (any HostChannel)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var claim: LinkClaim?
     private var state = State.opening(nil)
@@ -54,7 +54,7 @@ final class CreditBasedChannel {
 
     /// Asks the peer for the channel; returns when it is open.
     nonisolated(nonsending) func open(
-        from adapter: BluetoothAddress, on kernel: any BluetoothKernel, options: ChannelOptions
+        by host: any HostChannels, options: ChannelOptions
     ) async throws(BluetoothError) {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
         if Task.isCancelled { throw .cancelled(operation) }
@@ -62,11 +62,11 @@ final class CreditBasedChannel {
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
         do {
-            socket = try kernel.connectL2CAP(
-                to: peer, channel: .dynamic(psm: psm), from: adapter, options: options.socketOptions
-            ) { event in self.handle(event) }
+            socket = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions) { event in
+                self.handle(event)
+            }
         } catch {
-            throw .openingChannel(operation, psm, error)
+            throw host.error(error, .openingChannel(operation, psm: psm))
         }
         do {
             try await call.value(operation, timeout: options.timeout, on: loop)
@@ -83,7 +83,7 @@ final class CreditBasedChannel {
     }
 
     /// Takes over a channel that a peer has opened; says who takes its events.
-    func adopt(_ socket: any L2CAPSocket) -> SocketHandler {
+    func adopt(_ socket: any HostChannel) -> ChannelHandler {
         self.socket = socket
         establish()
         return { event in self.handle(event) }
@@ -91,7 +91,7 @@ final class CreditBasedChannel {
 
     /// Takes over a channel that is connected already.
     func adopt(
-        _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket
+        _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel
     ) throws(KernelError) {
         socket = try connect { event in self.handle(event) }
         establish()
@@ -102,14 +102,12 @@ final class CreditBasedChannel {
         state = .open
         // Not before: an attempt that nobody answers has no link to keep.
         claim = adapter?.connects.claimLink(of: socket)
-        if let units = try? socket.maximumTransmissionUnits() {
-            maximumTransmissionUnits = (Int(units.receive), Int(units.send))
-        }
+        if let units = socket.maximumTransmissionUnits { maximumTransmissionUnits = units }
         reader.pause(socket)
         call?.succeed()
     }
 
-    private func handle(_ event: SocketEvent) {
+    private func handle(_ event: ChannelEvent) {
         guard let socket else { return }
         switch event {
         case .readable: reader.receive(from: socket)
@@ -119,23 +117,26 @@ final class CreditBasedChannel {
         case .closed(let error):
             // What arrived before is still good.
             if isOpen { reader.takeAll(from: socket) }
-            closed(with: error)
+            closed(socket, with: error)
         }
     }
 
     /// The socket has ended, which may be the adapter's doing.
-    private func closed(with error: KernelError) {
+    private func closed(_ socket: any HostChannel, with failure: ChannelFailure) {
         let wasOpen = isOpen
-        let other =
+        let other = socket.error(
+            failure,
             wasOpen
-            ? BluetoothError.channelEnded(peer, error)
-            : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm, error)
+                ? .channel(peer)
+                : .openingChannel(operation("open a channel to PSM \(hexadecimal(psm))"), psm: psm))
         let end = { (reason: BluetoothError) in
             self.finish(
-                reason, isRegular: wasOpen && error.number == .connectionReset && !reason.concernsAdapter)
+                reason, isRegular: wasOpen && failure.kind == .closedByPeer && !reason.concernsAdapter)
         }
         guard let adapter else { return end(other) }
-        if let reason = adapter.linkEnds.reason(of: error, otherwise: other, isLocal: false, then: end) { end(reason) }
+        if let reason = adapter.channels.reason(of: failure, otherwise: other, isLocal: false, then: end) {
+            end(reason)
+        }
     }
 
     // MARK: The end
@@ -180,11 +181,13 @@ final class CreditBasedChannel {
 
     func security() throws(BluetoothError) -> LinkSecurity {
         try checkOpen(operation("read the security level"))
-        do throws(KernelError) {
-            guard let socket else { throw KernelError("getsockopt", .notConnected) }
+        guard let socket else {
+            throw BluetoothError(.disconnected, operation("read the security level"), "The channel is not open yet.")
+        }
+        do throws(ChannelFailure) {
             return try socket.security()
         } catch {
-            throw .channelEnded(peer, error)
+            throw socket.error(error, .channel(peer))
         }
     }
 

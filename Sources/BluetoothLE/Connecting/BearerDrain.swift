@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
@@ -33,7 +34,7 @@ final class BearerDrain {
     private let connects: Connects
     private let peer: BluetoothAddress
     /// Nil before the beginning, and once the link is left to the kernel.
-    private var socket: (any L2CAPSocket)?
+    private var socket: (any HostChannel)?
     /// The link's handle, where it is known.
     private(set) var handle: UInt16?
     private var peers: Set<BluetoothAddress> = []
@@ -51,13 +52,13 @@ final class BearerDrain {
     }
 
     /// Takes over the socket and its outstanding transactions.
-    func begin(_ socket: any L2CAPSocket, _ outstanding: OutstandingTransactions) {
+    func begin(_ socket: any HostChannel, _ outstanding: OutstandingTransactions) {
         self.socket = socket
         self.outstanding = outstanding
         isSpent = outstanding.isTooLate
         // After pairing the kernel knows the device by another address.
         peers = [peer, socket.peer]
-        handle = try? socket.connectionHandle()
+        handle = socket.linkHandle
         for peer in peers { connects.linkGoesDown(peer, handle) }
         connects.drainBegins(self)
         connects.log.debug("waits for the last answers", metadata: ["peer": "\(peer)"])
@@ -69,7 +70,7 @@ final class BearerDrain {
     }
 
     /// Takes an event of the socket.
-    func handle(_ event: SocketEvent) {
+    func handle(_ event: ChannelEvent) {
         switch event {
         case .readable:
             guard let socket else { return }

@@ -128,7 +128,7 @@ final class Connects {
     // MARK: What keeps links
 
     /// A channel of this program keeps its link from now on, until it drops the claim.
-    func claimLink(of channel: any L2CAPSocket) -> LinkClaim {
+    func claimLink(of channel: any HostChannel) -> LinkClaim {
         let number = holds.add(channel)
         channelsChanged()
         return LinkClaim(self, number)

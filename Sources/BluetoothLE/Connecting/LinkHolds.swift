@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 
@@ -5,14 +6,14 @@ import BluetoothPrimitives
 /// kernel does not end them, and attribute channels on which something is outstanding.
 struct LinkHolds {
     private struct Channel {
-        weak var socket: (any L2CAPSocket)?
+        weak var socket: (any HostChannel)?
     }
 
     private var channels: [UInt64: Channel] = [:]
     private var lastNumber: UInt64 = 0
     private(set) var drains: [ObjectIdentifier: BearerDrain] = [:]
 
-    mutating func add(_ socket: any L2CAPSocket) -> UInt64 {
+    mutating func add(_ socket: any HostChannel) -> UInt64 {
         lastNumber += 1
         channels[lastNumber] = Channel(socket: socket)
         return lastNumber

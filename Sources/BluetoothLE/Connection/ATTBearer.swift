@@ -1,8 +1,8 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 
 /// An ATT bearer over a socket: the one place where PDUs are sent and received.
@@ -11,7 +11,7 @@ import Logging
 /// other. Lives on the loop with its link, which feeds it the socket's events.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
-    let socket: any L2CAPSocket
+    let socket: any HostChannel
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
@@ -33,8 +33,8 @@ final class ATTBearer {
     ///   - drain: gets the socket when answers are outstanding at the end.
     ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
     init(
-        _ socket: any L2CAPSocket, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
+        _ socket: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
+        loop: EventLoop, log: Logger, drain: LoopBound<BearerDrain>? = nil,
         enhancing mainBearer: ATTBearer? = nil,
         onTimeOut: @escaping (BearerTimer) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
@@ -45,7 +45,7 @@ final class ATTBearer {
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
         timers = BearerLoopTimers(on: loop, onTimeOut)
-        record = BearerRecord(of: peer, in: log, trace)
+        record = BearerRecord(of: peer, in: log)
         ending = BearerEnding(drain, onEnd)
         peerClient = PeerClient(of: localServer)
     }
@@ -153,7 +153,7 @@ final class ATTBearer {
             core.socketIsFull()
             socket.notifyWhenWritable()
         case .failed(let error):
-            if error.number == .notConnected, core.socketIsNotConnected() {
+            if error.kind == .notConnected, core.socketIsNotConnected() {
                 socket.notifyWhenWritable()
             } else {
                 // The kernel tells the reason once, so it is not asked a second time.
@@ -166,7 +166,7 @@ final class ATTBearer {
     // MARK: Receiving
 
     /// Takes an event of the connected socket.
-    func handle(_ event: SocketEvent) {
+    func handle(_ event: ChannelEvent) {
         switch event {
         case .readable: receiveOne()
         case .writable:
@@ -180,7 +180,7 @@ final class ATTBearer {
     private func receiveOne() -> Bool {
         let outcome = socket.receive { receive($0) }
         flush()
-        return outcome == .packet
+        return outcome
     }
 
     private func receive(_ bytes: RawSpan) {
@@ -211,17 +211,17 @@ final class ATTBearer {
     }
 
     /// Takes in what arrived before the socket's end, which is still good, and closes.
-    private func socketEnded(_ error: KernelError) {
+    private func socketEnded(_ error: ChannelFailure) {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard let explanation = ending.explanation else { return close(.disconnected(peer, error)) }
+        guard let explanation = ending.explanation else { return close(socket.error(error, .link(peer))) }
         if let reason = explanation(error) { close(reason) }
     }
 
     /// Has `explanation` tell what the end of the socket means, where more is known than the socket says; nil when that
     /// comes later, by ``close(_:)``.
-    func explainEnd(by explanation: ((KernelError) -> BluetoothError?)?) { ending.explanation = explanation }
+    func explainEnd(by explanation: ((ChannelFailure) -> BluetoothError?)?) { ending.explanation = explanation }
 
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) { close(reason, nil) }

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
@@ -7,7 +8,7 @@ import GATT
 struct BearerEnding {
     private enum State {
         /// Tells what the end of the socket means, where more is known than the socket says.
-        case open(explanation: ((KernelError) -> BluetoothError?)?, onEnd: (BluetoothError) -> Void)
+        case open(explanation: ((ChannelFailure) -> BluetoothError?)?, onEnd: (BluetoothError) -> Void)
         case ended(BluetoothError)
     }
 
@@ -26,7 +27,7 @@ struct BearerEnding {
     var hasCome: Bool { if case .ended = state { true } else { false } }
 
     /// Tells what the end of the socket means, or, with nil, that it comes later; without one the socket's word counts.
-    var explanation: ((KernelError) -> BluetoothError?)? {
+    var explanation: ((ChannelFailure) -> BluetoothError?)? {
         get { if case .open(let explanation, _) = state { explanation } else { nil } }
         set { if case .open(_, let onEnd) = state { state = .open(explanation: newValue, onEnd: onEnd) } }
     }
@@ -39,12 +40,12 @@ struct BearerEnding {
     }
 
     /// Leaves the socket to those who wait for the last answers, if there are such, and closes it otherwise.
-    func letGo(of socket: any L2CAPSocket, owing outstanding: OutstandingTransactions) {
+    func letGo(of socket: any HostChannel, owing outstanding: OutstandingTransactions) {
         if let drain, !outstanding.isEmpty { drain.value.begin(socket, outstanding) } else { socket.close() }
     }
 
     /// The same for a bearer that nobody holds any more, on whichever thread; its socket closes by itself.
-    func abandon(_ socket: any L2CAPSocket, owing outstanding: OutstandingTransactions, on loop: EventLoop) {
+    func abandon(_ socket: any HostChannel, owing outstanding: OutstandingTransactions, on loop: EventLoop) {
         guard let drain, !outstanding.isEmpty else { return }
         loop.execute { drain.value.begin(socket, outstanding) }
     }

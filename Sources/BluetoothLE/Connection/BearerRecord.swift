@@ -1,27 +1,23 @@
 import ATT
 import BluetoothPrimitives
-import KernelHost
 import Logging
 
-/// Records what goes over a bearer, in the log and in the trace.
+/// Records what goes over a bearer, in the log.
 struct BearerRecord {
     /// The device at the other end.
     let peer: BluetoothAddress
     private let log: Logger
-    private let trace: ChannelTrace?
 
-    init(of peer: BluetoothAddress, in log: Logger, _ trace: ChannelTrace?) {
-        (self.peer, self.log, self.trace) = (peer, log, trace)
+    init(of peer: BluetoothAddress, in log: Logger) {
+        (self.peer, self.log) = (peer, log)
     }
 
     // Inlined with what follows, as every packet passes here.
     @inline(__always) func sent(_ pdu: RawSpan) {
-        trace?.sent(pdu)
         log.trace("ATT → \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }
 
     @inline(__always) func received(_ pdu: RawSpan) {
-        trace?.received(pdu)
         log.trace("ATT ← \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }
 

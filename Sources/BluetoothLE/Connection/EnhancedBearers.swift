@@ -1,8 +1,8 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 
 /// The bearers of a link beside the fixed channel's, each an L2CAP channel of its own.
 ///
@@ -24,7 +24,7 @@ final class EnhancedBearers {
 
     private struct Entry {
         let id: UInt64
-        let socket: any L2CAPSocket
+        let socket: any HostChannel
         /// Whether the peer has opened it.
         let isPeers: Bool
         var state: State
@@ -111,12 +111,11 @@ final class EnhancedBearers {
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
         do {
-            let socket = try adapter.kernel.connectL2CAP(
-                to: link.socketPeer, channel: .dynamic(psm: AttributeProtocol.enhancedPSM), from: adapter.address,
-                options: options, handler(of: id, link))
+            let socket = try adapter.hostChannels.connect(
+                to: link.socketPeer, .dynamic(psm: AttributeProtocol.enhancedPSM), options, handler(of: id, link))
             entries.append(Entry(id: id, socket: socket, isPeers: false, state: .opening(call)))
         } catch {
-            let other = BluetoothError.openingEnhancedBearer(operation, error)
+            let other = adapter.hostChannels.error(error, .openingBearer(operation))
             throw link.reason(of: error, otherwise: other, then: { _, _ in }) ?? other
         }
         let loop = link.loop
@@ -141,7 +140,7 @@ final class EnhancedBearers {
     // MARK: Accepting
 
     /// Whether a channel is one of this link's, is encrypted, and is not more than the peer may open.
-    func takes(_ socket: any L2CAPSocket, _ link: Link, atMost count: Int) -> Bool {
+    func takes(_ socket: any HostChannel, _ link: Link, atMost count: Int) -> Bool {
         guard link.isConnected, link.socketPeer == socket.peer, entries.count(where: \.isPeers) < count,
             let security = try? socket.security()
         else { return false }
@@ -149,7 +148,7 @@ final class EnhancedBearers {
     }
 
     /// Takes over a channel that the peer has opened for attributes; says who takes its events.
-    func accept(_ socket: any L2CAPSocket, _ link: Link) -> SocketHandler {
+    func accept(_ socket: any HostChannel, _ link: Link) -> ChannelHandler {
         guard link.isConnected else {
             socket.close()
             return { _ in }
@@ -162,16 +161,17 @@ final class EnhancedBearers {
 
     // MARK: Events
 
-    private func handler(of id: UInt64, _ link: Link) -> SocketHandler {
+    private func handler(of id: UInt64, _ link: Link) -> ChannelHandler {
         { [weak self, weak link] event in if let self, let link { handle(event, of: id, link) } }
     }
 
-    private func handle(_ event: SocketEvent, of id: UInt64, _ link: Link) {
+    private func handle(_ event: ChannelEvent, of id: UInt64, _ link: Link) {
         if let bearer = self[id] { return bearer.handle(event) }
         switch event {
         case .writable: establish(id, link)
         case .closed(let error):
-            let other = BluetoothError.openingEnhancedBearer(.init("open enhanced bearers", peer: link.peer), error)
+            guard let socket = entries.first(where: { $0.id == id })?.socket else { return }
+            let other = socket.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
             if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
         case .readable: break
         }
@@ -187,19 +187,19 @@ final class EnhancedBearers {
             onTimeOut: { [weak self] timer in self?[id]?.timedOut(timer) },
             onEnd: { [weak self] reason in self?.end(id, reason) })
         bearer.explainEnd { [weak self, weak link, peer = link.peer] error in
-            let other = BluetoothError.bearerEnded(peer, error)
+            let other = socket.error(error, .bearer(peer))
             guard let self, let link else { return other }
             return reason(of: id, link, error, otherwise: other)
         }
         bearer.peerClient.onEvent = { [weak link] event in link?.take(event, from: id) }
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
-        if let units = try? socket.maximumTransmissionUnits() { bearer.mtu = Int(min(units.receive, units.send)) }
+        if let units = socket.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)
         call?.succeed()
     }
 
     private func reason(
-        of id: UInt64, _ link: Link, _ error: KernelError, otherwise other: BluetoothError
+        of id: UInt64, _ link: Link, _ error: ChannelFailure, otherwise other: BluetoothError
     ) -> BluetoothError? {
         link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
     }

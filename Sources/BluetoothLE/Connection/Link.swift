@@ -1,8 +1,8 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 
 /// What a link is made for.
@@ -16,18 +16,16 @@ struct LinkConfiguration {
     /// What is done where the peer wants a better protected link.
     var securityPolicy = SecurityPolicy.automatic
     var log: Logger
-    var trace: AdapterTrace?
 
     init(
         server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
-        securityPolicy: SecurityPolicy = .automatic, log: Logger, trace: AdapterTrace? = nil
+        securityPolicy: SecurityPolicy = .automatic, log: Logger
     ) {
         self.server = server
         self.cache = cache
         self.receiveMTU = min(max(receiveMTU, 23), 517)
         self.securityPolicy = securityPolicy
         self.log = log
-        self.trace = trace
     }
 }
 
@@ -38,7 +36,7 @@ final class Link: ConnectAttempt {
     private let mark: ComponentCount.Mark
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
-        case opening((any L2CAPSocket)?, Promise<Void, BluetoothError>?)
+        case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
         case up(ATTBearer)
         /// Why it ended, who the peer was, and the bearer that there was.
         indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
@@ -71,7 +69,6 @@ final class Link: ConnectAttempt {
     private(set) var isPrecarious = false
     /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
-    private var linkTrace: LinkTrace?
     /// Who keeps the connection, and wants to know when it has ended.
     private var onEnd: ((Connection) -> Void)?
     private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
@@ -159,12 +156,12 @@ final class Link: ConnectAttempt {
         state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let socket = try adapter.kernel.connectL2CAP(
-                to: peer, channel: .attribute, from: adapter.address, options: options, handler(makeDrain(adapter)))
+            let socket = try adapter.hostChannels.connect(to: peer, .attribute, options, handler(makeDrain(adapter)))
             // A kernel that refuses at once has ended it.
             if case .opening = state { state = .opening(socket, call) } else { socket.close() }
         } catch {
-            let reason = reason(of: error, otherwise: .connecting(operation, error)) ?? .connecting(operation, error)
+            let own = adapter.hostChannels.error(error, .connecting(operation))
+            let reason = reason(of: error, otherwise: own) ?? own
             finish(reason)
             throw reason
         }
@@ -193,7 +190,7 @@ final class Link: ConnectAttempt {
 
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
     func adopt(
-        _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, for connection: Connection
+        _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
         self.connection = connection
         establish(try connect { [weak self] event in self?.handle(event, nil) }, nil)
@@ -203,8 +200,8 @@ final class Link: ConnectAttempt {
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
-        _ socket: any L2CAPSocket, onEnd: @escaping (Connection) -> Void
-    ) -> SocketHandler {
+        _ socket: any HostChannel, onEnd: @escaping (Connection) -> Void
+    ) -> ChannelHandler {
         self.onEnd = onEnd
         let drain = adapter.map { makeDrain($0) }
         establish(socket, drain)
@@ -220,7 +217,7 @@ final class Link: ConnectAttempt {
     }
 
     /// Takes the socket's events, and hands them on once the link is no more.
-    private func handler(_ drain: LoopBound<BearerDrain>?) -> SocketHandler {
+    private func handler(_ drain: LoopBound<BearerDrain>?) -> ChannelHandler {
         { [weak self] event in
             if let self { handle(event, drain) } else { drain?.value.handle(event) }
         }
@@ -232,20 +229,21 @@ final class Link: ConnectAttempt {
     /// such a link is followed from when that is done.
     private func attach() {
         guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
+        let channel = bearer.socket
         bearer.explainEnd { [weak self, peer] error in
-            guard let self else { return .disconnected(peer, error) }
-            return reasonOfEnd(error)
+            guard let self else { return channel.error(error, .link(peer)) }
+            return reasonOfEnd(error, channel)
         }
-        guard let handle = try? bearer.socket.connectionHandle() else { return }
+        guard let handle = channel.linkHandle else { return }
         attachment = LinkAttachment(
             adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } })
     }
 
-    private func establish(_ socket: any L2CAPSocket, _ drain: LoopBound<BearerDrain>?) {
-        linkTrace = configuration.trace?.link(over: socket, isCentral: role == .central)
+    private func establish(_ socket: any HostChannel, _ drain: LoopBound<BearerDrain>?) {
+        socket.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
         let bearer = makeBearer(
-            socket, trace: linkTrace?.attributeChannel, drain: drain,
+            socket, drain: drain,
             onTimeOut: { [weak self] timer in
                 if let self, case .up(let bearer) = state { bearer.timedOut(timer) }
             },
@@ -261,17 +259,16 @@ final class Link: ConnectAttempt {
     }
 
     func makeBearer(
-        _ socket: any L2CAPSocket, trace: ChannelTrace? = nil, drain: LoopBound<BearerDrain>? = nil,
+        _ socket: any HostChannel, drain: LoopBound<BearerDrain>? = nil,
         enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping (BearerTimer) -> Void,
         onEnd: @escaping (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
-            trace: trace,
             drain: drain, enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
     }
 
-    private func handle(_ event: SocketEvent, _ drain: LoopBound<BearerDrain>?) {
+    private func handle(_ event: ChannelEvent, _ drain: LoopBound<BearerDrain>?) {
         switch state {
         case .up(let bearer):
             if event == .writable {
@@ -285,7 +282,7 @@ final class Link: ConnectAttempt {
     }
 
     private func handle(
-        _ event: SocketEvent, whileOpening socket: (any L2CAPSocket)?, _ call: Promise<Void, BluetoothError>?,
+        _ event: ChannelEvent, whileOpening socket: (any HostChannel)?, _ call: Promise<Void, BluetoothError>?,
         _ drain: LoopBound<BearerDrain>?
     ) {
         switch event {
@@ -296,8 +293,11 @@ final class Link: ConnectAttempt {
             call?.succeed()
         case .closed(let error):
             let operation = BluetoothError.Operation("connect", peer: peer)
-            if isPrecarious, error.number == .connectionAborted { return finish(.metTheEnd(operation, .kernel(error))) }
-            let failure = BluetoothError.connecting(operation, error)
+            guard let adapter else { return }
+            if isPrecarious, error.kind == .aborted {
+                return finish(adapter.hostChannels.error(error, .meetingTheEnd(operation)))
+            }
+            let failure = adapter.hostChannels.error(error, .connecting(operation))
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
         }
@@ -331,8 +331,7 @@ final class Link: ConnectAttempt {
         registry?.remove(self)
         attachment?.host.end(reason)
         attachment = nil
-        linkTrace?.ended(reason)
-        linkTrace = nil
+        former.bearer?.socket.endRecord(reason)
         endWaiters.succeedAll(reason)
         if let connection { onEnd?(connection) }
         onEnd = nil
@@ -410,15 +409,15 @@ final class Link: ConnectAttempt {
     var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
-    var attributeSocket: (any L2CAPSocket)? { if case .up(let bearer) = state { bearer.socket } else { nil } }
+    var attributeSocket: (any HostChannel)? { if case .up(let bearer) = state { bearer.socket } else { nil } }
 
     func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
         let bearer = try bearer(for: operation)
-        do throws(KernelError) {
+        do throws(ChannelFailure) {
             return try bearer.socket.security()
         } catch {
-            throw .disconnected(peer, error)
+            throw bearer.socket.error(error, .link(peer))
         }
     }
 }

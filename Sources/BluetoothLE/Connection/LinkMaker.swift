@@ -1,7 +1,7 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 
 /// Makes the links of an adapter, whoever begins them, with what they share.
@@ -14,25 +14,24 @@ final class LinkMaker {
     private let facts: AdapterFacts
     private let surroundings: LinkSurroundings
     private let server: LocalServer
-    private let trace: PacketTrace?
     /// Where handles find links: a domain of its own, so that one that has ended does not keep the adapter.
     private let domain: LooseSession
     private let log: Logger
 
     init(
         of facts: AdapterFacts, in surroundings: LinkSurroundings, server: LocalServer, domain: LooseSession,
-        trace: PacketTrace?, log: Logger
+        log: Logger
     ) {
         mark = domain.loop.components.mark("LinkMaker")
         self.facts = facts
         self.surroundings = surroundings
         self.server = server
         self.domain = domain
-        self.trace = trace
         self.log = log
     }
 
-    var kernel: any BluetoothKernel { surroundings.kernel }
+    /// The channels of its links.
+    var channels: any HostChannels { surroundings.hostChannels }
 
     /// The adapter's address, by which the kernel knows it.
     var address: BluetoothAddress { surroundings.address }
@@ -49,8 +48,7 @@ final class LinkMaker {
             ConnectionCache(store: $0, key: AttributeCacheKey(adapter: address, peer: peer))
         }
         let configuration = LinkConfiguration(
-            server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log,
-            trace: AdapterTrace(trace?.synthesis, adapter: facts.information.index))
+            server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log)
         let link = Link(to: peer, as: role, of: session, in: surroundings, configuration, on: domain.loop)
         return Connection(link, in: domain)
     }

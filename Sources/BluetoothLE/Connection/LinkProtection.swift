@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 
@@ -141,7 +142,7 @@ final class LinkProtection {
     /// The socket can send, so encryption is over, if that was under way. Says whether it can indeed.
     func encryptionMayBeOver(_ link: Link) -> Bool {
         guard let raise, raise.isUnderWay, let socket = link.attributeSocket else { return true }
-        let isOver = (try? socket.connectionHandle()) != nil
+        let isOver = socket.linkHandle != nil
         let action = self.raise?.canSend(isOver ? try? socket.security() : nil)
         perform(action, link)
         return action != .waitUntilWritable
@@ -183,7 +184,7 @@ final class LinkProtection {
             changeCount &+= 1
             complete(link, .success(result))
         case .refuse(let error):
-            complete(link, .failure(BluetoothError(.failed, operation, "The kernel refused.", cause: .kernel(error))))
+            complete(link, .failure(BluetoothError(.failed, operation, "The kernel refused.", cause: error)))
         case .giveUp: complete(link, .failure(.cancelled(operation)))
         case .endLink(let failure?): endLink(link, failure)
         case .endLink(nil):
@@ -204,14 +205,14 @@ final class LinkProtection {
 
     private func askKernel(_ link: Link, _ level: SecurityLevel) {
         guard let socket = link.attributeSocket else { return }
-        do throws(KernelError) {
+        do throws(ChannelFailure) {
             try socket.raiseSecurity(to: level)
         } catch {
             let refusal: SecurityRaise.Refusal
             if let now = try? socket.security(), now.level >= level {
                 refusal = .isSo(now)
             } else {
-                refusal = error.number == .invalidArgument ? .tooEarly(error) : .other(error)
+                refusal = error.kind == .tooEarly ? .tooEarly(error.cause) : .other(error.cause)
             }
             return perform(raise?.kernelRefuses(refusal), link)
         }

@@ -1,6 +1,6 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 
 /// The links of an adapter that are up, in the order they came about.
 final class LinkRegistry {
@@ -46,11 +46,10 @@ extension LinkRegistry: PairingLinks {
 
 /// What links use of their adapter.
 final class LinkSurroundings {
-    let kernel: any BluetoothKernel
+    /// Opens the channels of links, and explains their ends.
+    let hostChannels: any HostChannels
     private let facts: AdapterFacts
     let registry: LinkRegistry
-    /// Explains their ends.
-    let linkEnds: LinkEnds
     /// What the host tells of them.
     let links: any HostLinks
     /// Whose turn it is to be connected to.
@@ -63,15 +62,13 @@ final class LinkSurroundings {
     let channels: any LinkChannels
 
     init(
-        of facts: AdapterFacts, on kernel: any BluetoothKernel, _ registry: LinkRegistry,
-        _ linkEnds: LinkEnds,
+        of facts: AdapterFacts, by hostChannels: any HostChannels, _ registry: LinkRegistry,
         _ links: any HostLinks, _ connects: Connects, _ heard: HeardDevices, _ bonds: BondKeeper, _ pairings: Pairings,
         _ channels: any LinkChannels
     ) {
-        self.kernel = kernel
+        self.hostChannels = hostChannels
         self.facts = facts
         self.registry = registry
-        self.linkEnds = linkEnds
         (self.links, self.connects, self.heard) = (links, connects, heard)
         self.bonds = bonds
         self.pairings = pairings

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
@@ -51,7 +52,7 @@ struct PeerClient {
     }
 
     /// Reads how the link is protected, where that counts.
-    func updateSecurity(_ core: inout ATTBearerCore, of socket: any L2CAPSocket) {
+    func updateSecurity(_ core: inout ATTBearerCore, of socket: any HostChannel) {
         guard localServer.isProtected, let security = try? socket.security() else { return }
         core.server.security = BearerSecurity(security)
         guard isToldEncrypted, !core.server.security.isEncrypted else { return }

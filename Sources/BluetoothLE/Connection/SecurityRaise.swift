@@ -26,8 +26,8 @@ struct SecurityRaise: Equatable {
     enum Refusal: Equatable {
         /// The link is protected like that already.
         case isSo(LinkSecurity)
-        case tooEarly(KernelError)
-        case other(KernelError)
+        case tooEarly(BluetoothError.Cause)
+        case other(BluetoothError.Cause)
     }
 
     enum Action: Equatable {
@@ -41,7 +41,7 @@ struct SecurityRaise: Equatable {
         case waitUntilWritable
         /// The raise is over, and the link goes on.
         case succeed(SecurityRaiseResult)
-        case refuse(KernelError)
+        case refuse(BluetoothError.Cause)
         case giveUp
         /// The raise is over, and so is the link.
         case endLink(PairingFailure?)

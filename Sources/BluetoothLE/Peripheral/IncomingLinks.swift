@@ -1,7 +1,7 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 
 /// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it
@@ -21,7 +21,7 @@ final class IncomingLinks {
     private let loop: EventLoop
     private let log: Logger
     /// Listens while there is something to offer; the program's own listener, which is the newer one, comes before it.
-    private var listener: (any L2CAPListener)?
+    private var listener: (any HostChannelListener)?
     /// What the program accepts; nil when it does not.
     private(set) var accepted: AcceptedLinks? {
         didSet { pairings.acceptsLinks = accepted != nil }
@@ -67,17 +67,17 @@ final class IncomingLinks {
             do {
                 try listenForEnhancedBearers(links.listener, options)
             } catch {
-                throw .listeningForEnhancedBearers(operation, error, maker.kernel.environment())
+                throw maker.channels.error(error, .listeningForBearers(operation))
             }
         }
         do {
-            try links.listener.listen(.attribute, on: maker.address, of: maker.kernel, options.socket) {
+            try links.listener.listen(.attribute, by: maker.channels, options.socket) {
                 [weak self, weak links] socket in
                 guard let self, let links else { return refuse(socket) }
                 return take(socket, for: links, options)
             }
         } catch {
-            throw .listening(operation, error, maker.kernel.environment())
+            throw maker.channels.error(error, .listening(operation))
         }
         let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
@@ -101,8 +101,8 @@ final class IncomingLinks {
     }
 
     private func take(
-        _ socket: any L2CAPSocket, for links: AcceptedLinks, _ options: IncomingConnectionOptions
-    ) -> SocketHandler {
+        _ socket: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
+    ) -> ChannelHandler {
         guard !closeIfGivenUp(socket) else { return { _ in } }
         let (connection, handler) = make(socket, options) { [weak links] in links?.remove($0) }
         // One that has ended by now was told of before it was kept.
@@ -131,9 +131,7 @@ final class IncomingLinks {
         guard listener == nil, accepted == nil else { return }
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.kernel.listenL2CAP(
-                channel: .attribute, on: maker.address, options: options.socket
-            ) { [weak self] socket in
+            listener = try maker.channels.listen(.attribute, options.socket) { [weak self] socket in
                 guard let self else { return refuse(socket) }
                 return serve(socket, options)
             }
@@ -141,7 +139,7 @@ final class IncomingLinks {
         } catch {
             // Publishing and advertising are good for links made from here as well.
             let operation = maker.operation("serve connections")
-            let reason = BluetoothError.listening(operation, error, maker.kernel.environment())
+            let reason = maker.channels.error(error, .listening(operation))
             log.warning("links that come in are not served: \(reason)")
         }
     }
@@ -167,7 +165,7 @@ final class IncomingLinks {
         accepted?.listener.end(reason)
     }
 
-    private func serve(_ socket: any L2CAPSocket, _ options: IncomingConnectionOptions) -> SocketHandler {
+    private func serve(_ socket: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
         // It was on its way when the program began to take links.
         if let accepted { return take(socket, for: accepted, options) }
         guard !closeIfGivenUp(socket) else { return { _ in } }
@@ -187,8 +185,8 @@ final class IncomingLinks {
 
     /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
     private func make(
-        _ socket: any L2CAPSocket, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
-    ) -> (connection: Connection, handler: SocketHandler) {
+        _ socket: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
+    ) -> (connection: Connection, handler: ChannelHandler) {
         let connection = maker.makeConnection(
             to: socket.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
         return (connection, connection.core.value.accept(socket, onEnd: onEnd))
@@ -198,7 +196,7 @@ final class IncomingLinks {
     ///
     /// Whoever listens is given the channel of every link on which nobody has it, whichever side has made the link: so also
     /// of one that was being made from here and comes about just after it was given up.
-    private func closeIfGivenUp(_ socket: any L2CAPSocket) -> Bool {
+    private func closeIfGivenUp(_ socket: any HostChannel) -> Bool {
         guard connects.isGivenUp(socket.peer) else { return false }
         socket.close()
         return true
@@ -207,12 +205,12 @@ final class IncomingLinks {
     /// Takes further bearers of any link that there is, whoever has made it.
     private func listenForEnhancedBearers(
         _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
-    ) throws(KernelError) {
+    ) throws(ChannelFailure) {
         let socketOptions = L2CAPOptions(
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedPSM), on: maker.address, of: maker.kernel, socketOptions
+            .dynamic(psm: AttributeProtocol.enhancedPSM), by: maker.channels, socketOptions
         ) { [registry] socket in
             let link = registry.all.first {
                 $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers)
@@ -223,7 +221,7 @@ final class IncomingLinks {
 }
 
 /// Closes a socket that nobody wants.
-func refuse(_ socket: any L2CAPSocket) -> SocketHandler {
+func refuse(_ socket: any HostChannel) -> ChannelHandler {
     socket.close()
     return { _ in }
 }

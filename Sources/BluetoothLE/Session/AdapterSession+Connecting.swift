@@ -1,7 +1,7 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 
 extension AdapterSession {

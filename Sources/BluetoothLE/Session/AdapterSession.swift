@@ -1,7 +1,6 @@
 import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
-import KernelHost
 import Logging
 
 /// Everything of an opened adapter: owns its components, and is the one domain they live in.
@@ -21,8 +20,6 @@ actor AdapterSession: LoopActor {
     let host: any Host
     /// Its ups and downs, and its end.
     let life: LoopBound<AdapterLife>
-    /// Explains the ends of links.
-    let linkEnds: LinkEnds
     /// Whose turn it is to be connected to.
     let connects: Connects
     let scanner: Scanner
@@ -47,17 +44,18 @@ actor AdapterSession: LoopActor {
     /// Called on the loop.
     init(
         _ information: AdapterInformation, _ wish: AdapterWish, in directory: LoopBound<any HostDirectory>,
-        _ bonds: LoopBound<BondKeeper>, on kernel: any BluetoothKernel, log: Logger, trace: PacketTrace?
+        _ bonds: LoopBound<BondKeeper>, log: Logger, trace: PacketTrace?
     ) {
-        mark = kernel.loop.components.mark("AdapterSession")
         let directory = directory.value
+        let loop = directory.loop
+        mark = loop.components.mark("AdapterSession")
         let facts = AdapterFacts(information)
-        let host = directory.makeHost(of: facts)
-        let loop = kernel.loop
-        (bondKeeper, self.facts, self.host, self.log, self.trace, self.loop) = (
-            bonds.value, facts, host, log, trace, loop
+        let standing = LatestValue(
+            information.state, .init("follow the adapter", adapter: information.name), on: loop)
+        let host = directory.makeHost(of: facts) { standing.value }
+        (bondKeeper, self.facts, self.standing, self.host, self.log, self.trace, self.loop) = (
+            bonds.value, facts, standing, host, log, trace, loop
         )
-        standing = LatestValue(information.state, .init("follow the adapter", adapter: information.name), on: loop)
         localServer = LocalServer(.generic(deviceName: information.localName))
         connects = Connects(host.links, on: loop, log: log)
         scanner = Scanner(host.scanning, of: facts, heard, on: loop, log: log)
@@ -67,14 +65,12 @@ actor AdapterSession: LoopActor {
             Pairings(on: facts, host.pairing, loop, connects, bondKeeper, links, log: log), on: loop)
         life = LoopBound(
             AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
-        linkEnds = LinkEnds(
-            of: facts, directory, on: loop, state: { [standing] in standing.value },
-            isPoweringOff: { [weak links = host.links] in links?.isPoweringOff ?? false })
-        channels = ChannelMaker(of: facts, on: kernel, linkEnds, connects, pairings.value, log: log)
+        channels = ChannelMaker(
+            of: facts, by: host.channels, connects, pairings.value, on: loop, log: log)
         let surroundings = LinkSurroundings(
-            of: facts, on: kernel, links, linkEnds, host.links, connects, heard, bondKeeper, pairings.value, channels)
+            of: facts, by: host.channels, links, host.links, connects, heard, bondKeeper, pairings.value, channels)
         linkMaker = LinkMaker(
-            of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), trace: trace, log: log)
+            of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
         incoming = IncomingLinks(
             making: linkMaker, localServer, advertising, links, pairings.value, host.links, connects, on: loop,
             log: log)
@@ -122,7 +118,7 @@ actor AdapterSession: LoopActor {
 
     private func followLife() {
         _ = life.value.follow {
-            [facts, advertising, incoming, channels, pairings, host, connects, bondKeeper, linkEnds] turn in
+            [facts, advertising, incoming, channels, pairings, host, connects, bondKeeper] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -131,14 +127,14 @@ actor AdapterSession: LoopActor {
                 if let reason {
                     host.leave(reason)
                     connects.adapterHasLeft()
-                    linkEnds.completeAll(reason)
+                    host.channels.adapterHasLeft(reason)
                 } else if host.comeBack(as: facts.information) {
                     connects.adapterIsBack()
                 }
             case .changed(let state, let reason?): advertising.adapterLeaves(reason, isAbsent: state == .absent)
             case .changed(_, nil): advertising.adapterComesBack()
             case .ended(let reason):
-                linkEnds.close()
+                host.channels.close()
                 advertising.close(reason)
                 incoming.close(reason)
                 channels.close(reason)

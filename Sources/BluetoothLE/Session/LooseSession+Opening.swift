@@ -1,16 +1,14 @@
 import BluetoothHost
 import BluetoothKernel
-import KernelHost
 import Logging
 
 extension LooseSession {
     /// Chooses an adapter and makes it ready for use; see ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
     func open(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
-        bondLimit: BondLimit, privacy: PrivacyMode?, on kernel: any BluetoothKernel, log: Logger,
+        bondLimit: BondLimit, privacy: PrivacyMode?, of provider: any HostProvider, log: Logger,
         trace: PacketTrace?
     ) async throws(BluetoothError) -> AdapterSession {
-        let provider = KernelProvider(kernel, trace: trace?.synthesis)
         let directory = provider.makeDirectory(log: log)
         try await directory.start()
         let bondKeeper = BondKeeper(
@@ -19,28 +17,28 @@ extension LooseSession {
         let information = try await directory.choose(selector, wish, waitingFor: limit, knowing: bondKeeper)
         // Its components are made on the loop, whatever the caller's executor.
         let session = AdapterSession(
-            information, wish, in: LoopBound(directory, on: loop), LoopBound(bondKeeper, on: loop), on: kernel,
-            log: log, trace: trace)
+            information, wish, in: LoopBound(directory, on: loop), LoopBound(bondKeeper, on: loop), log: log,
+            trace: trace)
         await session.begin()
         return session
     }
 
     /// All adapters, lowest index first.
-    func all(_ bonds: BondKeeping, on kernel: any BluetoothKernel, log: Logger) async throws(BluetoothError)
+    func all(_ bonds: BondKeeping, of provider: any HostProvider, log: Logger) async throws(BluetoothError)
         -> [AdapterInformation]
     {
-        let directory = KernelProvider(kernel).makeDirectory(log: log)
+        let directory = provider.makeDirectory(log: log)
         try await directory.start()
         defer { directory.close(.cancelled(.init("list adapters"))) }
         return await directory.adapters(
-            knowing: LocalIdentities(bonds.store(of: KernelProvider(kernel), log: log), log: log))
+            knowing: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
     /// What happens to adapters, after those there are.
-    func changes(_ operation: BluetoothError.Operation, on kernel: any BluetoothKernel, log: Logger)
+    func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
         async throws(BluetoothError) -> BoundedStream<AdapterChange>
     {
-        let directory = KernelProvider(kernel).makeDirectory(log: log)
+        let directory = provider.makeDirectory(log: log)
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
         directory.follow({ channel.send($0) }, onEnd: { channel.finish($0) })
         try await directory.start()

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import Synchronization
 
@@ -7,7 +8,7 @@ import Synchronization
 final class Listener<Element: Sendable>: Sendable {
     private struct State {
         /// In the order in which they were listened on.
-        var listeners: [any L2CAPListener] = []
+        var listeners: [any HostChannelListener] = []
         var onEnd: (@Sendable () -> Void)?
         var refusedCount = 0
     }
@@ -34,11 +35,11 @@ final class Listener<Element: Sendable>: Sendable {
     /// when it fails. Called on the loop.
     @discardableResult
     func listen(
-        _ channel: L2CAPChannel, on adapter: BluetoothAddress, of kernel: any BluetoothKernel, _ options: L2CAPOptions,
-        accept: @escaping L2CAPAcceptHandler
-    ) throws(KernelError) -> L2CAPChannel {
-        do throws(KernelError) {
-            let listener = try kernel.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+        _ channel: L2CAPChannel, by host: any HostChannels, _ options: L2CAPOptions,
+        accept: @escaping (any HostChannel) -> ChannelHandler
+    ) throws(ChannelFailure) -> L2CAPChannel {
+        do throws(ChannelFailure) {
+            let listener = try host.listen(channel, options, accept)
             state.withLock { $0.listeners.append(listener) }
             return listener.channel
         } catch {
@@ -48,7 +49,7 @@ final class Listener<Element: Sendable>: Sendable {
     }
 
     /// Closes a socket for which there is no room.
-    func refuse(_ socket: any L2CAPSocket) {
+    func refuse(_ socket: any HostChannel) {
         state.withLock { $0.refusedCount += 1 }
         socket.close()
     }

@@ -299,10 +299,10 @@ private final class KernelLink: HostLink {
         try links.watch(of: number, operation).onChange = onChange
     }
 
-    func reasonOfEnd(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError {
         let status = links.endReason(of: number)
         let (commands, kernel) = (links.commands, links.kernel)
-        return .disconnected(peer, error, status: status, isFollowed: commands.hasSocket) {
+        return .disconnected(peer, failure.kernelError, status: status, isFollowed: commands.hasSocket) {
             AdapterPresence(of: commands.index, on: kernel)
         }
     }

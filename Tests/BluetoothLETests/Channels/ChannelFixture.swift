@@ -1,3 +1,5 @@
+import BluetoothHost
+import KernelHost
 import Logging
 import SimulatedKernel
 import Synchronization
@@ -81,7 +83,8 @@ final class AttributePeer: Sendable {
                 [weak self] socket in
                 guard let connection = self?.connections.last else { return { _ in } }
                 let link = connection.core.value
-                return link.enhancedBearers.accept(socket, link)
+                let handler = link.enhancedBearers.accept(KernelChannel(socket, nil), link)
+                return { handler(ChannelEvent($0)) }
             }
             state.withLock { $0.listeners.append(listener) }
         }
@@ -114,7 +117,8 @@ final class AttributePeer: Sendable {
         let link = Link(to: socket.peer, as: .peripheral, configuration, on: loop)
         let made = Connection(link, in: LooseSession(on: loop))
         state.withLock { $0.connections.append(made) }
-        return link.accept(socket) { _ in }
+        let handler = link.accept(KernelChannel(socket, nil)) { _ in }
+        return { handler(ChannelEvent($0)) }
     }
 }
 

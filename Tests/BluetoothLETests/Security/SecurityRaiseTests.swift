@@ -8,8 +8,8 @@ import Testing
     private static let start = KernelInstant(nanoseconds: 0)
     private static let later = start.advanced(by: .seconds(7))
     private static let reached = LinkSecurity(level: .medium, keySize: 16)
-    private static let tooEarly = KernelError("setsockopt", .invalidArgument)
-    private static let refused = KernelError("setsockopt", .accessDenied)
+    private static let tooEarly = BluetoothError.Cause.kernel(KernelError("setsockopt", .invalidArgument))
+    private static let refused = BluetoothError.Cause.kernel(KernelError("setsockopt", .accessDenied))
 
     private enum Input: CaseIterable {
         case agreed, prepared, quiet, begins, isSo, tooEarly, refused, progress, question, writable, writableTooEarly

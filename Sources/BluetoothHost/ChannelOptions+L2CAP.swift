@@ -1,5 +1,4 @@
-import BluetoothHost
-import BluetoothKernel
+import BluetoothPrimitives
 
 extension ChannelOptions {
     /// The kernel gives up after 40 s by itself; our own time limit comes first.

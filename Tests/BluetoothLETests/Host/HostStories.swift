@@ -1,0 +1,131 @@
+import Advertising
+import BluetoothHost
+import BluetoothPrimitives
+import GATT
+import HCI
+import SimulatedKernel
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// The session over a host without any kernel.
+@Suite struct HostStories {
+    private static let peer = BluetoothAddress(0x001A_7DDA_7113, kind: .public)
+
+    /// Runs `body` with an adapter of a scripted host, in virtual time.
+    private static func run(
+        _ body: @escaping @Sendable (ScriptedHost, Adapter) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio()
+        try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
+            let host = ScriptedHost(on: radio.loop)
+            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), of: host)
+            try await body(host, adapter)
+        }
+        radio.tearDown()
+    }
+
+    @Test func anAdapterIsMadeReadyAndClosed() async throws {
+        try await Self.run { host, adapter in
+            #expect(adapter.state == .poweredOn)
+            #expect(adapter.information.localName == "scripted")
+            await adapter.close()
+            let calls = await host.loop.run { host.calls }
+            #expect(calls == ["prepare leave", "load keys", "close", "directory closed"])
+        }
+    }
+
+    @Test func aScanHearsWhatIsReportedAndIsResumed() async throws {
+        try await Self.run { host, adapter in
+            var options = ScanOptions()
+            options.whenAdapterLeaves = .resume
+            var devices = try await adapter.scan(options).makeAsyncIterator()
+            var event = AdvertisingReportEvent(layout: .extended)
+            try event.append(
+                AdvertisingReport(
+                    address: Self.peer, properties: [.connectable, .legacy], rssi: -60, data: [2, 1, 6].span.bytes))
+            let packet = event.packet
+            try await host.loop.run { try host.report(packet) }
+            #expect(try await devices.next()?.address == Self.peer)
+            await host.loop.run { host.setPowered(false) }
+            #expect(adapter.state == .poweredOff)
+            await host.loop.run { host.setPowered(true) }
+            #expect(adapter.state == .poweredOn)
+            #expect(await host.loop.run { host.calls }.contains("leave"))
+        }
+    }
+
+    @Test func aValueIsReadAndTheEndIsTold() async throws {
+        try await Self.run { host, adapter in
+            await host.loop.run { host.answers = [[0x02, 0x05, 0x02]: [0x03, 23, 0], [0x0A, 3, 0]: [0x0B, 42]] }
+            let connection = try await adapter.connect(to: Self.peer)
+            let value = RemoteAttribute3()
+            #expect(try await connection.read(value) == [42])
+            #expect(try await connection.rssi() == -40)
+            await host.loop.run { host.channels.first?.end() }
+            #expect(await connection.closed().disconnectReason == .remote)
+        }
+    }
+
+    @Test func whatIsAdvertisedIsPutBack() async throws {
+        try await Self.run { host, adapter in
+            var options = AdvertisingOptions()
+            options.whenAdapterLeaves = .resume
+            let set = try await adapter.advertise(AdvertisementContent(localName: "one"), options: options)
+            #expect(set.state == .advertising)
+            await host.loop.run { host.tell(AdvertisingEvent.removed(instance: 1)) }
+            await host.loop.run { host.setPowered(false) }
+            await host.loop.run { host.setPowered(true) }
+            var states = set.states.makeAsyncIterator()
+            while let state = try await states.next(), state != .advertising {}
+            await set.stop()
+            let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("remove") } }
+            #expect(calls == ["advertise 1", "advertise 1", "remove 1"])
+        }
+    }
+
+    @Test func aCentralIsServedAndPairsAndItsBondIsKept() async throws {
+        try await Self.run { host, adapter in
+            try await adapter.setPairingAgent(JustWorksPairingAgent())
+            var incoming = try await adapter.incomingConnections().makeAsyncIterator()
+            await host.loop.run { _ = host.comeIn(from: Self.peer) }
+            let connection = try #require(try await incoming.next())
+            // The server answers Exchange MTU.
+            await host.loop.run { host.channels.first?.deliver([0x02, 23, 0]) }
+            await host.loop.run {}
+            await host.loop.run {}
+            #expect(await host.loop.run { host.channels.first?.sent.last?.first } == 0x03)
+            await host.loop.run { host.tell(PairingEvent.question(.confirm, Self.peer)) }
+            var changes = await adapter.bondChanges().makeAsyncIterator()
+            let key = LongTermKey(
+                address: Self.peer, kind: .unauthenticated, isCentral: false, encryptionSize: 16,
+                encryptedDiversifier: 0, randomNumber: 0, value: .zero)
+            await host.loop.run { host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key]))) }
+            guard case .kept(let bond)? = try await changes.next() else {
+                throw BluetoothError.noAdapter(.init("keep"))
+            }
+            #expect(bond.identity == Self.peer)
+            #expect(await host.loop.run { host.calls }.contains("confirm: yes"))
+            #expect(await host.loop.run { host.wantedKeys().count } == 1)
+            await connection.disconnect()
+            #expect(await host.loop.run { host.channels.first?.isClosed } == true)
+        }
+    }
+
+    @Test func anAdapterThatIsPluggedInAgainHasItsKeysLoadedAgain() async throws {
+        try await Self.run { host, adapter in
+            await host.loop.run { host.unplug() }
+            #expect(adapter.state == .absent)
+            #expect(await failure { _ = try await adapter.scan() }?.code == .noAdapter)
+            await host.loop.run { host.plug() }
+            #expect(adapter.state == .poweredOn)
+            #expect(await host.loop.run { host.calls }.contains("load keys again"))
+        }
+    }
+}
+
+/// An attribute by its handle.
+private struct RemoteAttribute3: RemoteAttribute {
+    let attributeHandle: AttributeHandle = 3
+}

@@ -1,0 +1,291 @@
+import Advertising
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import HCI
+import Logging
+import TestSupport
+
+/// A host without any kernel: it takes note of what it is told, and tells what a test wants.
+//
+// Lives on the loop. Nothing is called back from within a call: what follows from one is told in the loop's next turn.
+final class ScriptedHost: HostProvider, @unchecked Sendable {
+    // Unchecked: everything but the loop is reached on the loop alone, which `LoopBound` would check at each place.
+    let loop: EventLoop
+    let isMachine = false
+    /// What it was told, in order.
+    private(set) var calls: [String] = []
+    var adapterInformation = AdapterInformation(
+        index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
+        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+
+    // Who is told.
+    fileprivate var onChange: (AdapterChange) -> Void = { _ in }
+    fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
+    fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
+    fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
+    fileprivate var onAdvertising: (AdvertisingEvent) -> Void = { _ in }
+    fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
+    fileprivate var accept: ((any HostChannel) -> ChannelHandler)?
+    fileprivate(set) var channels: [ScriptedChannel] = []
+    /// What a device answers, by request.
+    var answers: [[UInt8]: [UInt8]] = [:]
+
+    init(on loop: EventLoop) { self.loop = loop }
+
+    func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
+
+    fileprivate func note(_ call: String) { calls.append(call) }
+
+    /// Does something in the loop's next turn.
+    fileprivate func later(_ body: @escaping () -> Void) { loop.executeLocally(body) }
+
+    // MARK: What a test has it tell. Called on the loop.
+
+    func setPowered(_ isOn: Bool) {
+        if isOn {
+            adapterInformation.currentSettings.insert(.powered)
+        } else {
+            adapterInformation.currentSettings.remove(.powered)
+        }
+        onChange(.changed(adapterInformation))
+    }
+
+    func unplug() { onChange(.removed(adapterInformation)) }
+    func plug() { onChange(.added(adapterInformation)) }
+    func tell(_ event: PairingEvent) { onPairing(event) }
+    func tell(_ event: KeyEvent) { onKeys(event) }
+    func tell(_ event: AdvertisingEvent) { onAdvertising(event) }
+
+    func report(_ packet: [UInt8]) throws {
+        if case .leMeta(.advertisingReports(let reports)) = try HCIEvent(decoding: packet.span.bytes) {
+            scanReceiver?.receive(reports)
+        }
+    }
+
+    /// A central makes a link.
+    func comeIn(from peer: BluetoothAddress) -> ScriptedChannel? {
+        guard let accept else { return nil }
+        let channel = ScriptedChannel(to: peer, of: self)
+        channel.handler = accept(channel)
+        channels.append(channel)
+        return channel
+    }
+}
+
+private final class ScriptedDirectory: HostDirectory {
+    private let host: ScriptedHost
+
+    init(_ host: ScriptedHost) { self.host = host }
+
+    var loop: EventLoop { host.loop }
+    var adapters: [AdapterInformation] { [host.adapterInformation] }
+    let changeCount: UInt64 = 0
+
+    func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void) {
+        host.onChange = onChange
+    }
+
+    func start() async throws(BluetoothError) {}
+
+    func change(since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration)
+        async throws(BluetoothError)
+    {
+        throw .noAdapter(operation)
+    }
+
+    func look(at index: UInt16) {}
+    func refresh() {}
+
+    nonisolated(nonsending) func prepare(
+        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+    ) async throws(BluetoothError) -> AdapterInformation {
+        host.note("prepare \(wish.power)")
+        await knowledge?.prepare(adapter)
+        return adapter
+    }
+
+    nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation] {
+        adapters
+    }
+    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
+    func makeKeys() -> any HostKeys { ScriptedRoles(host) }
+
+    func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
+
+    func close(_ reason: BluetoothError) { host.note("directory closed") }
+}
+
+/// Does everything that a host does for an adapter.
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
+    private let host: ScriptedHost
+    var settings = PairingSettings()
+    var onLinkEnded: (UInt16) -> Void = { _ in }
+    var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
+
+    init(_ host: ScriptedHost) { self.host = host }
+
+    var loop: EventLoop { host.loop }
+    var channels: any HostChannels { self }
+    var links: any HostLinks { self }
+    var scanning: any HostScanning { self }
+    var advertising: any HostAdvertising { self }
+    var pairing: any HostPairing { self }
+
+    func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
+
+    func leave(_ reason: BluetoothError) {
+        host.note("leave")
+        _ = receiver?.scanEnded(reason, isForGood: false)
+    }
+
+    func comeBack(as adapter: AdapterInformation) -> Bool { false }
+
+    func close(_ reason: BluetoothError) {
+        host.note("close")
+        _ = receiver?.scanEnded(reason, isForGood: true)
+        receiver = nil
+    }
+
+    // MARK: Keys
+
+    let standing = KeyStanding.loaded
+
+    func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
+        (host.wantedKeys, host.onKeys) = (wanted, onEvent)
+    }
+
+    func begin(_ adapter: UInt16) {}
+    func load() async { host.note("load keys") }
+    func reload(_ adapter: UInt16) { host.note("load keys again") }
+    func reload() { host.note("load keys again") }
+
+    func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
+        host.note("forget \(identity)")
+        return nil
+    }
+
+    func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
+    func disconnect(_ peer: BluetoothAddress) { host.note("disconnect \(peer)") }
+
+    // MARK: Pairing
+
+    let authority = PairingAuthority.ours
+
+    func follow(_ onEvent: @escaping (PairingEvent) -> Void) { host.onPairing = onEvent }
+
+    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        settings = wanted
+    }
+
+    func apply(_ operation: BluetoothError.Operation, again: Bool) async throws(BluetoothError) {}
+    func adapterChanged() {}
+    func adapterIsGone(_ reason: BluetoothError) {}
+
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        host.note("\(question): \(answer)")
+    }
+
+    func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
+
+    // MARK: Scanning
+
+    func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
+    func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        setScan(wanted)
+    }
+    func prepareToConnect(timeout: Duration?) async {}
+    func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
+
+    // MARK: Advertising
+
+    func follow(_ onEvent: @escaping (AdvertisingEvent) -> Void) throws(BluetoothError) { host.onAdvertising = onEvent }
+
+    func capacity(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> any HostAdvertisingCapacity {
+        ScriptedAdvertising(host: LoopBound(host, on: loop))
+    }
+
+    func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
+        host.note("remove \(instance)")
+        return true
+    }
+
+    func removeAll(but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int
+    { 0 }
+
+    // MARK: Links
+
+    let isPoweringOff = false
+    func beginFollowing() {}
+    func endFollowing() {}
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink { ScriptedLink() }
+
+    // MARK: Channels
+
+    func connect(
+        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ handler: @escaping ChannelHandler
+    ) throws(ChannelFailure) -> any HostChannel {
+        host.note("connect \(peer)")
+        let channel = ScriptedChannel(to: peer, of: host)
+        channel.handler = handler
+        host.add(channel)
+        host.later { handler(.writable) }
+        return channel
+    }
+
+    func listen(
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ accept: @escaping (any HostChannel) -> ChannelHandler
+    ) throws(ChannelFailure) -> any HostChannelListener {
+        host.note("listen")
+        host.accept = accept
+        return ScriptedListener(channel)
+    }
+
+    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
+
+    func reason(
+        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
+        then completion: @escaping (BluetoothError) -> Void
+    ) -> BluetoothError? { other }
+
+    func adapterHasLeft(_ reason: BluetoothError) {}
+    func close() {}
+    let unexplainedCount = 0
+}
+
+extension ScriptedHost {
+    fileprivate func add(_ channel: ScriptedChannel) { channels.append(channel) }
+}
+
+private struct ScriptedAdvertising: HostAdvertisingCapacity, HostAdvertisingInstance {
+    let host: LoopBound<ScriptedHost>
+    var number: UInt8 = 1
+    var payloads = AdvertisingPayloads([])
+
+    func instance(
+        _ content: AdvertisementContent, _ options: AdvertisingOptions, own: UInt8?, taken: Set<UInt8>,
+        _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> any HostAdvertisingInstance {
+        ScriptedAdvertising(host: host, number: own ?? (taken.max() ?? 0) + 1)
+    }
+
+    nonisolated(nonsending) func put(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int? {
+        host.value.note("advertise \(number)")
+        return nil
+    }
+}
+
+private final class ScriptedListener: HostChannelListener {
+    let channel: L2CAPChannel
+    init(_ channel: L2CAPChannel) { self.channel = channel }
+    func close() {}
+}
+
+extension BluetoothError {
+    /// What a scripted channel's failure is told as.
+    fileprivate static func scripted(_ failure: ChannelFailure) -> BluetoothError {
+        BluetoothError(
+            .disconnected, .init("use the link"), "scripted", cause: failure.cause, disconnectReason: .remote)
+    }
+}
