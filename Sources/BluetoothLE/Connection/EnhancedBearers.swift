@@ -112,7 +112,8 @@ final class EnhancedBearers {
         let call = Promise<Void, BluetoothError>()
         do {
             let socket = try adapter.hostChannels.connect(
-                to: link.socketPeer, .dynamic(psm: AttributeProtocol.enhancedPSM), options, handler(of: id, link))
+                to: link.socketPeer, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
+                handler(of: id, link))
             entries.append(Entry(id: id, socket: socket, isPeers: false, state: .opening(call)))
         } catch {
             let other = adapter.hostChannels.error(error, .openingBearer(operation))
@@ -218,11 +219,6 @@ final class EnhancedBearers {
     func end(_ reason: BluetoothError) {
         for entry in entries { end(entry.id, reason) }
     }
-}
-
-extension AttributeProtocol {
-    /// The PSM of enhanced bearers (EATT).
-    static let enhancedPSM: UInt16 = 0x0027
 }
 
 extension BluetoothError {

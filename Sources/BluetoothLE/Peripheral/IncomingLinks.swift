@@ -210,7 +210,7 @@ final class IncomingLinks {
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedPSM), by: maker.channels, socketOptions
+            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
         ) { [registry] socket in
             let link = registry.all.first {
                 $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers)

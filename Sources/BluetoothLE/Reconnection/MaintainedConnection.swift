@@ -94,7 +94,7 @@ public final class MaintainedConnection: Sendable {
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
         bufferCapacity: Int = 4096, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> BoundedStream<Notice> {
-        let wish = Reconnector.Wish(service: service, characteristic: characteristic, kind: kind)
+        let wish = KeptSubscriptions.Wish(service: service, characteristic: characteristic, kind: kind)
         return try await core { (core) async throws(BluetoothError) in
             try await core.subscribe(wish, bufferCapacity, timeout: timeout)
         }

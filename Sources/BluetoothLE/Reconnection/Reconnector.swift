@@ -7,24 +7,11 @@ import GATT
 /// Lives on the adapter's loop; the session runs it.
 final class Reconnector {
     private let mark: ComponentCount.Mark
-    /// What somebody has subscribed to.
-    struct Wish: Sendable {
-        var service: BluetoothUUID
-        var characteristic: BluetoothUUID
-        var kind: SubscriptionKind
-    }
-
-    private struct Subscription {
-        let wish: Wish
-        let channel: StreamChannel<MaintainedConnection.Notice>
-        var pump: Pump?
-    }
-
-    /// Hands on the values of the present link.
-    private struct Pump {
-        /// Whose values.
-        let handle: AttributeHandle
-        let task: Task<Void, Never>
+    private enum Phase {
+        case running
+        /// Waits with the next attempt.
+        case pausing(Promise<Void, BluetoothError>)
+        case ended(BluetoothError)
     }
 
     let loop: EventLoop
@@ -37,11 +24,8 @@ final class Reconnector {
     private var latest: MaintainedConnection.Event?
     private var eventStreams = Broadcaster<MaintainedConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
-    private var subscriptions: [UInt64: Subscription] = [:]
-    private var nextSubscription: UInt64 = 0
-    private var end: BluetoothError?
-    /// The wait for the next attempt.
-    private var delay: Promise<Void, BluetoothError>?
+    private let subscriptions: KeptSubscriptions
+    private var phase = Phase.running
 
     init(
         to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -51,7 +35,10 @@ final class Reconnector {
         self.options = options
         self.policy = policy
         self.loop = loop
+        subscriptions = KeptSubscriptions(to: peer, timeout: options.timeout, on: loop)
     }
+
+    private var end: BluetoothError? { if case .ended(let reason) = phase { reason } else { nil } }
 
     private var operation: BluetoothError.Operation { .init("maintain the connection", peer: peer) }
 
@@ -100,7 +87,7 @@ final class Reconnector {
         }
         self.connection = connection
         let start = loop.now
-        for id in subscriptions.keys.sorted() { await restore(id, on: connection) }
+        await subscriptions.restore(on: connection)
         tell(.connected(connection))
         waiters.succeedAll(connection)
         return start
@@ -112,12 +99,12 @@ final class Reconnector {
         var isFollowing = true
         while isFollowing {
             do throws(BluetoothError) {
-                for try await _ in await connection.serviceChanges() { await refresh(on: connection) }
+                for try await _ in await connection.serviceChanges() { await subscriptions.refresh(on: connection) }
                 isFollowing = false
             } catch {
                 // The stream ends with the link, or when changes come faster than they can be looked at.
                 isFollowing = error.code == .overflow
-                if isFollowing { await refresh(on: connection) }
+                if isFollowing { await subscriptions.refresh(on: connection) }
             }
         }
         let reason = await connection.closed()
@@ -140,8 +127,8 @@ final class Reconnector {
         guard delay > .zero else { return }
         if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()
-        self.delay = call
-        defer { self.delay = nil }
+        phase = .pausing(call)
+        defer { if case .pausing = phase { phase = .running } }
         do throws(BluetoothError) {
             try await call.value(operation, timeout: delay, on: loop)
         } catch {
@@ -155,16 +142,13 @@ final class Reconnector {
     }
 
     private func finish(_ reason: BluetoothError) {
-        guard end == nil else { return }
-        end = reason
+        let former = phase
+        if case .ended = former { return }
+        phase = .ended(reason)
         eventStreams.finish(reason)
         waiters.failAll(reason)
-        delay?.fail(reason)
-        for subscription in subscriptions.values {
-            subscription.pump?.task.cancel()
-            subscription.channel.finish(reason)
-        }
-        subscriptions = [:]
+        if case .pausing(let delay) = former { delay.fail(reason) }
+        subscriptions.finish(reason)
     }
 
     /// The adapter is of no more use to this program; attempts to connect end by themselves.
@@ -201,91 +185,10 @@ final class Reconnector {
     // MARK: Subscriptions
 
     nonisolated(nonsending) func subscribe(
-        _ wish: Wish, _ bufferCapacity: Int, timeout: Duration?
+        _ wish: KeptSubscriptions.Wish, _ bufferCapacity: Int, timeout: Duration?
     ) async throws(BluetoothError) -> BoundedStream<MaintainedConnection.Notice> {
         let connection = try await connected(timeout: timeout)
-        let channel = StreamChannel<MaintainedConnection.Notice>(
-            capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
-        let pump = try await makePump(wish, channel, on: connection, timeout: timeout)
-        if let end {
-            pump.task.cancel()
-            throw end
-        }
-        nextSubscription += 1
-        let id = nextSubscription
-        subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
-        // A stream that is kept keeps neither this nor the adapter.
-        let unsubscribe = LoopBound({ [weak self] in self?.unsubscribe(id) }, on: loop)
-        return BoundedStream(channel: channel) { [loop] in
-            loop.execute { unsubscribe.value() }
-        }
-    }
-
-    private func unsubscribe(_ id: UInt64) {
-        subscriptions.removeValue(forKey: id)?.pump?.task.cancel()
-    }
-
-    /// Makes a subscription live on a new link.
-    private nonisolated(nonsending) func restore(_ id: UInt64, on connection: Connection) async {
-        guard let subscription = subscriptions[id] else { return }
-        // What came over the last link comes first.
-        await subscription.pump?.task.value
-        do throws(BluetoothError) {
-            let pump = try await makePump(
-                subscription.wish, subscription.channel, on: connection, timeout: options.timeout, isResumed: true)
-            if subscriptions[id] == nil { pump.task.cancel() } else { subscriptions[id]?.pump = pump }
-        } catch {
-            // The next link may fare better, unless the device has changed.
-            guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else { return }
-            subscriptions.removeValue(forKey: id)?.channel.finish(error)
-        }
-    }
-
-    /// Makes the subscriptions live again that a change of the device's attributes has ended.
-    private nonisolated(nonsending) func refresh(on connection: Connection) async {
-        guard !subscriptions.isEmpty,
-            let services = try? await connection.discover(timeout: options.timeout)
-        else { return }
-        for id in subscriptions.keys.sorted() {
-            guard let subscription = subscriptions[id] else { continue }
-            if let pump = subscription.pump {
-                let found = services.service(subscription.wish.service)?.characteristic(
-                    subscription.wish.characteristic)
-                guard found?.valueHandle != pump.handle else { continue }
-                connection.core.value.endSubscriptions(to: pump.handle)
-            }
-            await restore(id, on: connection)
-        }
-    }
-
-    /// Subscribes on a link, and hands its values on until it ends: one task for all of them.
-    private nonisolated(nonsending) func makePump(
-        _ wish: Wish, _ channel: StreamChannel<MaintainedConnection.Notice>, on connection: Connection,
-        timeout: Duration?, isResumed: Bool = false
-    ) async throws(BluetoothError) -> Pump {
-        // Answered from memory after the first time.
-        let services = try await connection.discover(timeout: timeout)
-        guard let characteristic = services.service(wish.service)?.characteristic(wish.characteristic) else {
-            throw BluetoothError(
-                .notFound, .init("subscribe", peer: peer),
-                "The device has no characteristic \(wish.characteristic) in a service \(wish.service).")
-        }
-        let values = try await connection.subscribe(to: characteristic, kind: wish.kind, timeout: timeout)
-        if isResumed { channel.send(.resumed) }
-        let task = Task(executorPreference: loop) {
-            do throws(BluetoothError) {
-                for try await value in values {
-                    guard channel.send(.value(value)) else { return }
-                }
-            } catch {
-                switch error.code {
-                case .cancelled: break
-                case .overflow: channel.finish(error)
-                default: channel.send(.interrupted(error))
-                }
-            }
-        }
-        return Pump(handle: characteristic.valueHandle, task: task)
+        return try await subscriptions.add(wish, bufferCapacity, on: connection, timeout: timeout)
     }
 }
 
