@@ -85,6 +85,11 @@ package protocol HostChannel: AnyObject, Sendable {
 /// Takes a channel's events. Called on the loop only, never from within a call to the channel.
 package typealias ChannelHandler = (ChannelEvent) -> Void
 
+/// Takes a channel's events, as a ``ChannelHandler`` does.
+package protocol ChannelReceiver: AnyObject {
+    func receive(_ event: ChannelEvent)
+}
+
 /// What happens on a channel.
 package enum ChannelEvent: Equatable, Sendable {
     /// A packet can be received, most likely. Told again until there is none.

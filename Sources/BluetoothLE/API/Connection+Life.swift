@@ -27,8 +27,7 @@ extension Connection {
         let link = Link(to: peer, configuration, on: loop)
         self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in
-            try link.adopt(
-                { (handler) throws(KernelError) in try KernelChannel(connect, recorder, handler) }, for: self)
+            try link.adopt({ (link) throws(KernelError) in try KernelChannel(connect, recorder, for: link) }, for: self)
         }
     }
 

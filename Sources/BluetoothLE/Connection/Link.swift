@@ -32,7 +32,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
-final class Link: ConnectAttempt {
+final class Link: ConnectAttempt, ChannelReceiver {
     private let mark: ComponentCount.Mark
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
@@ -190,11 +190,14 @@ final class Link: ConnectAttempt {
 
     /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
     func adopt(
-        _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel, for connection: Connection
+        _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
         self.connection = connection
-        establish(try connect { [weak self] event in self?.handle(event, nil) }, nil)
+        establish(try connect(self), nil)
     }
+
+    /// Takes an event of a channel that was taken over.
+    func receive(_ event: ChannelEvent) { handle(event, nil) }
 
     /// Takes over the attribute channel of a link that the peer has made; says who takes its events.
     ///

@@ -98,6 +98,16 @@ package final class KernelChannel: HostChannel {
         self.init(try connect { event in handler(ChannelEvent(event)) }, recorder)
     }
 
+    /// A channel over a socket that is connected already, whose events the receiver takes; it is not kept.
+    //
+    // Not generic, which would cost an allocation more.
+    package convenience init(
+        _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, _ recorder: AdapterTrace?,
+        for receiver: any ChannelReceiver
+    ) throws(KernelError) {
+        self.init(try connect { [weak receiver] event in receiver?.receive(ChannelEvent(event)) }, recorder)
+    }
+
     package var peer: BluetoothAddress { socket.peer }
 
     package var linkHandle: UInt16? { try? socket.connectionHandle() }
