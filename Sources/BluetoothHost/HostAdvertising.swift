@@ -1,52 +1,68 @@
 import Advertising
 
-/// What is told of advertising by a host.
+/// How an advertisement stands.
+public enum AdvertisingState: Hashable, Sendable {
+    /// The kernel has it, and sends it as far as links leave room.
+    case advertising
+    /// It is not sent for now, and why; it goes on by itself.
+    case waiting(BluetoothError)
+    /// It has ended for good, and why: `.cancelled` when this program stopped it.
+    case ended(BluetoothError)
+}
+
+/// What is known of an advertisement that is sent.
+package struct AdvertisingFacts: Sendable {
+    package var payloads = AdvertisingPayloads([])
+    /// The power it is sent with in dBm, where one can be asked for.
+    package var transmitPower: Int?
+    /// The host's number for it, as other tools show it; nil while it has none.
+    package var instance: UInt8?
+
+    package init() {}
+}
+
+/// What is told of an advertisement by a host.
 package enum AdvertisingEvent {
-    /// An instance is there no more. Powering off does that, before the adapter is off, and so do other programs.
-    case removed(instance: UInt8)
-    /// A device has made a link. Which advertisement it has answered is not told.
-    case connectedByPeer
-    case linkEnded
+    case facts(AdvertisingFacts)
+    /// How it stands; nothing of it follows ``AdvertisingState/ended(_:)`` but ``removed``.
+    case state(AdvertisingState)
+    /// What was asked for last is carried out, or is not, and why.
+    case settled(BluetoothError?)
+    /// The host has nothing of it any more.
+    case removed
 }
 
-/// The advertising instances of one adapter, those of other programs among them.
+/// What an adapter advertises for this program.
+///
+/// What is declared is sent until it is removed, as far as the adapter's absences and other programs allow; what becomes of
+/// it is told.
 //
-// Lives on the loop, with what is advertised.
+// Lives on the loop, with the session.
 package protocol HostAdvertising: AnyObject {
-    /// Has `onEvent` called with what happens; a second call does nothing.
-    func follow(_ onEvent: @escaping (AdvertisingEvent) -> Void) throws(BluetoothError)
+    /// Has `onEvent` called with what becomes of advertisements; a second call does nothing.
+    func follow(_ onEvent: @escaping (_ id: UInt64, AdvertisingEvent) -> Void) throws(BluetoothError)
 
-    /// What can be advertised now.
-    nonisolated(nonsending) func capacity(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> any HostAdvertisingCapacity
+    /// Has this advertised, in place of what `id` said before; ``AdvertisingEvent/settled(_:)`` follows, or the end.
+    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64)
 
-    /// Removes an instance; false when there was none.
-    @discardableResult
-    nonisolated(nonsending) func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool
+    /// Has `id` say again what it said before a change that was not made, or is not wanted any more.
+    func revert(_ id: UInt64, to content: AdvertisementContent)
 
-    /// Removes every instance that is not of these, and says how many there were.
-    nonisolated(nonsending) func removeAll(
-        but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int
-}
+    /// Advertises this no more, for a reason that is known; ``AdvertisingEvent/removed`` follows.
+    func stop(_ id: UInt64, _ reason: BluetoothError)
 
-/// What an adapter can advertise.
-package protocol HostAdvertisingCapacity {
-    /// An instance that says what is wanted: number `own`, or one that is free and not of `taken`.
-    /// - Throws: `.invalidArgument` for what no adapter can do, `.unsupported` for what this one cannot, `.busy`.
-    func instance(
-        _ content: AdvertisementContent, _ options: AdvertisingOptions, own: UInt8?, taken: Set<UInt8>,
-        _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> any HostAdvertisingInstance
-}
+    /// Removes everything that is not this program's, and says how much there was.
+    nonisolated(nonsending) func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int
 
-/// An instance as it is to be.
-package protocol HostAdvertisingInstance {
-    var number: UInt8 { get }
-    var payloads: AdvertisingPayloads { get }
+    /// Waits until nothing is under way.
+    nonisolated(nonsending) func finish() async
 
-    /// Has it advertised, for the first time or again; returns the power it is sent with, where one can be asked for. One
-    /// whose change failed is not there any more, or half made.
-    nonisolated(nonsending) func put(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int?
+    /// The adapter is off, blocked or away: what does not wait for it ends.
+    func adapterHasLeft(_ reason: BluetoothError)
+
+    /// The adapter can be used again.
+    func adapterIsBack()
+
+    /// Ends everything, with nobody being told below.
+    func end(_ reason: BluetoothError)
 }

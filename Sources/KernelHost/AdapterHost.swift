@@ -26,7 +26,7 @@ package final class AdapterHost: Host {
             of: facts, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
         channels = KernelChannels(of: facts, on: kernel, ends, trace: trace)
-        advertising = KernelAdvertising(of: facts, by: management)
+        advertising = KernelAdvertising(of: facts, by: management, state: state, log: log)
         pairing = KernelPairing(on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), log: log)
     }
 

@@ -11,7 +11,7 @@ extension AdapterSession {
 
     func removeForeignAdvertising() async throws(BluetoothError) -> Int {
         try checkUsable()
-        return try await advertising.removeForeign()
+        return try await advertising.removeForeign(operation("read the advertising features"))
     }
 
     func updateAdvertising(

@@ -59,8 +59,7 @@ actor AdapterSession: LoopActor {
         localServer = LocalServer(.generic(deviceName: information.localName))
         connects = Connects(host.links, on: loop, log: log)
         scanner = Scanner(host.scanning, of: facts, heard, on: loop, log: log)
-        advertising = AdvertisingSets(
-            of: facts, standing, host.advertising, localServer, links, on: loop, log: log)
+        advertising = AdvertisingSets(host.advertising, on: loop)
         pairings = LoopBound(
             Pairings(on: facts, host.pairing, loop, connects, bondKeeper, links, log: log), on: loop)
         life = LoopBound(
@@ -118,7 +117,7 @@ actor AdapterSession: LoopActor {
 
     private func followLife() {
         _ = life.value.follow {
-            [facts, advertising, incoming, channels, pairings, host, connects, bondKeeper] turn in
+            [facts, incoming, channels, pairings, host, connects, bondKeeper] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -131,11 +130,11 @@ actor AdapterSession: LoopActor {
                 } else if host.comeBack(as: facts.information) {
                     connects.adapterIsBack()
                 }
-            case .changed(let state, let reason?): advertising.adapterLeaves(reason, isAbsent: state == .absent)
-            case .changed(_, nil): advertising.adapterComesBack()
+            case .changed(_, let reason?): host.advertising.adapterHasLeft(reason)
+            case .changed(_, nil): host.advertising.adapterIsBack()
             case .ended(let reason):
                 host.channels.close()
-                advertising.close(reason)
+                host.advertising.end(reason)
                 incoming.close(reason)
                 channels.close(reason)
                 pairings.value.close(reason)

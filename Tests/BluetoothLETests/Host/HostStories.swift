@@ -68,20 +68,21 @@ import Testing
         }
     }
 
-    @Test func whatIsAdvertisedIsPutBack() async throws {
+    @Test func whatIsAdvertisedFollowsTheHost() async throws {
         try await Self.run { host, adapter in
-            var options = AdvertisingOptions()
-            options.whenAdapterLeaves = .resume
-            let set = try await adapter.advertise(AdvertisementContent(localName: "one"), options: options)
+            let set = try await adapter.advertise(AdvertisementContent(localName: "one"))
             #expect(set.state == .advertising)
-            await host.loop.run { host.tell(AdvertisingEvent.removed(instance: 1)) }
-            await host.loop.run { host.setPowered(false) }
-            await host.loop.run { host.setPowered(true) }
+            let reason = BluetoothError(.adapterOff, .init("advertise"), "off")
+            await host.loop.run { host.tell(.state(.waiting(reason)), of: 1) }
+            #expect(set.state == .waiting(reason))
             var states = set.states.makeAsyncIterator()
+            await host.loop.run { host.tell(.state(.advertising), of: 1) }
             while let state = try await states.next(), state != .advertising {}
+            try await set.update(AdvertisementContent(localName: "two"))
             await set.stop()
-            let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("remove") } }
-            #expect(calls == ["advertise 1", "advertise 1", "remove 1"])
+            #expect(await set.ended().code == .cancelled)
+            let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("stop") } }
+            #expect(calls == ["advertise 1", "advertise 1", "stop 1"])
         }
     }
 

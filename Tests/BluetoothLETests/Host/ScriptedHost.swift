@@ -25,7 +25,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
     fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
-    fileprivate var onAdvertising: (AdvertisingEvent) -> Void = { _ in }
+    fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
     fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
     fileprivate var accept: ((any HostChannel) -> ChannelHandler)?
     fileprivate(set) var channels: [ScriptedChannel] = []
@@ -56,7 +56,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func plug() { onChange(.added(adapterInformation)) }
     func tell(_ event: PairingEvent) { onPairing(event) }
     func tell(_ event: KeyEvent) { onKeys(event) }
-    func tell(_ event: AdvertisingEvent) { onAdvertising(event) }
+    func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
 
     func report(_ packet: [UInt8]) throws {
         if case .leMeta(.advertisingReports(let reports)) = try HCIEvent(decoding: packet.span.bytes) {
@@ -200,19 +200,29 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Advertising
 
-    func follow(_ onEvent: @escaping (AdvertisingEvent) -> Void) throws(BluetoothError) { host.onAdvertising = onEvent }
-
-    func capacity(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> any HostAdvertisingCapacity {
-        ScriptedAdvertising(host: LoopBound(host, on: loop))
+    func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
+        host.onAdvertising = onEvent
     }
 
-    func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
-        host.note("remove \(instance)")
-        return true
+    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
+        host.note("advertise \(id)")
+        host.later { [host] in
+            host.tell(.state(.advertising), of: id)
+            host.tell(.settled(nil), of: id)
+        }
     }
 
-    func removeAll(but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int
-    { 0 }
+    func revert(_ id: UInt64, to content: AdvertisementContent) { host.note("revert \(id)") }
+
+    func stop(_ id: UInt64, _ reason: BluetoothError) {
+        host.note("stop \(id)")
+        host.later { [host] in host.tell(.removed, of: id) }
+    }
+
+    func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
+    func finish() async {}
+    func adapterIsBack() {}
+    func end(_ reason: BluetoothError) {}
 
     // MARK: Links
 
@@ -256,24 +266,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
 extension ScriptedHost {
     fileprivate func add(_ channel: ScriptedChannel) { channels.append(channel) }
-}
-
-private struct ScriptedAdvertising: HostAdvertisingCapacity, HostAdvertisingInstance {
-    let host: LoopBound<ScriptedHost>
-    var number: UInt8 = 1
-    var payloads = AdvertisingPayloads([])
-
-    func instance(
-        _ content: AdvertisementContent, _ options: AdvertisingOptions, own: UInt8?, taken: Set<UInt8>,
-        _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> any HostAdvertisingInstance {
-        ScriptedAdvertising(host: host, number: own ?? (taken.max() ?? 0) + 1)
-    }
-
-    nonisolated(nonsending) func put(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int? {
-        host.value.note("advertise \(number)")
-        return nil
-    }
 }
 
 private final class ScriptedListener: HostChannelListener {

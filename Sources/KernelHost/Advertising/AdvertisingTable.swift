@@ -1,18 +1,19 @@
 import Advertising
-import BluetoothKernel
+import BluetoothHost
+import BluetoothLoop
 
 /// What a program advertises on an adapter, and what the kernel has still to be told of it.
 struct AdvertisingTable {
     /// One advertising set.
     struct Entry {
+        /// What it is to say, and what the kernel has been told last that it took.
         var content: AdvertisementContent
+        var sent: AdvertisementContent?
         let options: AdvertisingOptions
-        let record: AdvertisingRecord
         var progress = AdvertisingProgress()
+        var facts = AdvertisingFacts()
         /// Ends a state of limited length.
         var timer: LoopTimer?
-        /// Who waits until the kernel has been told.
-        var waiters = WaiterList<Void, BluetoothError>()
     }
 
     /// Something the kernel has to be told.
@@ -22,8 +23,7 @@ struct AdvertisingTable {
         case removeInstance(UInt8)
     }
 
-    private(set) var entries: [UInt64: Entry] = [:]
-    private var nextID: UInt64 = 0
+    private var entries: [UInt64: Entry] = [:]
     /// Instances that the kernel has not removed, as the adapter was off or for a reason of its own.
     var leftovers: Set<UInt8> = []
     /// Runs while the kernel is not asked again to remove them.
@@ -34,19 +34,8 @@ struct AdvertisingTable {
         set { entries[id] = newValue }
     }
 
-    mutating func add(
-        _ content: AdvertisementContent, _ options: AdvertisingOptions, _ record: AdvertisingRecord
-    ) -> UInt64 {
-        nextID += 1
-        entries[nextID] = Entry(content: content, options: options, record: record)
-        return nextID
-    }
-
     /// Its sets in the order they were made.
     var ids: [UInt64] { entries.keys.sorted() }
-
-    /// Whether devices can connect to anything of it.
-    var takesConnections: Bool { entries.values.contains { !$0.progress.hasEnded && $0.options.kind == .connectable } }
 
     /// The set that the kernel has under this number.
     func id(of instance: UInt8) -> UInt64? { entries.first { $0.value.progress.instance == instance }?.key }

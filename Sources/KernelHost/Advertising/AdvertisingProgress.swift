@@ -1,6 +1,8 @@
+import BluetoothHost
+
 /// The state of an advertising set towards the kernel.
 ///
-/// Inputs go in, what its user must be told comes out; ``Adapter`` talks with the kernel.
+/// Inputs go in, what its user must be told comes out; ``KernelAdvertising`` talks with the kernel.
 struct AdvertisingProgress: Hashable {
     /// What must happen when a set that is being sent has been sent.
     enum Sequel: Hashable {
@@ -42,7 +44,7 @@ struct AdvertisingProgress: Hashable {
         case instanceRemoved
         /// The adapter has not gone off, so another program has removed the instance.
         case lossExplained(BluetoothError)
-        case retry(hasLinks: Bool)
+        case retry
         case linkEnded
         case adapterLeft(BluetoothError, isAbsent: Bool, resumes: Bool)
         case end(BluetoothError)
@@ -113,7 +115,7 @@ struct AdvertisingProgress: Hashable {
         case (.advertising, .instanceRemoved): state = .lost
         case (.advertising, .resend): state = .pending(instance: instance)
         case (.lost, .resend), (.lost, .linkEnded), (.refused, .resend), (.refused, .linkEnded),
-            (.refused, .retry(hasLinks: false)):
+            (.refused, .retry):
             state = .pending(instance: nil)
         default: break
         }
