@@ -105,7 +105,8 @@ package enum ChannelEvent: Equatable, Sendable {
 /// What became of a packet handed to a channel.
 package enum ChannelSend: Equatable, Sendable {
     case sent
-    /// The packet was not taken; ``HostChannel/notifyWhenWritable()`` tells when to try again.
+    /// The packet was not taken, as there is no room or the link is being encrypted; ``HostChannel/notifyWhenWritable()``
+    /// tells when to try again.
     case wouldBlock
     /// It will never be sent here.
     case failed(ChannelFailure)
@@ -115,8 +116,8 @@ package enum ChannelSend: Equatable, Sendable {
 package struct ChannelFailure: Error, Hashable, Sendable {
     /// What makes a difference to whoever uses a channel.
     package enum Kind: Hashable, Sendable {
-        /// The link is being encrypted, or not up yet: nothing can be sent.
-        case notConnected
+        /// The link was not encrypted in time.
+        case notEncrypted
         /// The packet is too long.
         case tooLong
         /// This machine has ended the link.

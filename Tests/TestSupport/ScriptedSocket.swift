@@ -195,8 +195,11 @@ public final class ScriptedSocket: L2CAPSocket {
 
     // MARK: L2CAPSocket
 
-    /// Always the same.
-    public func connectionHandle() throws(KernelError) -> UInt16 { 0x0040 }
+    /// Always the same; nothing is told while the link is being encrypted.
+    public func connectionHandle() throws(KernelError) -> UInt16 {
+        guard !state.withLock({ $0.isEncrypting }) else { throw KernelError("getsockopt", .notConnected) }
+        return 0x0040
+    }
 
     /// What ``raiseSecurity(to:)`` was asked for.
     public func security() throws(KernelError) -> LinkSecurity { state.withLock { $0.security } }

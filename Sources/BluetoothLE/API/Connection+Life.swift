@@ -27,7 +27,8 @@ extension Connection {
         let link = Link(to: peer, configuration, on: loop)
         self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in
-            try link.adopt({ (link) throws(KernelError) in try KernelChannel(connect, recorder, for: link) }, for: self)
+            try link.adopt(
+                { (link) throws(KernelError) in try KernelChannel(connect, recorder, for: link, on: loop) }, for: self)
         }
     }
 

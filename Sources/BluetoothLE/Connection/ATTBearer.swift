@@ -26,7 +26,7 @@ final class ATTBearer {
     var peerClient: PeerClient
 
     /// A bearer over a connected socket; `onTimeOut` is called on the loop when a time limit is over, for
-    /// ``timedOut(_:)``, `onEnd` once the bearer has closed, whoever closed it.
+    /// ``timedOut()``, `onEnd` once the bearer has closed, whoever closed it.
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
@@ -36,7 +36,7 @@ final class ATTBearer {
         _ socket: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
         loop: EventLoop, log: Logger, drain: LoopBound<BearerDrain>? = nil,
         enhancing mainBearer: ATTBearer? = nil,
-        onTimeOut: @escaping (BearerTimer) -> Void, onEnd: @escaping (BluetoothError) -> Void
+        onTimeOut: @escaping () -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
         mark = loop.components.mark("ATTBearer")
         self.socket = socket
@@ -152,13 +152,8 @@ final class ATTBearer {
         case .wouldBlock:
             core.socketIsFull()
             socket.notifyWhenWritable()
-        case .failed(let error):
-            if error.kind == .notConnected, core.socketIsNotConnected() {
-                socket.notifyWhenWritable()
-            } else {
-                // The kernel tells the reason once, so it is not asked a second time.
-                socketEnded(error)
-            }
+        // The host tells the reason once, so it is not asked a second time.
+        case .failed(let error): socketEnded(error)
         }
         return false
     }
@@ -205,8 +200,8 @@ final class ATTBearer {
     // MARK: The end
 
     /// A time limit is over.
-    func timedOut(_ timer: BearerTimer) {
-        core.timedOut(timer)
+    func timedOut() {
+        core.timedOut()
         flush()
     }
 
@@ -215,7 +210,9 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard let explanation = ending.explanation else { return close(socket.error(error, .link(peer))) }
+        guard error.kind != .notEncrypted, let explanation = ending.explanation else {
+            return close(socket.error(error, .link(peer)))
+        }
         if let reason = explanation(error) { close(reason) }
     }
 

@@ -65,10 +65,6 @@ extension BluetoothError {
                 .disconnected, .init("exchange attributes", peer: peer),
                 "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
                 isRetryable: true, disconnectReason: .attributeTimeout)
-        case .notEncrypted:
-            self.init(
-                .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
-                isRetryable: true, disconnectReason: .authentication)
         }
     }
 }

@@ -7,13 +7,12 @@ import GATT
 /// Each timer is made when it is first set, as most links never need all: there may be thousands of links.
 struct BearerLoopTimers {
     let loop: EventLoop
-    private let onTimeOut: (BearerTimer) -> Void
+    private let onTimeOut: () -> Void
     private var request: LoopTimer?
     private var indication: LoopTimer?
-    private var encryption: LoopTimer?
 
     /// `onTimeOut` is called on the loop when a time limit is over.
-    init(on loop: EventLoop, _ onTimeOut: @escaping (BearerTimer) -> Void) {
+    init(on loop: EventLoop, _ onTimeOut: @escaping () -> Void) {
         self.loop = loop
         self.onTimeOut = onTimeOut
     }
@@ -21,18 +20,17 @@ struct BearerLoopTimers {
     /// Sets a timer anew, or cancels it.
     mutating func set(_ timer: BearerTimer, isOn: Bool) {
         switch timer {
-        case .request: request = changed(request, timer, isOn)
-        case .indication: indication = changed(indication, timer, isOn)
-        case .encryption: encryption = changed(encryption, timer, isOn)
+        case .request: request = changed(request, isOn)
+        case .indication: indication = changed(indication, isOn)
         }
     }
 
-    private func changed(_ existing: LoopTimer?, _ timer: BearerTimer, _ isOn: Bool) -> LoopTimer? {
+    private func changed(_ existing: LoopTimer?, _ isOn: Bool) -> LoopTimer? {
         guard isOn else {
             existing?.cancel()
             return existing
         }
-        let loopTimer = existing ?? loop.makeLocalTimer { [onTimeOut] in onTimeOut(timer) }
+        let loopTimer = existing ?? loop.makeLocalTimer(onTimeOut)
         loopTimer.set(after: AttributeProtocol.transactionTimeout)
         return loopTimer
     }

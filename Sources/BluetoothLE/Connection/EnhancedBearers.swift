@@ -185,7 +185,7 @@ final class EnhancedBearers {
         let socket = entries[index].socket
         let bearer = link.makeBearer(
             socket, enhancing: main,
-            onTimeOut: { [weak self] timer in self?[id]?.timedOut(timer) },
+            onTimeOut: { [weak self] in self?[id]?.timedOut() },
             onEnd: { [weak self] reason in self?.end(id, reason) })
         bearer.explainEnd { [weak self, weak link, peer = link.peer] error in
             let other = socket.error(error, .bearer(peer))

@@ -247,8 +247,8 @@ final class Link: ConnectAttempt, ChannelReceiver {
         log.debug("link up", metadata: ["peer": "\(peer)"])
         let bearer = makeBearer(
             socket, drain: drain,
-            onTimeOut: { [weak self] timer in
-                if let self, case .up(let bearer) = state { bearer.timedOut(timer) }
+            onTimeOut: { [weak self] in
+                if let self, case .up(let bearer) = state { bearer.timedOut() }
             },
             onEnd: { [weak self] reason in self?.finish(reason) })
         bearer.peerServer.onServicesChanged = { [weak self] range in
@@ -263,7 +263,7 @@ final class Link: ConnectAttempt, ChannelReceiver {
 
     func makeBearer(
         _ socket: any HostChannel, drain: LoopBound<BearerDrain>? = nil,
-        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping (BearerTimer) -> Void,
+        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping () -> Void,
         onEnd: @escaping (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(

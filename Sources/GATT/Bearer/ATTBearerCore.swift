@@ -10,12 +10,8 @@ package struct ATTBearerCore {
     /// Whether the socket takes packets.
     package enum SendState: Hashable, Sendable {
         case ready
-        /// The socket has just reported that it is writable: when it is not connected now, it has ended.
-        case writable
         /// Waits until the socket is writable.
         case full
-        /// The kernel encrypts the link and takes nothing meanwhile; with a time limit unless the owner watches over it.
-        case encrypting(isTimed: Bool)
         /// Nothing is sent any more.
         case ended
     }
@@ -35,8 +31,6 @@ package struct ATTBearerCore {
         case wrongAnswer(ATTOpcode)
         /// The peer did not answer in time.
         case unanswered
-        /// The link was not encrypted in time.
-        case notEncrypted
     }
 
     /// What the owner has to do.
@@ -100,14 +94,9 @@ package struct ATTBearerCore {
     package var strayResponseCount: Int { engine.strayResponseCount }
 
     /// Whether the socket takes nothing for now.
-    package var isCongested: Bool {
-        switch sending {
-        case .full, .encrypting: true
-        case .ready, .writable, .ended: false
-        }
-    }
+    package var isCongested: Bool { sending == .full }
 
-    private var canSend: Bool { sending == .ready || sending == .writable }
+    private var canSend: Bool { sending == .ready }
 }
 
 // MARK: - Steps
@@ -133,8 +122,7 @@ extension ATTBearerCore {
 
     private mutating func nextWithoutSending() -> Step? {
         let change = timers.nextChange(
-            request: engine.requestInFlight, indication: engine.indicationInFlight,
-            isEncrypting: sending == .encrypting(isTimed: true))
+            request: engine.requestInFlight, indication: engine.indicationInFlight)
         if let change { return .setTimer(change.timer, isOn: change.isOn) }
         guard sending != .ended else { return nil }
         if isReadingPaused != engine.hasResponse {
@@ -145,7 +133,6 @@ extension ATTBearerCore {
             quiescence = .quiet
             return .quiet
         }
-        if sending == .writable { sending = .ready }
         return nil
     }
 
@@ -198,21 +185,9 @@ extension ATTBearerCore {
         if canSend { sending = .full }
     }
 
-    /// The socket is not connected; false when it has ended.
-    ///
-    /// While the kernel encrypts the link it refuses to send; it reports when the socket is writable again, or that the
-    /// link has ended. When the peer refuses to pair it may do neither, so there is the time limit that a pairing has
-    /// (Core Vol 3 Part H §3.4).
-    package mutating func socketIsNotConnected() -> Bool {
-        outgoing = nil
-        guard sending == .ready else { return false }
-        sending = .encrypting(isTimed: !engine.isHeld)
-        return true
-    }
-
     /// The socket is writable.
     package mutating func socketIsWritable() {
-        if sending != .ended { sending = .writable }
+        if sending != .ended { sending = .ready }
     }
 
     /// The socket has ended: what it still holds is good, and nothing is sent any more.
@@ -234,7 +209,7 @@ extension ATTBearerCore {
     /// Begins no request, indication, command or notification from now on; ``Step/quiet`` comes when nothing waits for the
     /// peer's answer.
     ///
-    /// The kernel drops what arrives while it encrypts a link at this side's request, so no answer may be outstanding then.
+    /// A host may lose what arrives while a link is encrypted at this side's wish, so no answer is outstanding then.
     package mutating func quiesce() {
         engine.isHeld = true
         quiescence = .quiescing
@@ -344,9 +319,9 @@ extension ATTBearerCore {
 
 extension ATTBearerCore {
     /// A time limit is over.
-    package mutating func timedOut(_ timer: BearerTimer) {
+    package mutating func timedOut() {
         guard !engine.isClosed else { return }
-        failure = timer == .encryption ? .notEncrypted : .unanswered
+        failure = .unanswered
     }
 
     /// Ends everything that waits; returns what the two sides still owe each other.
@@ -365,7 +340,7 @@ extension ATTBearerCore {
             // The answer to what was asked is most likely still to come.
             outstanding.isResponseDue = true
             engine.close()
-        case .notEncrypted, nil: engine.close()
+        case nil: engine.close()
         }
         return outstanding
     }

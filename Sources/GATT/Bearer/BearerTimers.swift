@@ -4,19 +4,16 @@ package enum BearerTimer: Hashable, Sendable, CaseIterable {
     case request
     /// The peer has to confirm an indication.
     case indication
-    /// The link has to be encrypted.
-    case encryption
 }
 
 /// Which time limits run, and for what.
 struct BearerTimers: Hashable, Sendable {
     private var request: UInt64?
     private var indication: UInt64?
-    private var isEncrypting = false
 
     /// The next timer to be set (anew) or cancelled, given what is in flight now; nil when all are right.
     mutating func nextChange(
-        request: UInt64?, indication: UInt64?, isEncrypting: Bool
+        request: UInt64?, indication: UInt64?
     ) -> (timer: BearerTimer, isOn: Bool)? {
         if request != self.request {
             self.request = request
@@ -25,10 +22,6 @@ struct BearerTimers: Hashable, Sendable {
         if indication != self.indication {
             self.indication = indication
             return (.indication, indication != nil)
-        }
-        if isEncrypting != self.isEncrypting {
-            self.isEncrypting = isEncrypting
-            return (.encryption, isEncrypting)
         }
         return nil
     }

@@ -8,7 +8,7 @@ import Testing
 /// What the owner of a bearer's core does, with a socket that does as it is told.
 final class CoreFixture {
     /// What the socket says to a packet.
-    enum Socket { case takes, isFull, isNotConnected }
+    enum Socket { case takes, isFull }
 
     var core: ATTBearerCore
     var database: AttributeDatabase
@@ -61,9 +61,6 @@ final class CoreFixture {
         case .isFull:
             steps.append("full")
             core.socketIsFull()
-        case .isNotConnected:
-            steps.append("not connected")
-            if !core.socketIsNotConnected() { core.socketEnded() }
         }
     }
 
@@ -139,5 +136,5 @@ final class CoreFixture {
 
     func giveUp() { events = core.answer(.giveUp(.unlikelyError), database: &database) }
 
-    func timeOut(_ timer: BearerTimer) { core.timedOut(timer) }
+    func timeOut() { core.timedOut() }
 }

@@ -140,27 +140,21 @@ import Testing
         #expect(bearer.run() == ["quiet"])
     }
 
-    @Test("a socket that is not connected is being encrypted, or has ended when it has just said that it is writable")
-    func encrypting() throws {
+    @Test("what cannot be sent waits until the socket is writable")
+    func full() throws {
         let bearer = try CoreFixture()
-        bearer.socket = .isNotConnected
+        bearer.socket = .isFull
         bearer.read(0x0003)
-        #expect(bearer.run() == ["not connected", "encryption timer on"])
+        #expect(bearer.run() == ["full"])
         #expect(bearer.core.isCongested)
         bearer.socket = .takes
         bearer.core.socketIsWritable()
-        #expect(bearer.run() == ["0A0300", "request timer on", "encryption timer off"])
-        bearer.core.socketIsWritable()
-        bearer.socket = .isNotConnected
-        bearer.submitCommand("01")
-        #expect(bearer.run() == ["not connected"])
-        #expect(bearer.core.sending == .ended)
+        #expect(bearer.run() == ["0A0300", "request timer on"])
 
-        let watched = try CoreFixture()
-        watched.socket = .isNotConnected
-        watched.core.quiesce()
-        #expect(watched.receive("0A 0600") == ["not connected", "reading off", "quiet"], "the owner has its own limit")
-        #expect(watched.core.sending == .encrypting(isTimed: false))
+        let held = try CoreFixture()
+        held.socket = .isFull
+        held.core.quiesce()
+        #expect(held.receive("0A 0600") == ["full", "reading off", "quiet"], "an answer is sent all the same")
     }
 
     @Test("a wrong answer and a late one close the bearer, and everything that waits has failed")
@@ -178,7 +172,7 @@ import Testing
         late.submitCommand("01", "C")
         late.read(0x0005, "B")
         late.run()
-        late.timeOut(.request)
+        late.timeOut()
         #expect(late.run() == ["close", "request timer off"])
         #expect(late.endings.list == ["C: sent", "A: timed out", "B: closed"])
         late.read(0x0003, "D")

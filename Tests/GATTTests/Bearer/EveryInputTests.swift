@@ -7,7 +7,7 @@ import Testing
 
 /// Every input of a bearer's core in every state of its socket, with something and with nothing under way.
 @Suite struct EveryInputTests {
-    enum State: CaseIterable { case ready, full, encrypting, encryptingWatched, ended, closed }
+    enum State: CaseIterable { case ready, full, ended, closed }
 
     /// What is under way when the state begins.
     enum Work: CaseIterable { case nothing, ours, peers, quiesced }
@@ -15,7 +15,7 @@ import Testing
     enum Input: CaseIterable {
         case writable, full, socketEnded, read, command, commandAtOnce, notify, indicate, answer, wrongAnswer
         case malformedAnswer, confirmation, peersValue, peersIndication, peersRequest, peersDynamicRequest, peersCommand
-        case programAnswer, giveUp, serviceChanged, quiesce, resume, requestLate, indicationLate, encryptionLate, close
+        case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
     }
 
     @Test("the state that follows, one ending for each operation, and silence after the end", arguments: State.allCases)
@@ -71,9 +71,6 @@ import Testing
         switch state {
         case .ready: break
         case .full: fixture.core.socketIsFull()
-        case .encrypting, .encryptingWatched:
-            if state == .encryptingWatched { fixture.core.quiesce() }
-            _ = fixture.core.socketIsNotConnected()
         case .ended: fixture.core.socketEnded()
         case .closed: _ = fixture.core.close()
         }
@@ -86,7 +83,7 @@ import Testing
         // Nothing follows the end.
         if state == .ended || state == .closed { return .ended }
         switch input {
-        case .socketEnded, .requestLate, .indicationLate, .encryptionLate, .close: return .ended
+        case .socketEnded, .late, .close: return .ended
         // Only with a request in flight is an answer a wrong one. Where the socket takes packets, one of those is sent.
         case .wrongAnswer where work == .ours || (state == .ready && work != .quiesced): return .ended
         case .writable: return .ready
@@ -96,8 +93,6 @@ import Testing
         switch state {
         case .ready: return .ready
         case .full: return .full
-        case .encrypting: return .encrypting(isTimed: work != .quiesced)
-        case .encryptingWatched: return .encrypting(isTimed: false)
         case .ended, .closed: return .ended
         }
     }
@@ -126,9 +121,7 @@ import Testing
         case .serviceChanged: fixture.change(1, 3)
         case .quiesce: fixture.core.quiesce()
         case .resume: fixture.core.resume()
-        case .requestLate: fixture.timeOut(.request)
-        case .indicationLate: fixture.timeOut(.indication)
-        case .encryptionLate: fixture.timeOut(.encryption)
+        case .late: fixture.timeOut()
         case .close: _ = fixture.core.close()
         }
     }
