@@ -52,7 +52,9 @@ package protocol HostAdvertising: AnyObject {
     func stop(_ id: UInt64, _ reason: BluetoothError)
 
     /// Removes everything that is not this program's, and says how much there was.
-    nonisolated(nonsending) func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int
+    nonisolated(nonsending) func removeForeign(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Int
 
     /// Waits until nothing is under way.
     nonisolated(nonsending) func finish() async

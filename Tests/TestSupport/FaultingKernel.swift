@@ -13,6 +13,7 @@ package final class FaultingKernel: BluetoothKernel {
         var listeningRefusal: ErrorNumber?
         var controllerRefusal: ErrorNumber?
         var raiseRefusals = 0
+        var raiseRefusal = ErrorNumber.invalidArgument
     }
 
     private let base: SimulatedKernel
@@ -43,18 +44,18 @@ package final class FaultingKernel: BluetoothKernel {
         state.withLock { $0.controllerRefusal = number }
     }
 
-    /// The next so many attempts to raise a link's protection are refused with EINVAL.
-    package func refuseToRaise(_ count: Int) {
-        state.withLock { $0.raiseRefusals = count }
+    /// The next so many attempts to raise a link's protection are refused, with EINVAL unless told otherwise.
+    package func refuseToRaise(_ count: Int, with number: ErrorNumber = .invalidArgument) {
+        state.withLock { ($0.raiseRefusals, $0.raiseRefusal) = (count, number) }
     }
 
     fileprivate func checkRaise() throws(KernelError) {
-        let isRefused = state.withLock { state in
-            guard state.raiseRefusals > 0 else { return false }
+        let refusal = state.withLock { state -> ErrorNumber? in
+            guard state.raiseRefusals > 0 else { return nil }
             state.raiseRefusals -= 1
-            return true
+            return state.raiseRefusal
         }
-        if isRefused { throw KernelError("setsockopt(BT_SECURITY)", .invalidArgument) }
+        if let refusal { throw KernelError("setsockopt(BT_SECURITY)", refusal) }
     }
 
     fileprivate func willPassToController() {

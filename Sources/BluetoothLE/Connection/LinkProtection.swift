@@ -5,9 +5,9 @@ import BluetoothPrimitives
 
 /// The protection of a link: the one raise of it that may be going on, who waits for that, and what pairing has made.
 ///
-/// While the kernel raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
+/// While the host raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
 /// arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
-/// raise that fails costs the link: the kernel ends it, or leaves a socket that never sends again.
+/// raise that fails costs the link: the host ends it, or leaves a socket that never sends again.
 ///
 /// Owned by its link, which it is given with each call.
 final class LinkProtection {
@@ -27,7 +27,7 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// How the last pairing that was not this side's came to nothing.
     private var lastFailure: PairingFailure?
-    /// What the kernel has told of the key this link's last pairing made, and who waits for that.
+    /// What the host has told of the key this link's last pairing made, and who waits for that.
     private(set) var madeKey: MadeKey?
     private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
 
@@ -46,10 +46,13 @@ final class LinkProtection {
             if raise == nil, now.level >= level { return SecurityRaiseResult(security: now, isPaired: false) }
             if Task.isCancelled { throw .cancelled(operation) }
             let isOwn = raise == nil
-            if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
-            // Nothing may come between: the outcome is told to those who wait.
-            guard raise != nil else { continue }
+            if isOwn {
+                number &+= 1
+                raise = SecurityRaise(to: level, isWanted: !asks, at: loop.now)
+            }
+            // Before anything is done, so that an outcome that is there at once is told as well.
             let (number, call) = (number, waiters.makePromise())
+            if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
             do throws(BluetoothError) {
                 let result = try await call.value(
                     operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
@@ -67,9 +70,7 @@ final class LinkProtection {
         _ link: Link, _ level: SecurityLevel, _ operation: BluetoothError.Operation, asks: Bool,
         until deadline: KernelInstant?
     ) async throws(BluetoothError) {
-        number &+= 1
         let number = number
-        raise = SecurityRaise(to: level, isWanted: !asks, at: link.loop.now)
         do throws(BluetoothError) {
             if let obstacle = link.pairings?.obstacle(to: level, link.addresses) {
                 throw BluetoothError.pairing(operation, obstacle)
@@ -93,7 +94,7 @@ final class LinkProtection {
         if self.number == number { perform(raise?.isPrepared(), link) }
     }
 
-    /// Waits for what the kernel tells of the key that a pairing makes, which comes after the link is encrypted; says
+    /// Waits for what the host tells of the key that a pairing makes, which comes after the link is encrypted; says
     /// whether the key is kept.
     nonisolated(nonsending) func keyIsStored(
         _ link: Link, _ operation: BluetoothError.Operation
@@ -124,13 +125,13 @@ final class LinkProtection {
         return raise?.isWanted == true
     }
 
-    /// The kernel tells of a key.
+    /// The host tells of a key.
     func keyWasMade(_ key: MadeKey) {
         madeKey = key
         keyWaiters.succeedAll(key)
     }
 
-    /// The kernel tells that pairing or encryption has failed.
+    /// The host tells that pairing or encryption has failed.
     func pairingFailed(_ link: Link) {
         let failure = failureNow(link)
         if raise == nil { lastFailure = failure } else { perform(raise?.fails(failure), link) }
@@ -174,7 +175,7 @@ final class LinkProtection {
                 guard let self, let link, self.number == number else { return }
                 perform(raise?.isQuiet(), link)
             }
-        case .askKernel(let level): askKernel(link, level)
+        case .askHost(let level): askHost(link, level)
         case .setTimer(let duration):
             let timer = timer ?? makeTimer(link)
             self.timer = timer
@@ -203,7 +204,7 @@ final class LinkProtection {
         }
     }
 
-    private func askKernel(_ link: Link, _ level: SecurityLevel) {
+    private func askHost(_ link: Link, _ level: SecurityLevel) {
         guard let socket = link.attributeSocket else { return }
         do throws(ChannelFailure) {
             try socket.raiseSecurity(to: level)
@@ -214,9 +215,9 @@ final class LinkProtection {
             } else {
                 refusal = error.kind == .tooEarly ? .tooEarly(error.cause) : .other(error.cause)
             }
-            return perform(raise?.kernelRefuses(refusal), link)
+            return perform(raise?.hostRefuses(refusal), link)
         }
-        for action in raise?.kernelBegins(at: link.loop.now) ?? [] { perform(action, link) }
+        for action in raise?.hostBegins(at: link.loop.now) ?? [] { perform(action, link) }
     }
 
     /// Ends the raise and tells everybody who waits for it; the link goes on.
@@ -258,7 +259,7 @@ final class LinkProtection {
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
         let failure = isUnderWay || lastFailure == nil ? failureNow(link) : lastFailure
-        // The kernel ends a pairing that stands still, and a link whose peer has no key, as if for no reason; of the latter
+        // The host ends a pairing that stands still, and a link whose peer has no key, as if for no reason; of the latter
         // most controllers say no more than that this host did it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
         let isByKernel =

@@ -14,15 +14,15 @@ struct SecurityRaise: Equatable {
         case preparing
         /// Requests are held back until none is in flight.
         case quieting
-        /// The kernel has refused to begin so often: its Security Manager may not know of a link yet whose attribute
+        /// The host has refused to begin so often: its Security Manager may not know of a link yet whose attribute
         /// channel is up already.
         case refused(count: Int)
-        /// The kernel is at work on it.
+        /// The host is at work on it.
         case underWay
         case over
     }
 
-    /// Why the kernel does not begin.
+    /// Why the host does not begin.
     enum Refusal: Equatable {
         /// The link is protected like that already.
         case isSo(LinkSecurity)
@@ -33,8 +33,8 @@ struct SecurityRaise: Equatable {
     enum Action: Equatable {
         /// Hold requests back; then ``isQuiet()``.
         case quiesce
-        /// Ask the kernel; then ``kernelBegins(at:)`` or ``kernelRefuses(_:)``.
-        case askKernel(SecurityLevel)
+        /// Ask the host; then ``hostBegins(at:)`` or ``hostRefuses(_:)``.
+        case askHost(SecurityLevel)
         /// Call ``timeIsOver()`` after so long, in place of what was set before.
         case setTimer(Duration)
         /// Tell when the socket can send again.
@@ -51,7 +51,7 @@ struct SecurityRaise: Equatable {
 
     /// After how long without progress pairing is at an end (Core Vol 3 Part H §3.4).
     static let limit = Duration.seconds(30)
-    /// For how long, in all, the kernel is asked again to begin.
+    /// For how long, in all, the host is asked again to begin.
     static let refusalLimit = 20
     static let pauseAfterRefusal = Duration.milliseconds(50)
 
@@ -70,7 +70,7 @@ struct SecurityRaise: Equatable {
         lastProgress = now
     }
 
-    /// Whether the kernel is at work on it.
+    /// Whether the host is at work on it.
     var isUnderWay: Bool { phase == .underWay }
 
     // MARK: Beginning
@@ -86,15 +86,15 @@ struct SecurityRaise: Equatable {
     }
 
     /// No request is in flight any more.
-    mutating func isQuiet() -> Action? { phase == .quieting ? .askKernel(level) : nil }
+    mutating func isQuiet() -> Action? { phase == .quieting ? .askHost(level) : nil }
 
-    mutating func kernelBegins(at now: KernelInstant) -> [Action] {
+    mutating func hostBegins(at now: KernelInstant) -> [Action] {
         guard isAsking else { return [] }
         (phase, lastProgress) = (.underWay, now)
         return [.setTimer(Self.limit), .waitUntilWritable]
     }
 
-    mutating func kernelRefuses(_ refusal: Refusal) -> Action? {
+    mutating func hostRefuses(_ refusal: Refusal) -> Action? {
         guard isAsking else { return nil }
         switch refusal {
         case .isSo(let security):
@@ -111,7 +111,7 @@ struct SecurityRaise: Equatable {
 
     private var refusalCount: Int { if case .refused(let count) = phase { count } else { 0 } }
 
-    /// Whether the kernel is to say whether it begins.
+    /// Whether the host is to say whether it begins.
     private var isAsking: Bool { phase == .quieting || refusalCount > 0 }
 
     // MARK: Under way
@@ -139,7 +139,7 @@ struct SecurityRaise: Equatable {
 
     mutating func timeIsOver() -> Action? {
         switch phase {
-        case .refused: return .askKernel(level)
+        case .refused: return .askHost(level)
         case .underWay:
             phase = .over
             return .endLink(.timedOut)
@@ -149,7 +149,7 @@ struct SecurityRaise: Equatable {
 
     // MARK: Failing
 
-    /// Pairing or encryption has failed. Without a raise of ours the kernel knows what to do with the link.
+    /// Pairing or encryption has failed. Without a raise of ours the host knows what to do with the link.
     mutating func fails(_ failure: PairingFailure) -> Action {
         guard isUnderWay else { return .note(failure) }
         phase = .over

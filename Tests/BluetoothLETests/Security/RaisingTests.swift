@@ -63,6 +63,23 @@ import Testing
         }
     }
 
+    @Test func aRefusalForAnotherReasonIsToldAtOnce() async throws {
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let kernel = FaultingKernel(fixture.kernel)
+            let adapter = try await Adapter.open(on: kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            kernel.refuseToRaise(1, with: .outOfMemory)
+            let time = await fixture.duration {
+                let error = await failure { try await connection.raiseSecurity(to: .medium) }
+                #expect(error?.cause == .kernel(KernelError("setsockopt(BT_SECURITY)", .outOfMemory)))
+            }
+            #expect(time < .milliseconds(50))
+            #expect(try await connection.raiseSecurity(to: .medium).level == .medium)
+            await connection.disconnect()
+        }
+    }
+
     /// What of a peripheral is refused until the link is encrypted.
     enum Access: CaseIterable, Sendable {
         case read, write, longWrite, subscribe, readByUUID

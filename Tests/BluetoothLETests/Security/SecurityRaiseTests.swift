@@ -24,10 +24,10 @@ import Testing
             action = nil
         case .prepared: action = raise.isPrepared()
         case .quiet: action = raise.isQuiet()
-        case .begins: return raise.kernelBegins(at: Self.later)
-        case .isSo: action = raise.kernelRefuses(.isSo(Self.reached))
-        case .tooEarly: action = raise.kernelRefuses(.tooEarly(Self.tooEarly))
-        case .refused: action = raise.kernelRefuses(.other(Self.refused))
+        case .begins: return raise.hostBegins(at: Self.later)
+        case .isSo: action = raise.hostRefuses(.isSo(Self.reached))
+        case .tooEarly: action = raise.hostRefuses(.tooEarly(Self.tooEarly))
+        case .refused: action = raise.hostRefuses(.other(Self.refused))
         case .progress: action = raise.progresses(at: Self.later)
         case .question: action = raise.isAsked(at: Self.later)
         case .writable: action = raise.canSend(Self.reached)
@@ -58,7 +58,7 @@ import Testing
             (
                 raise(.prepared),
                 [
-                    .quiet: [.askKernel(.medium)], .begins: [limit, .waitUntilWritable],
+                    .quiet: [.askHost(.medium)], .begins: [limit, .waitUntilWritable],
                     .isSo: [outcome(isPaired: false)], .tooEarly: [pause], .refused: [.refuse(Self.refused)],
                     .abandoned: [.giveUp],
                 ]
@@ -67,7 +67,7 @@ import Testing
                 raise(.prepared, .tooEarly),
                 [
                     .begins: [limit, .waitUntilWritable], .isSo: [outcome(isPaired: false)], .tooEarly: [pause],
-                    .refused: [.refuse(Self.refused)], .late: [.askKernel(.medium)], .abandoned: [.giveUp],
+                    .refused: [.refuse(Self.refused)], .late: [.askHost(.medium)], .abandoned: [.giveUp],
                 ]
             ),
             (
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func theKernelIsAskedAgainForASecond() {
+    @Test func theHostIsAskedAgainForASecond() {
         var raise = raise(.prepared)
         for _ in 0..<20 { #expect(apply(.tooEarly, to: &raise) == [.setTimer(.milliseconds(50))]) }
         #expect(apply(.tooEarly, to: &raise) == [.refuse(Self.tooEarly)])
