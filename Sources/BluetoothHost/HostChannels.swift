@@ -1,3 +1,4 @@
+import ATT
 import BluetoothLoop
 import BluetoothPrimitives
 
@@ -5,6 +6,15 @@ import BluetoothPrimitives
 //
 // Lives on the loop, with the session.
 package protocol HostChannels: AnyObject {
+    /// Whether nothing of an earlier link is in the way of a new one to a peer.
+    func isWayClear(to peer: BluetoothAddress) -> Bool
+
+    /// Waits until nothing of an earlier link is in the way of a new one to a peer.
+    /// - Throws: `.busy` where that may take long, `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError)
+
     /// Asks for a channel to a peer, and for the link it needs. The handler is told that it is open by
     /// ``ChannelEvent/writable``, or why it is not; closing the channel gives the attempt up.
     func connect(
@@ -63,6 +73,9 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Stops or resumes ``ChannelEvent/readable``. Packets that arrive meanwhile wait.
     func setReading(_ isOn: Bool)
 
+    /// Takes note that the peer has answered, so that the link is no earlier one that is about to end.
+    func linkHolds()
+
     /// The link's protection now.
     func security() throws(ChannelFailure) -> LinkSecurity
 
@@ -80,15 +93,14 @@ package protocol HostChannel: AnyObject, Sendable {
 
     /// Closes the channel. No event follows; a second call does nothing.
     func close()
+
+    /// Closes an attribute channel on which this is outstanding, so that no later link to the peer gets an answer that is
+    /// not its own.
+    func close(owing outstanding: OutstandingTransactions)
 }
 
 /// Takes a channel's events. Called on the loop only, never from within a call to the channel.
 package typealias ChannelHandler = (ChannelEvent) -> Void
-
-/// Takes a channel's events, as a ``ChannelHandler`` does.
-package protocol ChannelReceiver: AnyObject {
-    func receive(_ event: ChannelEvent)
-}
 
 /// What happens on a channel.
 package enum ChannelEvent: Equatable, Sendable {
@@ -147,8 +159,8 @@ package enum ChannelContext: Sendable {
     case link(BluetoothAddress)
     /// A link was being made.
     case connecting(BluetoothError.Operation)
-    /// A link was used, or was being made, that turned out to be one that was about to end.
-    case meetingTheEnd(BluetoothError.Operation)
+    /// The same, where the controller has told why that link has ended.
+    case linkSaid(BluetoothError, BluetoothAddress)
     /// A connection-oriented channel was used that was open.
     case channel(BluetoothAddress)
     /// A connection-oriented channel was being opened.

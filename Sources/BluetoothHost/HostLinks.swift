@@ -8,12 +8,6 @@ import HCI
 //
 // Lives on the loop, with the session.
 package protocol HostLinks: AnyObject {
-    /// Called when a link of anybody's has ended, with its handle.
-    var onLinkEnded: (UInt16) -> Void { get set }
-
-    /// Whether the adapter is being powered off, as far as its commands tell.
-    var isPoweringOff: Bool { get }
-
     /// To be called before links are made or accepted, so that their events are not missed; ``endFollowing()`` follows.
     func beginFollowing()
 

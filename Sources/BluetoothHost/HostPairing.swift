@@ -32,6 +32,6 @@ package protocol HostPairing: AnyObject {
     /// Answers a question.
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)
 
-    /// Has the host end a link, and calls `completion` when it has, or there was none; nothing where this program may not.
-    func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void)
+    /// Has the host end the link to a peer, as far as this program may; it was connected to by the address `connected`.
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
 }

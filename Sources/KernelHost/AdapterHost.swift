@@ -25,9 +25,12 @@ package final class AdapterHost: Host {
         let ends = LinkEnds(
             of: facts, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        channels = KernelChannels(of: facts, on: kernel, ends, trace: trace)
+        let ending = EndingLinks(links, on: kernel.loop)
+        links.onLinkEnded = { [weak ending] handle in ending?.linkEnded(handle) }
+        channels = KernelChannels(of: facts, on: kernel, ends, ending, trace: trace)
         advertising = KernelAdvertising(of: facts, by: management, state: state, log: log)
-        pairing = KernelPairing(on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), log: log)
+        pairing = KernelPairing(
+            on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
     }
 
     package var links: any HostLinks { controller.links }

@@ -37,7 +37,7 @@ import Testing
 
     private func check(_ path: [EndInput]) {
         var told: [BluetoothError.Code] = []
-        var ending = BearerEnding(nil) { told.append($0.code) }
+        var ending = BearerEnding { told.append($0.code) }
         var first: BluetoothError.Code?
         var last: EndInput?
         for input in path {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import BluetoothLE
+@testable import KernelHost
 
 /// Links that end while an answer is outstanding, and which a channel of this program keeps all the same.
 @Suite struct KeptLinkTests {
@@ -25,7 +26,7 @@ import Testing
 
     /// Makes sure that whoever connects is told after so much time that the device is busy.
     private static func expectBusy(
-        _ late: LateFixture, after limit: Duration = ConnectQueue.kernelLinger,
+        _ late: LateFixture, after limit: Duration = EndingLinks.linger,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var error: BluetoothError?

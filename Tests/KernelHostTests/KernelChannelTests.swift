@@ -16,11 +16,17 @@ import Testing
         let channel: KernelChannel
         private(set) var events: [ChannelEvent] = []
 
-        init(_ kind: L2CAPChannel, on loop: EventLoop) {
+        init(_ kind: L2CAPChannel, on loop: EventLoop) throws {
             var take: (ChannelEvent) -> Void = { _ in }
-            let onEvent: SocketHandler = { take(ChannelEvent($0)) }
-            socket = ScriptedSocket([], on: loop, onEvent)
-            channel = KernelChannel(socket, nil, KernelChannel.Events(onEvent, of: kind, on: loop))
+            var made: ScriptedSocket?
+            channel = try KernelChannel(
+                { onEvent in
+                    let socket = ScriptedSocket([], on: loop, onEvent)
+                    made = socket
+                    return socket
+                }, of: BluetoothAddress(0x1234, kind: .public), kind, nil, on: loop
+            ) { take($0) }
+            socket = try #require(made)
             take = { [unowned self] in events.append($0) }
         }
 
@@ -34,7 +40,7 @@ import Testing
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let loop = radio.loop
-            try await body(radio, await loop.run { LoopBound(Place(kind, on: loop), on: loop) })
+            try await body(radio, try await loop.run { LoopBound(try Place(kind, on: loop), on: loop) })
         }
         radio.tearDown()
     }
@@ -61,11 +67,12 @@ import Testing
             await radio.loop.run {
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
+                place.value.channel.notifyWhenWritable()
             }
             try await radio.sleep(for: .seconds(29))
             await radio.loop.run { place.value.socket.setEncrypting(false) }
             try await radio.sleep(for: .seconds(60))
-            #expect(await radio.loop.run { place.value.events } == [])
+            #expect(await radio.loop.run { place.value.events } == [.writable])
         }
     }
 

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
@@ -28,7 +29,11 @@ extension Connection {
         self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in
             try link.adopt(
-                { (link) throws(KernelError) in try KernelChannel(connect, recorder, for: link, on: loop) }, for: self)
+                { (link) throws(KernelError) in
+                    try KernelChannel(connect, of: peer, .attribute, recorder, on: loop) { [weak link] event in
+                        link?.receive(event)
+                    }
+                }, for: self)
         }
     }
 

@@ -10,7 +10,6 @@ final class ChannelMaker: LinkChannels {
     weak var session: (any AnyObject & Sendable)?
     private let facts: AdapterFacts
     private let host: any HostChannels
-    private let connects: Connects
     private let pairings: Pairings
     private let loop: EventLoop
     private let log: Logger
@@ -19,13 +18,12 @@ final class ChannelMaker: LinkChannels {
     private var end: BluetoothError?
 
     init(
-        of facts: AdapterFacts, by host: any HostChannels, _ connects: Connects, _ pairings: Pairings,
+        of facts: AdapterFacts, by host: any HostChannels, _ pairings: Pairings,
         on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("ChannelMaker")
         self.facts = facts
         self.host = host
-        self.connects = connects
         self.pairings = pairings
         self.log = log
         self.loop = loop
@@ -96,7 +94,7 @@ final class ChannelMaker: LinkChannels {
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {
-        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, host, connects) }, on: loop, log: log)
+        CreditBasedChannel(to: peer, psm: psm, of: session.map { ($0, host) }, on: loop, log: log)
     }
 }
 

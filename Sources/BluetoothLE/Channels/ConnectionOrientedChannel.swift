@@ -44,7 +44,9 @@ public final class ConnectionOrientedChannel: Sendable {
         let channel = CreditBasedChannel(to: peer, psm: psm, on: loop, log: log)
         core = SessionReference(sending: channel, in: LooseSession(on: loop))
         try await core { (channel) throws(KernelError) in
-            try channel.adopt { (handler) throws(KernelError) in try KernelChannel(connect, nil, handler) }
+            try channel.adopt { (handler) throws(KernelError) in
+                try KernelChannel(connect, of: peer, .dynamic(psm: psm), nil, on: loop, handler)
+            }
         }
     }
 

@@ -16,7 +16,7 @@ final class CreditBasedChannel {
     }
 
     /// Whose channel it is, what explains the end of its link, and what keeps that link.
-    typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels, connects: Connects)
+    typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels)
 
     /// The device at the other end.
     let peer: BluetoothAddress
@@ -31,7 +31,6 @@ final class CreditBasedChannel {
     private var adapter: Owner?
     private var socket: (any HostChannel)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
-    private var claim: LinkClaim?
     private var state = State.opening(nil)
     private var reader = ChannelReader()
     private var writer = ChannelWriter()
@@ -71,7 +70,6 @@ final class CreditBasedChannel {
         do {
             try await call.value(operation, timeout: options.timeout, on: loop)
         } catch {
-            // Closing the socket is what cancels the attempt in the kernel.
             finish(error)
             throw error
         }
@@ -100,8 +98,6 @@ final class CreditBasedChannel {
     private func establish() {
         guard let socket, case .opening(let call) = state else { return }
         state = .open
-        // Not before: an attempt that nobody answers has no link to keep.
-        claim = adapter?.connects.claimLink(of: socket)
         if let units = socket.maximumTransmissionUnits { maximumTransmissionUnits = units }
         reader.pause(socket)
         call?.succeed()
@@ -150,7 +146,6 @@ final class CreditBasedChannel {
         writer.end(reason)
         socket?.close()
         socket = nil
-        claim = nil
         endWaiters.succeedAll(reason)
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }

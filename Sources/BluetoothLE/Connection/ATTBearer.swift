@@ -30,12 +30,10 @@ final class ATTBearer {
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
-    ///   - drain: gets the socket when answers are outstanding at the end.
     ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
     init(
         _ socket: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, drain: LoopBound<BearerDrain>? = nil,
-        enhancing mainBearer: ATTBearer? = nil,
+        loop: EventLoop, log: Logger, enhancing mainBearer: ATTBearer? = nil,
         onTimeOut: @escaping () -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
         mark = loop.components.mark("ATTBearer")
@@ -46,14 +44,16 @@ final class ATTBearer {
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
         timers = BearerLoopTimers(on: loop, onTimeOut)
         record = BearerRecord(of: peer, in: log)
-        ending = BearerEnding(drain, onEnd)
+        ending = BearerEnding(onEnd)
         peerClient = PeerClient(of: localServer)
     }
 
     deinit {
         // A connection that nobody holds ends its link like one that is told to.
         guard !isClosed, core.sending != .ended else { return }
-        ending.abandon(socket, owing: core.outstanding, on: timers.loop)
+        let outstanding = core.outstanding
+        guard mainBearer == nil, !outstanding.isEmpty else { return }
+        timers.loop.execute { [socket] in socket.close(owing: outstanding) }
     }
 
     /// The device at the other end.
@@ -229,7 +229,8 @@ final class ATTBearer {
         let outstanding = core.close(failure)
         whenQuiet = nil
         flush()
-        ending.letGo(of: socket, owing: hasSocketEnded ? OutstandingTransactions() : outstanding)
+        // An enhanced bearer's channel is its own.
+        if hasSocketEnded || mainBearer != nil { socket.close() } else { socket.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
         tell(reason)
     }

@@ -4,7 +4,7 @@ import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 
-/// The end of a bearer: why it has come, who is told, and what becomes of the socket.
+/// The end of a bearer: why it has come, and who is told.
 struct BearerEnding {
     private enum State {
         /// Tells what the end of the socket means, where more is known than the socket says.
@@ -13,11 +13,7 @@ struct BearerEnding {
     }
 
     private var state: State
-    /// Gets the socket when answers are outstanding at the end; nil closes it in any case.
-    private let drain: LoopBound<BearerDrain>?
-
-    init(_ drain: LoopBound<BearerDrain>?, _ onEnd: @escaping (BluetoothError) -> Void) {
-        self.drain = drain
+    init(_ onEnd: @escaping (BluetoothError) -> Void) {
         state = .open(explanation: nil, onEnd: onEnd)
     }
 
@@ -37,17 +33,6 @@ struct BearerEnding {
         guard case .open(_, let onEnd) = state else { return nil }
         state = .ended(reason)
         return onEnd
-    }
-
-    /// Leaves the socket to those who wait for the last answers, if there are such, and closes it otherwise.
-    func letGo(of socket: any HostChannel, owing outstanding: OutstandingTransactions) {
-        if let drain, !outstanding.isEmpty { drain.value.begin(socket, outstanding) } else { socket.close() }
-    }
-
-    /// The same for a bearer that nobody holds any more, on whichever thread; its socket closes by itself.
-    func abandon(_ socket: any HostChannel, owing outstanding: OutstandingTransactions, on loop: EventLoop) {
-        guard let drain, !outstanding.isEmpty else { return }
-        loop.execute { drain.value.begin(socket, outstanding) }
     }
 }
 

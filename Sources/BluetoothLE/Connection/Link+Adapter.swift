@@ -5,14 +5,10 @@ import BluetoothKernel
 extension Link {
     /// Why the link has ended, whose socket says `error`; nil when ``finish(_:)`` tells it later.
     func reasonOfEnd(_ error: ChannelFailure, _ channel: any HostChannel) -> BluetoothError? {
-        let own = attachment?.host.reasonOfEnd(peer, error) ?? channel.error(error, .link(peer))
-        // Controllers say of the kernel's end that it was this side's, or repeat the reason that the kernel gave the peer.
-        if isPrecarious, own.disconnectReason == .localHost || own.disconnectReason == .remote {
-            return channel.error(
-                ChannelFailure(error.kind, own.cause ?? error.cause), .meetingTheEnd(.init("connect", peer: peer)))
-        }
-        // The peer's own word is beyond doubt.
-        if own.cause == .controller(.remoteUserTerminatedConnection) { return own }
+        let said = attachment?.host.reasonOfEnd(peer, error)
+        let own = channel.error(error, said.map { .linkSaid($0, peer) } ?? .link(peer))
+        // The peer's own word is beyond doubt, and so is that it was the end of an earlier link.
+        if own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed { return own }
         return reason(of: error, otherwise: own)
     }
 

@@ -32,7 +32,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
-final class Link: ConnectAttempt, ChannelReceiver {
+final class Link: ConnectAttempt {
     private let mark: ComponentCount.Mark
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
@@ -65,8 +65,6 @@ final class Link: ConnectAttempt, ChannelReceiver {
     private var session: (any AnyObject & Sendable)?
 
     private var state = State.opening(nil, nil)
-    /// Whether the kernel may be about to end the link, which another connection of this program has left to it.
-    private(set) var isPrecarious = false
     /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
     private(set) var attachment: LinkAttachment?
     /// Who keeps the connection, and wants to know when it has ended.
@@ -148,16 +146,16 @@ final class Link: ConnectAttempt, ChannelReceiver {
 
     /// Connects the attribute channel; returns when the link is up.
     nonisolated(nonsending) func open(
-        options: L2CAPOptions, isPrecarious: Bool = false, timeout: Duration?
+        options: L2CAPOptions, timeout: Duration?
     ) async throws(BluetoothError) {
-        self.isPrecarious = isPrecarious
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = Promise<Void, BluetoothError>()
         state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let socket = try adapter.hostChannels.connect(to: peer, .attribute, options, handler(makeDrain(adapter)))
-            // A kernel that refuses at once has ended it.
+            let socket = try adapter.hostChannels.connect(to: peer, .attribute, options) { [weak self] event in
+                self?.receive(event)
+            }
             if case .opening = state { state = .opening(socket, call) } else { socket.close() }
         } catch {
             let own = adapter.hostChannels.error(error, .connecting(operation))
@@ -170,14 +168,13 @@ final class Link: ConnectAttempt, ChannelReceiver {
         } catch {
             var error = error
             if error.code == .timedOut { error.remedy = BluetoothError.outOfReachRemedy }
-            // Closing the socket is what cancels the attempt in the kernel.
             finish(error)
             throw error
         }
     }
 
     /// The device has answered: the link is not about to end.
-    func linkHolds() { isPrecarious = false }
+    func linkHolds() { attributeSocket?.linkHolds() }
 
     func giveWay() {
         giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
@@ -193,11 +190,8 @@ final class Link: ConnectAttempt, ChannelReceiver {
         _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
         self.connection = connection
-        establish(try connect(self), nil)
+        establish(try connect(self))
     }
-
-    /// Takes an event of a channel that was taken over.
-    func receive(_ event: ChannelEvent) { handle(event, nil) }
 
     /// Takes over the attribute channel of a link that the peer has made; says who takes its events.
     ///
@@ -206,30 +200,18 @@ final class Link: ConnectAttempt, ChannelReceiver {
         _ socket: any HostChannel, onEnd: @escaping (Connection) -> Void
     ) -> ChannelHandler {
         self.onEnd = onEnd
-        let drain = adapter.map { makeDrain($0) }
-        establish(socket, drain)
+        establish(socket)
         attach()
-        return handler(drain)
+        return { [weak self] event in self?.receive(event) }
     }
 
     /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
     func keep(_ onEnd: @escaping (Connection) -> Void) { self.onEnd = onEnd }
 
-    private func makeDrain(_ adapter: LinkSurroundings) -> LoopBound<BearerDrain> {
-        LoopBound(BearerDrain(of: peer, at: adapter.connects), on: loop)
-    }
-
-    /// Takes the socket's events, and hands them on once the link is no more.
-    private func handler(_ drain: LoopBound<BearerDrain>?) -> ChannelHandler {
-        { [weak self] event in
-            if let self { handle(event, drain) } else { drain?.value.handle(event) }
-        }
-    }
-
     /// Begins to follow the link.
     ///
-    /// While it is being encrypted, which begins at once where that was asked for, the kernel does not tell its handle;
-    /// such a link is followed from when that is done.
+    /// While it is being encrypted, which begins at once where that was asked for, its handle may not be known; such a link
+    /// is followed from when that is done.
     private func attach() {
         guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
         let channel = bearer.socket
@@ -242,11 +224,11 @@ final class Link: ConnectAttempt, ChannelReceiver {
             adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } })
     }
 
-    private func establish(_ socket: any HostChannel, _ drain: LoopBound<BearerDrain>?) {
+    private func establish(_ socket: any HostChannel) {
         socket.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
         let bearer = makeBearer(
-            socket, drain: drain,
+            socket,
             onTimeOut: { [weak self] in
                 if let self, case .up(let bearer) = state { bearer.timedOut() }
             },
@@ -262,16 +244,16 @@ final class Link: ConnectAttempt, ChannelReceiver {
     }
 
     func makeBearer(
-        _ socket: any HostChannel, drain: LoopBound<BearerDrain>? = nil,
-        enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping () -> Void,
+        _ socket: any HostChannel, enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping () -> Void,
         onEnd: @escaping (BluetoothError) -> Void
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
-            drain: drain, enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
+            enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
     }
 
-    private func handle(_ event: ChannelEvent, _ drain: LoopBound<BearerDrain>?) {
+    /// Takes an event of the attribute channel.
+    func receive(_ event: ChannelEvent) {
         switch state {
         case .up(let bearer):
             if event == .writable {
@@ -279,28 +261,19 @@ final class Link: ConnectAttempt, ChannelReceiver {
                 if protectionIfAny?.encryptionMayBeOver(self) == false { return }
             }
             bearer.handle(event)
-        case .opening(let socket, let call): handle(event, whileOpening: socket, call, drain)
-        case .ended: drain?.value.handle(event)
+        case .opening(let socket?, let call): opened(socket, event, call)
+        case .opening(nil, _), .ended: break
         }
     }
 
-    private func handle(
-        _ event: ChannelEvent, whileOpening socket: (any HostChannel)?, _ call: Promise<Void, BluetoothError>?,
-        _ drain: LoopBound<BearerDrain>?
-    ) {
+    private func opened(_ socket: any HostChannel, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
         switch event {
         case .writable:
-            guard let socket else { return }
-            establish(socket, drain)
+            establish(socket)
             attach()
             call?.succeed()
         case .closed(let error):
-            let operation = BluetoothError.Operation("connect", peer: peer)
-            guard let adapter else { return }
-            if isPrecarious, error.kind == .aborted {
-                return finish(adapter.hostChannels.error(error, .meetingTheEnd(operation)))
-            }
-            let failure = adapter.hostChannels.error(error, .connecting(operation))
+            let failure = socket.error(error, .connecting(.init("connect", peer: peer)))
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
         }

@@ -53,7 +53,6 @@ final class LinkSurroundings {
     /// What the host tells of them.
     let links: any HostLinks
     /// Whose turn it is to be connected to.
-    let connects: Connects
     /// What devices were heard to be called.
     let heard: HeardDevices
     let bonds: BondKeeper
@@ -63,13 +62,13 @@ final class LinkSurroundings {
 
     init(
         of facts: AdapterFacts, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ links: any HostLinks, _ connects: Connects, _ heard: HeardDevices, _ bonds: BondKeeper, _ pairings: Pairings,
+        _ links: any HostLinks, _ heard: HeardDevices, _ bonds: BondKeeper, _ pairings: Pairings,
         _ channels: any LinkChannels
     ) {
         self.hostChannels = hostChannels
         self.facts = facts
         self.registry = registry
-        (self.links, self.connects, self.heard) = (links, connects, heard)
+        (self.links, self.heard) = (links, heard)
         self.bonds = bonds
         self.pairings = pairings
         self.channels = channels

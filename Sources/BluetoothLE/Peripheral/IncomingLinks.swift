@@ -17,7 +17,6 @@ final class IncomingLinks {
     private let registry: LinkRegistry
     private let pairings: Pairings
     private let hostLinks: any HostLinks
-    private let connects: Connects
     private let loop: EventLoop
     private let log: Logger
     /// Listens while there is something to offer; the program's own listener, which is the newer one, comes before it.
@@ -32,7 +31,7 @@ final class IncomingLinks {
 
     init(
         making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
-        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks, _ connects: Connects,
+        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks,
         on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
@@ -41,7 +40,7 @@ final class IncomingLinks {
         self.advertising = advertising
         self.registry = registry
         self.pairings = pairings
-        (self.hostLinks, self.connects) = (hostLinks, connects)
+        self.hostLinks = hostLinks
         self.loop = loop
         self.log = log
     }
@@ -103,7 +102,6 @@ final class IncomingLinks {
     private func take(
         _ socket: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> ChannelHandler {
-        guard !closeIfGivenUp(socket) else { return { _ in } }
         let (connection, handler) = make(socket, options) { [weak links] in links?.remove($0) }
         // One that has ended by now was told of before it was kept.
         if connection.isConnectedNow { links.add(connection) }
@@ -168,7 +166,6 @@ final class IncomingLinks {
     private func serve(_ socket: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
         // It was on its way when the program began to take links.
         if let accepted { return take(socket, for: accepted, options) }
-        guard !closeIfGivenUp(socket) else { return { _ in } }
         guard unclaimed.count < Self.limit else {
             log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(socket.peer)"])
             return refuse(socket)
@@ -190,16 +187,6 @@ final class IncomingLinks {
         let connection = maker.makeConnection(
             to: socket.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
         return (connection, connection.core.value.accept(socket, onEnd: onEnd))
-    }
-
-    /// Closes the channel of a link that nobody wants any more; says whether it was one.
-    ///
-    /// Whoever listens is given the channel of every link on which nobody has it, whichever side has made the link: so also
-    /// of one that was being made from here and comes about just after it was given up.
-    private func closeIfGivenUp(_ socket: any HostChannel) -> Bool {
-        guard connects.isGivenUp(socket.peer) else { return false }
-        socket.close()
-        return true
     }
 
     /// Takes further bearers of any link that there is, whoever has made it.

@@ -65,7 +65,7 @@ final class PairingDialogs {
             case .reply(let answer, let question, let peer):
                 links.tell(peer, .answered)
                 host.reply(answer, to: question, peer)
-            case .disconnect(let peer): host.disconnect(peer) {}
+            case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)
             }
         }
         guard let moment = questions.nextMoment else {

@@ -10,7 +10,6 @@ final class Pairings {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
     let host: any HostPairing
-    private let connects: Connects
     private var keys: PairingKeys
     private let links: any PairingLinks
     private let log: Logger
@@ -21,12 +20,10 @@ final class Pairings {
 
     init(
         on adapter: AdapterFacts, _ host: any HostPairing, _ loop: EventLoop,
-        _ connects: Connects, _ bonds: BondKeeper, _ links: any PairingLinks,
-        log: Logger
+        _ bonds: BondKeeper, _ links: any PairingLinks, log: Logger
     ) {
         mark = loop.components.mark("Pairings")
         (self.adapter, self.host) = (adapter, host)
-        self.connects = connects
         self.log = log
         keys = PairingKeys(bonds: bonds)
         self.links = links
@@ -208,13 +205,11 @@ final class Pairings {
     /// A link has ended or is encrypted, and what was asked about it is settled.
     func isOver(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
 
-    /// Ends a pairing on this side: says no where something is asked, and has the kernel end the link, which it would keep
+    /// Ends a pairing on this side: says no where something is asked, and has the host end the link, which it may keep
     /// up as long as the pairing is under way.
     func abort(_ addresses: LinkAddresses) {
         dialogs.update { $0.abort(addresses, at: $1) }
-        let peer = addresses.connected
-        connects.linkGoesDown(peer)
-        host.disconnect(addresses.known) { [connects] in connects.linkIsDown(peer) }
+        host.disconnect(addresses.known, connectedAs: addresses.connected)
     }
 
     /// There was no room for the bond that a pairing has made.

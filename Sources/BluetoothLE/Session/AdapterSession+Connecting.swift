@@ -12,21 +12,21 @@ extension AdapterSession {
         do {
             return try await connect(to: peer, options, until: deadline)
         } catch  where error.code == .protocolViolation || error.code == .gaveWay {
-            // The kernel was about to end the link. Or a link that another program has just closed, or this one before it
-            // was started anew, is used again, and brings the answer to what was asked on it last. There is one such answer
-            // at most; the next link comes after it.
+            // The link was one that was about to end. Or one that another program has just closed, or this one before it was
+            // started anew, is used again, and brings the answer to what was asked on it last. There is one such answer at
+            // most; the next link comes after it.
             log.debug("connecting again: \(error)")
             return try await connect(to: peer, options, until: deadline, isAgain: true)
         }
     }
 
-    /// - Throws: `.gaveWay`, unless `isAgain`, when the kernel has ended a link that was about to end.
+    /// - Throws: `.gaveWay`, unless `isAgain`, when the link was one that was about to end.
     private func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
-        // The kernel looks for a device whose key it has by its identity, and by no other address.
+        // A host looks for a device whose key it has by its identity, and by no other address.
         let peer = heard.identity(of: peer) ?? peer
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
@@ -67,7 +67,7 @@ extension AdapterSession {
     /// Ends a link that is not handed over; says how the attempt at it has failed.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
         await connection.disconnect()
-        // Of a link that is up, that is said only where the kernel has ended it.
+        // Of a link that is up, that is said only where it was one that was about to end.
         guard error.code == .connectionFailed, !isAgain else { return error }
         var error = error
         error.code = .gaveWay
@@ -99,7 +99,7 @@ extension AdapterSession {
         return try await connect(to: found, options: options)
     }
 
-    /// Has the kernel connect, in turn with others, as often as it may fail.
+    /// Has the host connect, in turn with others, as often as it may fail.
     private func establish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
@@ -108,7 +108,7 @@ extension AdapterSession {
             do throws(BluetoothError) {
                 return .success(try await attemptOnce(peer, options, until: deadline))
             } catch {
-                // Those that gave way to others, and those the kernel gave up though nobody asked it to, go on.
+                // Those that gave way to others, and those that were given up though nobody asked for it, go on.
                 if error.code == .gaveWay { continue }
                 if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
                 let isOver = deadline.map { loop.now >= $0 } ?? false
@@ -124,26 +124,29 @@ extension AdapterSession {
     private func attemptOnce(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> Connection {
-        let turn = try await connects.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+        let turn = try await takeTurn(for: peer, until: deadline)
         let remaining = deadline.map { loop.now.duration(to: $0) }
         let connection = linkMaker.makeConnection(
             to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
         let link = connection.core.value
-        let isPrecarious = connects.begin(turn, link)
-        do throws(BluetoothError) {
-            try await link.open(
-                options: options.socketOptions(remaining), isPrecarious: isPrecarious, timeout: remaining)
-        } catch {
-            // The kernel does not know yet that the attempt is over when it is this side that ended it, nor when it was
-            // one that had been given up by another program.
-            let isPending =
-                [.timedOut, .cancelled, .gaveWay].contains(error.code)
-                || error.cause == .kernel(KernelError("connect", .connectionReset))
-            connects.endTurn(turn, isPending: isPending)
-            throw error
-        }
-        connects.endTurn(turn, isPending: false)
+        connects.begin(turn, link)
+        defer { connects.endTurn(turn) }
+        try await link.open(options: options.socketOptions(remaining), timeout: remaining)
         return connection
+    }
+
+    /// Waits for a turn, and until nothing of an earlier link is in the way.
+    private func takeTurn(
+        for peer: BluetoothAddress, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> UInt64 {
+        let operation = BluetoothError.Operation("connect", peer: peer)
+        while true {
+            try await host.channels.makeWay(to: peer, operation, timeout: deadline.map { loop.now.duration(to: $0) })
+            let turn = try await connects.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+            // Something may have come into the way meanwhile.
+            if host.channels.isWayClear(to: peer) { return turn }
+            connects.endTurn(turn)
+        }
     }
 }
 

@@ -57,22 +57,21 @@ actor AdapterSession: LoopActor {
             bonds.value, facts, standing, host, log, trace, loop
         )
         localServer = LocalServer(.generic(deviceName: information.localName))
-        connects = Connects(host.links, on: loop, log: log)
+        connects = Connects(on: loop)
         scanner = Scanner(host.scanning, of: facts, heard, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, on: loop)
         pairings = LoopBound(
-            Pairings(on: facts, host.pairing, loop, connects, bondKeeper, links, log: log), on: loop)
+            Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
         life = LoopBound(
             AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
         channels = ChannelMaker(
-            of: facts, by: host.channels, connects, pairings.value, on: loop, log: log)
+            of: facts, by: host.channels, pairings.value, on: loop, log: log)
         let surroundings = LinkSurroundings(
-            of: facts, by: host.channels, links, host.links, connects, heard, bondKeeper, pairings.value, channels)
+            of: facts, by: host.channels, links, host.links, heard, bondKeeper, pairings.value, channels)
         linkMaker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, advertising, links, pairings.value, host.links, connects, on: loop,
-            log: log)
+            making: linkMaker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
     }
 
     nonisolated var information: AdapterInformation { facts.information }
@@ -125,7 +124,6 @@ actor AdapterSession: LoopActor {
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     host.leave(reason)
-                    connects.adapterHasLeft()
                     host.channels.adapterHasLeft(reason)
                 } else if host.comeBack(as: facts.information) {
                     connects.adapterIsBack()

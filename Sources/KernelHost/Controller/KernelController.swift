@@ -14,7 +14,7 @@ package final class KernelController: HCIReceiver {
     private let kernel: any BluetoothKernel
     private let log: Logger
     private let commands: HCICommandQueue
-    private let ownLinks: KernelLinks
+    let links: KernelLinks
     private let scanner: KernelScanner
     private var isClosed = false
     /// Called when nothing can be done with the adapter for now, or for good.
@@ -28,13 +28,12 @@ package final class KernelController: HCIReceiver {
         self.kernel = kernel
         self.log = log
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)
-        ownLinks = KernelLinks(commands, on: kernel, log: log)
+        links = KernelLinks(commands, on: kernel, log: log)
         scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
         commands.receiver = self
-        ownLinks.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
+        links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }
 
-    package var links: any HostLinks { ownLinks }
     package var scanning: any HostScanning { scanner }
 
     /// Whether the socket is open.
@@ -53,7 +52,7 @@ package final class KernelController: HCIReceiver {
         guard commands.end != nil, !isClosed else { return false }
         commands.reopen(adapter.index)
         scanner.comeBack(as: adapter.ownAddress)
-        ownLinks.comeBack()
+        links.comeBack()
         return true
     }
 
@@ -69,7 +68,7 @@ package final class KernelController: HCIReceiver {
         // Why links have ended comes before the adapter's own end.
         commands.receiveWaiting()
         commands.refuse(reason)
-        ownLinks.end(reason)
+        links.end(reason)
         onEnd(reason, isForGood)
         scanner.end(reason, isForGood: isForGood)
         commands.close()
@@ -84,10 +83,10 @@ package final class KernelController: HCIReceiver {
     package func receive(_ event: HCIEvent) {
         switch event {
         case .leMeta(.connectionComplete(let event)), .leMeta(.enhancedConnectionComplete(let event)):
-            ownLinks.began(event)
+            links.began(event)
             scanner.connectionAttemptEnded()
         case .leMeta(.scanTimeout): scanner.scanTimedOut()
-        default: ownLinks.receive(event)
+        default: links.receive(event)
         }
     }
 
@@ -97,7 +96,7 @@ package final class KernelController: HCIReceiver {
         leave(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))
     }
 
-    package var needsSocket: Bool { !ownLinks.isIdle || scanner.needsSocket }
+    package var needsSocket: Bool { !links.isIdle || scanner.needsSocket }
 
     package func socketRests() { scanner.stoppedWatching() }
 }

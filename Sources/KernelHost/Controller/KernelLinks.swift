@@ -15,6 +15,7 @@ final class KernelLinks: HostLinks {
     fileprivate let kernel: any BluetoothKernel
     private let log: Logger
     private var table = LinkTable()
+    /// Called when a link of anybody's has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }
     /// Whether the scanner was seen to be left by a kernel that powers the adapter off.
     var isLeaving: () -> Bool = { false }
@@ -29,6 +30,7 @@ final class KernelLinks: HostLinks {
     /// Whether the controller's events are of use to nobody here.
     var isIdle: Bool { table.isIdle }
 
+    /// Whether the adapter is being powered off, as far as its commands tell.
     var isPoweringOff: Bool {
         commands.receiveWaiting()
         return isLeaving()

@@ -45,10 +45,11 @@ extension BluetoothError {
     ) -> BluetoothError {
         let error = failure.kernelError
         switch context {
-        case .link(let peer) where failure.kind == .notEncrypted: return .notEncrypted(peer, failure.cause)
-        case .link(let peer): return .disconnected(peer, error)
+        case .link(let peer), .linkSaid(_, let peer):
+            if failure.kind == .notEncrypted { return .notEncrypted(peer, failure.cause) }
+            if case .linkSaid(let own, _) = context { return own }
+            return .disconnected(peer, error)
         case .connecting(let operation): return .connecting(operation, error)
-        case .meetingTheEnd(let operation): return .metTheEnd(operation, failure.cause)
         case .channel(let peer): return .channelEnded(peer, error)
         case .openingChannel(let operation, let psm): return .openingChannel(operation, psm, error)
         case .bearer(let peer): return .bearerEnded(peer, error)

@@ -10,24 +10,37 @@ final class KernelChannels: HostChannels {
     private let adapter: AdapterFacts
     private let kernel: any BluetoothKernel
     private let ends: LinkEnds
+    private let ending: EndingLinks
     private let trace: PacketSynthesis?
 
-    init(of adapter: AdapterFacts, on kernel: any BluetoothKernel, _ ends: LinkEnds, trace: PacketSynthesis?) {
+    init(
+        of adapter: AdapterFacts, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
+        trace: PacketSynthesis?
+    ) {
         mark = kernel.loop.components.mark("KernelChannels")
-        (self.adapter, self.kernel, self.ends, self.trace) = (adapter, kernel, ends, trace)
+        (self.adapter, self.kernel, self.ends, self.ending, self.trace) = (adapter, kernel, ends, ending, trace)
     }
 
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
+
+    func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
+
+    nonisolated(nonsending) func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        try await ending.makeWay(to: peer, operation, timeout: timeout)
+    }
 
     func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
         _ handler: @escaping ChannelHandler
     ) throws(ChannelFailure) -> any HostChannel {
+        let life = ChannelLife(to: peer, channel, ending, handler)
         do throws(KernelError) {
-            let onEvent: SocketHandler = { event in handler(ChannelEvent(event)) }
             let socket = try kernel.connectL2CAP(
-                to: peer, channel: channel, from: adapter.information.address, options: options, onEvent)
-            return KernelChannel(socket, recorder, KernelChannel.Events(onEvent, of: channel, on: kernel.loop))
+                to: peer, channel: channel, from: adapter.information.address, options: options
+            ) { event in life.take(event) }
+            return KernelChannel(socket, life, recorder, on: kernel.loop)
         } catch {
             throw ChannelFailure(error)
         }
@@ -40,12 +53,14 @@ final class KernelChannels: HostChannels {
         do throws(KernelError) {
             let listener = try kernel.listenL2CAP(
                 channel: channel, on: adapter.information.address, options: options
-            ) { [weak self, loop = kernel.loop] socket in
-                let new = KernelChannel(socket, self?.recorder)
-                let handler = accept(new)
-                let onEvent: SocketHandler = { event in handler(ChannelEvent(event)) }
-                new.setEvents(KernelChannel.Events(onEvent, of: channel, on: loop))
-                return onEvent
+            ) { [weak self, ending, loop = kernel.loop] socket in
+                // Whoever listens is given the channel of every link on which nobody has it, whichever side has made the
+                // link: so also of one that was being made from here and comes about just after it was given up.
+                guard channel != .attribute || !ending.isGivenUp(socket.peer) else {
+                    socket.close()
+                    return { _ in }
+                }
+                return KernelChannel.accept(socket, channel, ending, self?.recorder, on: loop, by: accept)
             }
             return KernelChannelListener(listener)
         } catch {
@@ -64,7 +79,10 @@ final class KernelChannels: HostChannels {
         ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
     }
 
-    func adapterHasLeft(_ reason: BluetoothError) { ends.completeAll(reason) }
+    func adapterHasLeft(_ reason: BluetoothError) {
+        ending.adapterHasLeft()
+        ends.completeAll(reason)
+    }
 
     func close() { ends.close() }
 

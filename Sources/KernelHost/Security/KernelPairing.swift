@@ -12,19 +12,21 @@ package final class KernelPairing: HostPairing {
     private let adapter: AdapterFacts
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
+    private let ending: EndingLinks
     private let log: Logger
     /// How far the kernel has the progress.
     package private(set) var progress = KernelPairingSettings()
     /// Those who wait until the kernel has the progress.
     private var waiters = WaiterList<Void, BluetoothError>()
 
-    package init(
-        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>, log: Logger
+    init(
+        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
+        _ ending: EndingLinks, log: Logger
     ) {
         mark = kernel.loop.components.mark("KernelPairing")
         self.adapter = adapter
         self.kernel = kernel
-        self.management = management
+        (self.management, self.ending) = (management, ending)
         self.log = log
     }
 
@@ -105,9 +107,10 @@ package final class KernelPairing: HostPairing {
         if let command = question.command(answer, to: peer) { post(command) }
     }
 
-    package func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void) {
+    package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
+        ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
-        post(.disconnect(ManagementAddress(peer)), then: completion)
+        post(.disconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
     }
 
     private func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {

@@ -83,8 +83,9 @@ final class AttributePeer: Sendable {
                 [weak self] socket in
                 guard let connection = self?.connections.last else { return { _ in } }
                 let link = connection.core.value
-                let handler = link.enhancedBearers.accept(KernelChannel(socket, nil), link)
-                return { handler(ChannelEvent($0)) }
+                return KernelChannel.accept(socket, .dynamic(psm: 0x0027), on: kernel.loop) {
+                    link.enhancedBearers.accept($0, link)
+                }
             }
             state.withLock { $0.listeners.append(listener) }
         }
@@ -117,8 +118,7 @@ final class AttributePeer: Sendable {
         let link = Link(to: socket.peer, as: .peripheral, configuration, on: loop)
         let made = Connection(link, in: LooseSession(on: loop))
         state.withLock { $0.connections.append(made) }
-        let handler = link.accept(KernelChannel(socket, nil)) { _ in }
-        return { handler(ChannelEvent($0)) }
+        return KernelChannel.accept(socket, .attribute, on: loop) { link.accept($0) { _ in } }
     }
 }
 

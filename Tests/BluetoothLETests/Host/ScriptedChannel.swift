@@ -1,3 +1,4 @@
+import ATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -59,7 +60,9 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
         BluetoothError(.disconnected, .init("use the link", peer: peer), "scripted", disconnectReason: .remote)
     }
+    func linkHolds() {}
     func close() { isClosed = true }
+    func close(owing outstanding: OutstandingTransactions) { close() }
 }
 
 /// A link of which nothing is known.

@@ -121,7 +121,6 @@ private final class ScriptedDirectory: HostDirectory {
 private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
     private let host: ScriptedHost
     var settings = PairingSettings()
-    var onLinkEnded: (UInt16) -> Void = { _ in }
     var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
 
     init(_ host: ScriptedHost) { self.host = host }
@@ -187,7 +186,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         host.note("\(question): \(answer)")
     }
 
-    func disconnect(_ peer: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
 
     // MARK: Scanning
 
@@ -226,12 +225,16 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Links
 
-    let isPoweringOff = false
     func beginFollowing() {}
     func endFollowing() {}
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink { ScriptedLink() }
 
     // MARK: Channels
+
+    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
+    func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {}
 
     func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ handler: @escaping ChannelHandler
