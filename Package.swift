@@ -185,7 +185,10 @@ let package = Package(
             exclude: ["explore.txt"], swiftSettings: testSettings),
         tests(
             of: "Conformance",
-            with: ["LinuxKernel", "SimulatedKernel", "BluetoothCryptography", "GATT", "HCI", "Management", "Capture"],
+            with: [
+                "LinuxKernel", "SimulatedKernel", "KernelHost", "BluetoothHost", "BluetoothLoop", "Advertising",
+                "BluetoothCryptography", "GATT", "HCI", "Management", "Capture", log,
+            ],
             path: "Tests/Conformance"),
     ] + coreBluetoothTargets
 )

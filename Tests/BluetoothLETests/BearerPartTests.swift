@@ -1,9 +1,7 @@
-import BluetoothHost
 import ATT
 import BluetoothKernel
 import BluetoothPrimitives
 import GATT
-import KernelHost
 import Logging
 import TestSupport
 import Testing
@@ -13,54 +11,6 @@ import Testing
 /// The parts of a bearer, each without the others.
 @Suite struct BearerPartTests {
     private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
-    private static let reset = ChannelFailure(KernelError("recv", .connectionReset))
-
-    private static func reason(_ code: BluetoothError.Code) -> BluetoothError {
-        BluetoothError(code, .init("test"), "test")
-    }
-
-    // MARK: The end
-
-    private enum EndInput: CaseIterable {
-        case explain, explainLater, explainNoMore, end, endOtherwise
-    }
-
-    /// Every input in every state, up to four in a row.
-    @Test func theFirstReasonCountsAndIsToldOnce() {
-        for length in 0...4 { tryAll(length, []) }
-    }
-
-    private func tryAll(_ length: Int, _ path: [EndInput]) {
-        guard length > 0 else { return check(path) }
-        for input in EndInput.allCases { tryAll(length - 1, path + [input]) }
-    }
-
-    private func check(_ path: [EndInput]) {
-        var told: [BluetoothError.Code] = []
-        var ending = BearerEnding { told.append($0.code) }
-        var first: BluetoothError.Code?
-        var last: EndInput?
-        for input in path {
-            switch input {
-            case .explain: ending.explanation = { _ in Self.reason(.adapterOff) }
-            case .explainLater: ending.explanation = { _ in nil }
-            case .explainNoMore: ending.explanation = nil
-            case .end, .endOtherwise:
-                let reason = Self.reason(input == .end ? .disconnected : .noAdapter)
-                let tell = ending.begin(reason)
-                #expect((tell != nil) == (first == nil), "\(path)")
-                tell?(reason)
-                first = first ?? reason.code
-            }
-            if first == nil { last = input }
-        }
-        #expect(told == (first.map { [$0] } ?? []), "\(path)")
-        #expect(ending.reason?.code == first && ending.hasCome == (first != nil), "\(path)")
-        // Whoever could explain an end is let go of when it has come.
-        let isExplained = first == nil && (last == .explain || last == .explainLater)
-        #expect((ending.explanation != nil) == isExplained, "\(path)")
-        if isExplained { #expect(ending.explanation?(Self.reset)?.code == (last == .explain ? .adapterOff : nil)) }
-    }
 
     // MARK: The peer's values
 

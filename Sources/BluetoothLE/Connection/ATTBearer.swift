@@ -16,7 +16,11 @@ final class ATTBearer {
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
     private let record: BearerRecord
-    private var ending: BearerEnding
+    /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
+    let id: UInt64?
+    /// Why it has ended; nil while it has not.
+    private(set) var closeReason: BluetoothError?
+    private weak var owner: (any BearerOwner)?
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
     /// The fixed channel's bearer, for an enhanced one.
@@ -25,16 +29,17 @@ final class ATTBearer {
     /// The peer as a client.
     var peerClient: PeerClient
 
-    /// A bearer over a connected socket; `onTimeOut` is called on the loop when a time limit is over, for
-    /// ``timedOut()``, `onEnd` once the bearer has closed, whoever closed it.
+    /// A bearer over a connected socket.
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
+    ///   - owner: is told what happens; it is not kept.
     ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
+    ///   - id: which enhanced bearer it is.
     init(
         _ socket: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, enhancing mainBearer: ATTBearer? = nil,
-        onTimeOut: @escaping () -> Void, onEnd: @escaping (BluetoothError) -> Void
+        loop: EventLoop, log: Logger, of owner: any BearerOwner,
+        enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
     ) {
         mark = loop.components.mark("ATTBearer")
         self.socket = socket
@@ -42,9 +47,9 @@ final class ATTBearer {
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
-        timers = BearerLoopTimers(on: loop, onTimeOut)
+        timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
-        ending = BearerEnding(onEnd)
+        (self.owner, self.id) = (owner, id)
         peerClient = PeerClient(of: localServer)
     }
 
@@ -73,10 +78,7 @@ final class ATTBearer {
         set { core.mtu = newValue }
     }
 
-    var isClosed: Bool { ending.hasCome }
-
-    /// Why it has ended; nil while it has not.
-    var closeReason: BluetoothError? { ending.reason }
+    var isClosed: Bool { closeReason != nil }
 
     /// How many requests are under way or wait.
     var requestCount: Int { core.requestCount }
@@ -127,7 +129,7 @@ final class ATTBearer {
             if peerClient.encodeValue(&core, into: &writer) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
         case .clientChanged: peerClient.onChange?()
-        case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn)
+        case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): socket.setReading(isOn)
         case .quiet: whenQuiet.take()?()
         case .close(let failure): close(BluetoothError(failure, peer), failure)
@@ -192,8 +194,7 @@ final class ATTBearer {
 
     private func deliver(_ pdu: ATTServerPDU) {
         guard let range = peerServer.receive(pdu, record) else { return }
-        let tell = peerServer.onServicesChanged
-        tell?(range)
+        owner?.servicesChanged(in: range)
         peerServer.deliverServiceChange(pdu)
     }
 
@@ -210,21 +211,16 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard error.kind != .notEncrypted, let explanation = ending.explanation else {
-            return close(socket.error(error, .link(peer)))
-        }
-        if let reason = explanation(error) { close(reason) }
+        guard error.kind != .notEncrypted, let owner else { return close(socket.error(error, .link(peer))) }
+        if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
     }
-
-    /// Has `explanation` tell what the end of the socket means, where more is known than the socket says; nil when that
-    /// comes later, by ``close(_:)``.
-    func explainEnd(by explanation: ((ChannelFailure) -> BluetoothError?)?) { ending.explanation = explanation }
 
     /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) { close(reason, nil) }
 
     private func close(_ reason: BluetoothError, _ failure: ATTBearerCore.Failure?) {
-        guard let tell = ending.begin(reason) else { return }
+        guard !isClosed else { return }
+        closeReason = reason
         let hasSocketEnded = core.sending == .ended
         let outstanding = core.close(failure)
         whenQuiet = nil
@@ -232,8 +228,20 @@ final class ATTBearer {
         // An enhanced bearer's channel is its own.
         if hasSocketEnded || mainBearer != nil { socket.close() } else { socket.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
-        tell(reason)
+        owner?.bearerHasEnded(self, reason)
     }
+}
+
+/// Whose bearers these are: is told what happens on them.
+protocol BearerOwner: AnyObject {
+    /// What the end of a bearer's socket means; nil when that comes later, by its ``ATTBearer/close(_:)``.
+    func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
+    /// A bearer has closed, whoever closed it.
+    func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
+    /// The peer's client did what the program has to know or to answer.
+    func take(_ event: GATTServerEvent, from bearer: UInt64?)
+    /// Attributes of the peer's have changed.
+    func servicesChanged(in range: AttributeHandleRange)
 }
 
 // MARK: - The peer as a client
@@ -287,7 +295,7 @@ extension ATTBearer {
     private func tell(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            peerClient.onEvent?(event)
+            owner?.take(event, from: id)
         }
     }
 }

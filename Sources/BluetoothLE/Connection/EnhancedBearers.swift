@@ -183,16 +183,7 @@ final class EnhancedBearers {
             let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
         else { return }
         let socket = entries[index].socket
-        let bearer = link.makeBearer(
-            socket, enhancing: main,
-            onTimeOut: { [weak self] in self?[id]?.timedOut() },
-            onEnd: { [weak self] reason in self?.end(id, reason) })
-        bearer.explainEnd { [weak self, weak link, peer = link.peer] error in
-            let other = socket.error(error, .bearer(peer))
-            guard let self, let link else { return other }
-            return reason(of: id, link, error, otherwise: other)
-        }
-        bearer.peerClient.onEvent = { [weak link] event in link?.take(event, from: id) }
+        let bearer = link.makeBearer(socket, enhancing: main, as: id)
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = socket.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)
@@ -205,7 +196,14 @@ final class EnhancedBearers {
         link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
     }
 
-    private func end(_ id: UInt64, _ reason: BluetoothError) {
+    /// What the end of a bearer's socket means; nil when that is told later.
+    func reasonOfEnd(_ failure: ChannelFailure, of id: UInt64, _ link: Link) -> BluetoothError? {
+        guard let bearer = self[id] else { return nil }
+        return reason(of: id, link, failure, otherwise: bearer.socket.error(failure, .bearer(link.peer)))
+    }
+
+    /// A bearer has ended, or is to.
+    func end(_ id: UInt64, _ reason: BluetoothError) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let ended = entries.remove(at: index)
         switch ended.state {

@@ -3,14 +3,22 @@ import BluetoothKernel
 
 // What a link's adapter has to do with its end.
 extension Link {
-    /// Why the link has ended, whose socket says `error`; nil when ``finish(_:)`` tells it later.
-    func reasonOfEnd(_ error: ChannelFailure, _ channel: any HostChannel) -> BluetoothError? {
+    /// Why a bearer has ended, whose socket says `error`; nil when that is told later.
+    func reasonOfEnd(_ error: ChannelFailure, of bearer: ATTBearer) -> BluetoothError? {
+        if let id = bearer.id { return enhancedBearersIfAny?.reasonOfEnd(error, of: id, self) }
+        let channel = bearer.socket
         let said = attachment?.host.reasonOfEnd(peer, error)
         let own = channel.error(error, said.map { .linkSaid($0, peer) } ?? .link(peer))
         // The peer's own word is beyond doubt, and so is that it was the end of an earlier link.
         if own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed { return own }
         return reason(of: error, otherwise: own)
     }
+
+    func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError) {
+        if let id = bearer.id { enhancedBearersIfAny?.end(id, reason) } else { finish(reason) }
+    }
+
+    func servicesChanged(in range: AttributeHandleRange) { database.servicesChanged(in: range, self) }
 
     /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when `end` is called with either
     /// later, within five seconds.

@@ -32,7 +32,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers, which ``Connection`` stands for.
 ///
 /// Owned by its handle, and, while it is up, by the links of its adapter.
-final class Link: ConnectAttempt {
+final class Link: ConnectAttempt, BearerOwner {
     private let mark: ComponentCount.Mark
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
@@ -214,12 +214,7 @@ final class Link: ConnectAttempt {
     /// is followed from when that is done.
     private func attach() {
         guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
-        let channel = bearer.socket
-        bearer.explainEnd { [weak self, peer] error in
-            guard let self else { return channel.error(error, .link(peer)) }
-            return reasonOfEnd(error, channel)
-        }
-        guard let handle = channel.linkHandle else { return }
+        guard let handle = bearer.socket.linkHandle else { return }
         attachment = LinkAttachment(
             adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } })
     }
@@ -227,29 +222,18 @@ final class Link: ConnectAttempt {
     private func establish(_ socket: any HostChannel) {
         socket.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
-        let bearer = makeBearer(
-            socket,
-            onTimeOut: { [weak self] in
-                if let self, case .up(let bearer) = state { bearer.timedOut() }
-            },
-            onEnd: { [weak self] reason in self?.finish(reason) })
-        bearer.peerServer.onServicesChanged = { [weak self] range in
-            if let self { database.servicesChanged(in: range, self) }
-        }
-        bearer.peerClient.onEvent = { [weak self] event in self?.take(event, from: nil) }
-        state = .up(bearer)
+        state = .up(makeBearer(socket))
         adapter?.registry.add(self)
         pairings?.mayConcern(addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
     }
 
     func makeBearer(
-        _ socket: any HostChannel, enhancing mainBearer: ATTBearer? = nil, onTimeOut: @escaping () -> Void,
-        onEnd: @escaping (BluetoothError) -> Void
+        _ socket: any HostChannel, enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
     ) -> ATTBearer {
         ATTBearer(
             socket, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
-            enhancing: mainBearer, onTimeOut: onTimeOut, onEnd: onEnd)
+            of: self, enhancing: mainBearer, as: id)
     }
 
     /// Takes an event of the attribute channel.

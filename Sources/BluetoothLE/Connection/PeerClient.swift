@@ -9,8 +9,6 @@ import GATT
 /// What it has configured is with the rules of the bearer, and of an enhanced one with those of the fixed channel's.
 struct PeerClient {
     private let localServer: LocalServer
-    /// Is told what the client did that the program has to know or to answer.
-    var onEvent: ((GATTServerEvent) -> Void)?
     /// Called before a request is processed.
     var onRequest: (() -> Void)?
     /// Called when what is known of the client has changed without a request.

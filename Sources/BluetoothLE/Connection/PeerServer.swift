@@ -10,8 +10,6 @@ struct PeerServer {
     var serviceChanged = RemoteServiceChanged()
     /// What the peer has said it does not know.
     var unsupportedRequests: Set<ATTOpcode> = []
-    /// Is told which of the peer's attributes have changed.
-    var onServicesChanged: ((AttributeHandleRange) -> Void)?
 
     /// Hands the values of a PDU to those who subscribe to them.
     ///

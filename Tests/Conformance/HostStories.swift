@@ -1,0 +1,109 @@
+import BluetoothHost
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+extension Conformance {
+    /// What a session relies on of its host: what is declared, what is told, and in which order.
+    @Suite struct HostStories {
+        /// Two adapters as sessions have them.
+        private static func run(
+            _ story: @escaping @Sendable (_ central: HostUser, _ peripheral: HostUser) async throws -> Void
+        ) async throws {
+            try await Fixture.run { fixture in
+                let central = try await HostUser.make(fixture, fixture.central)
+                try await story(central, try await HostUser.make(fixture, fixture.peripheral))
+            }
+        }
+
+        /// The second takes links and advertises, and the first connects.
+        private static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
+            try await peripheral.listen()
+            try await peripheral.advertise("seam")
+            try #require(await peripheral.isTold("advertising 1 settled well"))
+            try await central.connect(to: peripheral.address)
+            try #require(await central.isTold("channel writable"))
+            try #require(await peripheral.isTold("channel from \(central.address)"))
+        }
+
+        @Test func whatOneAdvertisesTheOtherHears() async throws {
+            try await Self.run { central, peripheral in
+                try await central.scan()
+                try await peripheral.advertise("seam")
+                #expect(await peripheral.isTold("advertising 1 settled well"))
+                // Settled once it is on the air, and told to be so before.
+                #expect(peripheral.told.entries.first { $0.hasPrefix("advertising") } == "advertising 1 advertising")
+                #expect(await central.isTold("report \(peripheral.address)"))
+                await peripheral.stopAdvertising()
+                #expect(await peripheral.isTold("advertising 1 removed"))
+                await central.stopScan()
+            }
+        }
+
+        @Test func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
+            try await Self.run { central, peripheral in
+                try await Self.link(central, peripheral)
+                #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
+                #expect(await peripheral.isTold("packet 021700"))
+                #expect(await peripheral.send([0x03, 0x40, 0x00]) == .sent)
+                #expect(await central.isTold("packet 034000"))
+                // What is known of the link was told as it came up.
+                #expect(try await central.attach() != "nothing")
+                #expect(try await central.rssi() != nil)
+                await peripheral.closeChannel()
+                #expect(await central.isTold("channel closed closedByPeer"))
+                #expect(await central.reasonOfEnd() == .remote)
+            }
+        }
+
+        @Test func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
+            try await Self.run { central, peripheral in
+                let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
+                try await central.connect(to: absent)
+                #expect(await central.isWayClear(to: absent))
+                await central.closeChannel()
+                #expect(await !central.isWayClear(to: absent))
+                #expect(await central.isWayClear(to: peripheral.address))
+                try await central.makeWay(to: absent)
+                #expect(await central.isWayClear(to: absent))
+                // Others are connected to all the same.
+                try await Self.link(central, peripheral)
+            }
+        }
+
+        @Test func protectionIsRaisedAndKeysAreTold() async throws {
+            try await Self.run { central, peripheral in
+                try await central.applyPairingSettings()
+                try await peripheral.applyPairingSettings()
+                try await Self.link(central, peripheral)
+                _ = try await central.attach()
+                try await central.raise(to: .medium)
+                #expect(await central.isTold("link encrypted"))
+                #expect(await central.isTold("key made, kept: true"))
+                #expect(await central.isTold("keys of \(peripheral.address)"))
+                #expect(await peripheral.isTold("keys of \(central.address)"))
+                #expect(try await central.security() == LinkSecurity(level: .medium, keySize: 16))
+                // Only now can be sent again.
+                #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
+                #expect(await peripheral.isTold("packet 021700"))
+            }
+        }
+
+        @Test func anAdapterThatGoesOffIsToldAndComesBack() async throws {
+            try await Self.run { central, peripheral in
+                try await central.scan()
+                try await central.setPowered(false)
+                #expect(await central.isTold("adapter off"))
+                await central.leave()
+                #expect(await central.isTold("scan ended adapterOff"))
+                try await central.setPowered(true)
+                #expect(await central.isTold("adapter on"))
+                #expect(await central.comeBack())
+                try await central.scan()
+                try await peripheral.advertise("seam")
+                #expect(await central.isTold("report \(peripheral.address)"))
+                await central.stopScan()
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+import Advertising
+import BluetoothHost
+import BluetoothKernel
+import BluetoothLoop
+import BluetoothPrimitives
+import HCI
+import KernelHost
+import Logging
+import TestSupport
+import Testing
+
+/// Somebody who uses an adapter as a session does: by its host, and writes down what that tells.
+actor HostUser: LoopActor {
+    nonisolated let loop: EventLoop
+    /// What was told: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    nonisolated let told = Journal<String>()
+    /// The adapter when it was made ready.
+    nonisolated let address: BluetoothAddress
+    private let directory: any HostDirectory
+    private let facts: AdapterFacts
+    private let host: any Host
+    private let keys: any HostKeys
+    private let receiver: Receiver
+    private var state: AdapterState
+    private var listener: (any HostChannelListener)?
+    private var channel: (any HostChannel)?
+    private var link: (any HostLink)?
+
+    /// Hears what is scanned.
+    private final class Receiver: HostScanReceiver {
+        private let told: Journal<String>
+
+        init(_ told: Journal<String>) { self.told = told }
+
+        func receive(_ reports: AdvertisingReports) {
+            var reports = reports
+            while let report = try? reports.next() {
+                if let address = report.address { told.add("report \(address)") }
+            }
+        }
+        func scanStopped() {}
+        func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
+            told.add("scan ended \(reason.code)")
+            return nil
+        }
+    }
+
+    /// Makes an adapter ready.
+    @discardableResult
+    static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
+        let loop = fixture.kernel.loop
+        let opening = Opening(loop)
+        let user = try await opening.open(fixture.kernel, adapter.index)
+        fixture.atEnd { user.assumeIsolated { $0.close() } }
+        return user
+    }
+
+    private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
+        (self.directory, loop, address) = (directory, directory.loop, information.address)
+        facts = AdapterFacts(information)
+        state = information.state
+        receiver = Receiver(told)
+        let known = KnownState()
+        host = directory.makeHost(of: facts) { known.state }
+        keys = directory.makeKeys()
+        host.scanning.receiver = receiver
+        let told = told
+        directory.follow(
+            { change in
+                guard change.adapter.index == information.index else { return }
+                known.state = change.state
+                told.add("adapter \(change.state)")
+            }, onEnd: { told.add("directory ended \($0.code)") })
+        host.follow(onUnreachable: {}, onEnd: { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") })
+        host.pairing.follow { [pairing = host.pairing] event in
+            switch event {
+            case .question(let question, let peer):
+                told.add("question \(question)")
+                pairing.reply(.yes, to: question, peer)
+            case .failed: told.add("pairing failed")
+            case .keyMade(_, let key): told.add("key made, kept: \(key.isStored)")
+            case .keysForgotten: told.add("keys forgotten")
+            }
+        }
+        keys.follow(wanted: { [] }) { event in
+            if case .made(let made) = event { told.add("keys of \(made.identity)") }
+        }
+        keys.begin(information.index)
+    }
+
+    private final class KnownState { var state = AdapterState.poweredOn }
+
+    /// What an actor's initialiser cannot do: wait on the loop.
+    private actor Opening: LoopActor {
+        nonisolated let loop: EventLoop
+
+        init(_ loop: EventLoop) { self.loop = loop }
+
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
+            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
+            try await directory.start()
+            let found = try #require(directory.adapter(index))
+            let ready = try await directory.prepare(found, AdapterWish(power: .powerOn), knowing: nil)
+            return HostUser(directory, ready)
+        }
+    }
+
+    /// Waits until something was told, and says whether it was.
+    nonisolated func isTold(_ what: String, limit: Duration = .seconds(30)) async -> Bool {
+        await told.wait(on: loop, limit: limit) { $0.contains { $0.hasPrefix(what) } } != nil
+    }
+
+    func close() {
+        channel?.close()
+        listener?.close()
+        let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
+        host.advertising.end(reason)
+        host.channels.close()
+        host.close(reason)
+        keys.close()
+        directory.close(reason)
+    }
+
+    // MARK: Roles
+
+    func scan() async throws {
+        let timing = LEScanTiming(type: .active, interval: 0x60, window: 0x60)
+        try await host.scanning.scan(ScanSettings(le1M: timing), .init("scan"))
+    }
+
+    func stopScan() { host.scanning.setScan(nil) }
+
+    func advertise(_ name: String, as id: UInt64 = 1) throws {
+        try host.advertising.follow { [told] id, event in
+            switch event {
+            case .facts: break
+            case .state(let state): told.add("advertising \(id) \(state)")
+            case .settled(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
+            case .removed: told.add("advertising \(id) removed")
+            }
+        }
+        host.advertising.advertise(AdvertisementContent(localName: name), AdvertisingOptions(), as: id)
+    }
+
+    func stopAdvertising(_ id: UInt64 = 1) {
+        host.advertising.stop(id, BluetoothError(.cancelled, .init("advertise"), "Enough."))
+    }
+
+    func listen() throws {
+        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+            take(channel)
+            return handler
+        }
+    }
+
+    /// Connects; what comes of it is told.
+    func connect(to peer: BluetoothAddress) async throws {
+        host.links.beginFollowing()
+        await host.scanning.prepareToConnect(timeout: .seconds(5))
+        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), handler)
+    }
+
+    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+
+    func makeWay(to peer: BluetoothAddress) async throws {
+        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    }
+
+    private func take(_ channel: any HostChannel) {
+        self.channel = channel
+        told.add("channel from \(channel.peer)")
+    }
+
+    private var handler: ChannelHandler {
+        { [self] event in
+            switch event {
+            case .readable:
+                _ = channel?.receive { told.add("packet \([UInt8]($0).hexadecimal)") }
+            case .writable: told.add("channel writable")
+            case .closed(let failure): told.add("channel closed \(failure.kind)")
+            }
+        }
+    }
+
+    // MARK: The link
+
+    func send(_ packet: [UInt8]) -> ChannelSend? { channel?.send(packet.span.bytes) }
+
+    func closeChannel() { channel?.close() }
+
+    /// Follows the link; says what is known of it.
+    func attach() throws -> String {
+        let handle = try #require(channel?.linkHandle)
+        let link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        self.link = link
+        return link.parameters.map { "\($0)" } ?? "nothing"
+    }
+
+    func rssi() async throws -> Int? {
+        let link = try #require(link)
+        return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
+    }
+
+    func reasonOfEnd() -> DisconnectReason? {
+        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
+        return link?.reasonOfEnd(address, failure).disconnectReason
+    }
+
+    func applyPairingSettings() async throws {
+        try await host.pairing.change(to: PairingSettings(), .init("pair"))
+    }
+
+    /// Raises the link's protection, once the host may.
+    func raise(to level: SecurityLevel) async throws {
+        for attempt in 1... {
+            do throws(ChannelFailure) {
+                try channel?.raiseSecurity(to: level)
+                return channel?.notifyWhenWritable() ?? ()
+            } catch {
+                guard error.kind == .tooEarly, attempt < 20 else { throw error }
+                _ = await loop.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+
+    func security() throws -> LinkSecurity? { try channel?.security() }
+
+    // MARK: The adapter
+
+    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, facts.information.index) }
+
+    func leave() { host.leave(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+
+    func comeBack() -> Bool { host.comeBack(as: facts.information) }
+}
