@@ -45,9 +45,6 @@ package protocol HostChannels: AnyObject {
 
     /// The adapter is closed: no channel's end is its doing any more.
     func close()
-
-    /// How many ends wait to be explained.
-    var unexplainedCount: Int { get }
 }
 
 /// One L2CAP channel of one link. Dropping the last reference closes it.

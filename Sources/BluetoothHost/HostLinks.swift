@@ -14,9 +14,10 @@ package protocol HostLinks: AnyObject {
     /// Somebody for whom links were followed needs it no more.
     func endFollowing()
 
-    /// Begins to follow a link of ours that has just come up, as long as what is returned is kept.
+    /// Begins to follow a link of ours that has just come up, as long as what is returned is kept; nil where nothing can be
+    /// told of links.
     /// - Parameter onEncrypted: called when the link is encrypted.
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)?
 }
 
 /// One link of an adapter: what it runs with, and what can be asked for.

@@ -51,7 +51,7 @@ extension AdapterSession {
     /// How many connects are under way or wait for their turn.
     var connectCount: Int { connects.count }
     /// How many links wait for why they have ended.
-    var unexplainedEndCount: Int { host.channels.unexplainedCount }
+    var unexplainedEndCount: Int { (host.channels as? KernelChannels)?.unexplainedCount ?? 0 }
     /// How often an address was looked up among keys.
     var lookUpCount: Int { heard.resolution.lookUpCount }
 

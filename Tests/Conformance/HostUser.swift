@@ -71,7 +71,7 @@ actor HostUser: LoopActor {
                 known.state = change.state
                 told.add("adapter \(change.state)")
             }, onEnd: { told.add("directory ended \($0.code)") })
-        host.follow(onUnreachable: {}, onEnd: { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") })
+        host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):

@@ -215,8 +215,8 @@ final class Link: ConnectAttempt, BearerOwner {
     private func attach() {
         guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
         guard let handle = bearer.socket.linkHandle else { return }
-        attachment = LinkAttachment(
-            adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } })
+        let link = adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
+        attachment = link.map { LinkAttachment($0) }
     }
 
     private func establish(_ socket: any HostChannel) {

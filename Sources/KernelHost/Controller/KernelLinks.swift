@@ -65,7 +65,7 @@ final class KernelLinks: HostLinks {
         }
     }
 
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink {
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
         commands.receiveWaiting()
         return KernelLink(self, table.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
     }

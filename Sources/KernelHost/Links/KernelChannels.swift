@@ -5,7 +5,7 @@ import BluetoothPrimitives
 /// The kernel's L2CAP sockets of one adapter.
 //
 // Lives on the loop, with the session.
-final class KernelChannels: HostChannels {
+package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
     private let kernel: any BluetoothKernel
@@ -23,15 +23,15 @@ final class KernelChannels: HostChannels {
 
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
+    package func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
 
-    nonisolated(nonsending) func makeWay(
+    package nonisolated(nonsending) func makeWay(
         to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
         try await ending.makeWay(to: peer, operation, timeout: timeout)
     }
 
-    func connect(
+    package func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
         _ handler: @escaping ChannelHandler
     ) throws(ChannelFailure) -> any HostChannel {
@@ -46,7 +46,7 @@ final class KernelChannels: HostChannels {
         }
     }
 
-    func listen(
+    package func listen(
         _ channel: L2CAPChannel, _ options: L2CAPOptions,
         _ accept: @escaping (any HostChannel) -> ChannelHandler
     ) throws(ChannelFailure) -> any HostChannelListener {
@@ -68,25 +68,26 @@ final class KernelChannels: HostChannels {
         }
     }
 
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
+    package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
         .channel(failure, context, kernel.environment())
     }
 
-    func reason(
+    package func reason(
         of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
         then completion: @escaping (BluetoothError) -> Void
     ) -> BluetoothError? {
         ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
     }
 
-    func adapterHasLeft(_ reason: BluetoothError) {
+    package func adapterHasLeft(_ reason: BluetoothError) {
         ending.adapterHasLeft()
         ends.completeAll(reason)
     }
 
-    func close() { ends.close() }
+    package func close() { ends.close() }
 
-    var unexplainedCount: Int { ends.waitingCount }
+    /// How many ends wait to be explained.
+    package var unexplainedCount: Int { ends.waitingCount }
 }
 
 private final class KernelChannelListener: HostChannelListener {

@@ -1,8 +1,6 @@
-import ATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
-import HCI
 
 /// A channel of a ``ScriptedHost``, whose other side answers by the host's table.
 //
@@ -30,9 +28,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     }
 
     /// The other side ends the link.
-    func end() {
-        handler(.closed(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset)))))
-    }
+    func end() { handler(.closed(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset))))) }
 
     func send(_ packet: RawSpan) -> ChannelSend {
         let packet = [UInt8](packet)
@@ -55,47 +51,6 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         protection = LinkSecurity(level: level, keySize: 16)
         host.loop.executeLocally { [self] in handler(.writable) }
     }
-    func beginRecord(isCentral: Bool) {}
-    func endRecord(_ reason: BluetoothError) {}
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link", peer: peer), "scripted", disconnectReason: .remote)
-    }
-    func linkHolds() {}
+    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
     func close() { isClosed = true }
-    func close(owing outstanding: OutstandingTransactions) { close() }
-}
-
-/// A link of which nothing is known.
-final class ScriptedLink: HostLink {
-    let parameters: ConnectionParameters? = nil
-    let dataLength: LinkDataLength? = nil
-
-    func rssi(_ operation: BluetoothError.Operation, timeout: Duration?) async throws(BluetoothError) -> Int? { -40 }
-    func transmitPower(_ operation: BluetoothError.Operation, timeout: Duration?) async throws(BluetoothError) -> Int {
-        0
-    }
-    func phys(_ operation: BluetoothError.Operation, timeout: Duration?) async throws(BluetoothError) -> LinkPHYs {
-        LinkPHYs(transmit: .le1M, receive: .le1M)
-    }
-    func setPHYs(
-        _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> LinkPHYs { LinkPHYs(transmit: .le2M, receive: .le2M) }
-    func setDataLength(
-        octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
-    func setParameters(
-        _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> ConnectionParameters {
-        throw BluetoothError(.unsupported, operation, "scripted")
-    }
-    func keepParameters(_ range: LEConnectionParameters?, _ operation: BluetoothError.Operation) throws(BluetoothError)
-    {}
-    func follow(
-        _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
-    ) throws(BluetoothError) {}
-    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(
-            .disconnected, .init("use the link", peer: peer), "The peer ended it.", disconnectReason: .remote)
-    }
-    func end(_ reason: BluetoothError) {}
 }

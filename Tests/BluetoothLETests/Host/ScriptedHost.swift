@@ -37,18 +37,13 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
 
     fileprivate func note(_ call: String) { calls.append(call) }
-
     /// Does something in the loop's next turn.
     fileprivate func later(_ body: @escaping () -> Void) { loop.executeLocally(body) }
 
     // MARK: What a test has it tell. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        if isOn {
-            adapterInformation.currentSettings.insert(.powered)
-        } else {
-            adapterInformation.currentSettings.remove(.powered)
-        }
+        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
         onChange(.changed(adapterInformation))
     }
 
@@ -59,18 +54,19 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
 
     func report(_ packet: [UInt8]) throws {
-        if case .leMeta(.advertisingReports(let reports)) = try HCIEvent(decoding: packet.span.bytes) {
-            scanReceiver?.receive(reports)
-        }
+        guard case .leMeta(.advertisingReports(let reports)) = try HCIEvent(decoding: packet.span.bytes) else { return }
+        scanReceiver?.receive(reports)
+    }
+
+    fileprivate func makeChannel(to peer: BluetoothAddress) -> ScriptedChannel {
+        channels.append(ScriptedChannel(to: peer, of: self))
+        return channels[channels.count - 1]
     }
 
     /// A central makes a link.
-    func comeIn(from peer: BluetoothAddress) -> ScriptedChannel? {
-        guard let accept else { return nil }
-        let channel = ScriptedChannel(to: peer, of: self)
-        channel.handler = accept(channel)
-        channels.append(channel)
-        return channel
+    func comeIn(from peer: BluetoothAddress) {
+        let channel = makeChannel(to: peer)
+        channel.handler = accept?(channel) ?? { _ in }
     }
 }
 
@@ -78,7 +74,6 @@ private final class ScriptedDirectory: HostDirectory {
     private let host: ScriptedHost
 
     init(_ host: ScriptedHost) { self.host = host }
-
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
     let changeCount: UInt64 = 0
@@ -89,14 +84,9 @@ private final class ScriptedDirectory: HostDirectory {
 
     func start() async throws(BluetoothError) {}
 
-    func change(since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration)
-        async throws(BluetoothError)
-    {
-        throw .noAdapter(operation)
-    }
-
-    func look(at index: UInt16) {}
-    func refresh() {}
+    func change(
+        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
+    ) async throws(BluetoothError) { throw .noAdapter(operation) }
 
     nonisolated(nonsending) func prepare(
         _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
@@ -106,14 +96,9 @@ private final class ScriptedDirectory: HostDirectory {
         return adapter
     }
 
-    nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation] {
-        adapters
-    }
     func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
-
     func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
-
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
@@ -124,7 +109,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
 
     init(_ host: ScriptedHost) { self.host = host }
-
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
     var links: any HostLinks { self }
@@ -160,11 +144,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func reload(_ adapter: UInt16) { host.note("load keys again") }
     func reload() { host.note("load keys again") }
 
-    func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
-        host.note("forget \(identity)")
-        return nil
-    }
-
+    func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? { nil }
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
     func disconnect(_ peer: BluetoothAddress) { host.note("disconnect \(peer)") }
 
@@ -179,8 +159,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     }
 
     func apply(_ operation: BluetoothError.Operation, again: Bool) async throws(BluetoothError) {}
-    func adapterChanged() {}
-    func adapterIsGone(_ reason: BluetoothError) {}
 
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
         host.note("\(question): \(answer)")
@@ -191,10 +169,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     // MARK: Scanning
 
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
-    func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        setScan(wanted)
-    }
-    func prepareToConnect(timeout: Duration?) async {}
+    func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
 
     // MARK: Advertising
@@ -225,24 +200,16 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Links
 
-    func beginFollowing() {}
-    func endFollowing() {}
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink { ScriptedLink() }
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
-
-    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-    func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
 
     func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ handler: @escaping ChannelHandler
     ) throws(ChannelFailure) -> any HostChannel {
         host.note("connect \(peer)")
-        let channel = ScriptedChannel(to: peer, of: host)
+        let channel = host.makeChannel(to: peer)
         channel.handler = handler
-        host.add(channel)
         host.later { handler(.writable) }
         return channel
     }
@@ -257,18 +224,8 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
-
     func adapterHasLeft(_ reason: BluetoothError) {}
     func close() {}
-    let unexplainedCount = 0
-}
-
-extension ScriptedHost {
-    fileprivate func add(_ channel: ScriptedChannel) { channels.append(channel) }
 }
 
 private final class ScriptedListener: HostChannelListener {
@@ -279,8 +236,7 @@ private final class ScriptedListener: HostChannelListener {
 
 extension BluetoothError {
     /// What a scripted channel's failure is told as.
-    fileprivate static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(
-            .disconnected, .init("use the link"), "scripted", cause: failure.cause, disconnectReason: .remote)
+    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
+        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
     }
 }

@@ -1,0 +1,45 @@
+import ATT
+import BluetoothLoop
+import BluetoothPrimitives
+
+// What a host need not do that has its adapters to itself: it is told of everything, its links end when it says so, and
+// nothing of others is in the way.
+
+extension HostDirectory {
+    package func look(at index: UInt16) {}
+    package func refresh() {}
+    package nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation]
+    { adapters }
+}
+
+extension HostLinks {
+    package func beginFollowing() {}
+    package func endFollowing() {}
+}
+
+extension HostScanning {
+    package nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async {}
+}
+
+extension HostPairing {
+    package func adapterChanged() {}
+    package func adapterIsGone(_ reason: BluetoothError) {}
+}
+
+extension HostChannels {
+    package func isWayClear(to peer: BluetoothAddress) -> Bool { true }
+    package nonisolated(nonsending) func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {}
+    package func reason(
+        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
+        then completion: @escaping (BluetoothError) -> Void
+    ) -> BluetoothError? { other }
+}
+
+extension HostChannel {
+    package func linkHolds() {}
+    package func beginRecord(isCentral: Bool) {}
+    package func endRecord(_ reason: BluetoothError) {}
+    package func close(owing outstanding: OutstandingTransactions) { close() }
+}
