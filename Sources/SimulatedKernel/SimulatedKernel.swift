@@ -133,7 +133,7 @@ extension SimulatedRadio {
     }
 }
 
-extension World {
+extension KernelWorld {
     /// A controller's own address, or the next that is free.
     func address(for controller: SimulatedController) -> BluetoothAddress {
         if let address = controller.address { return address }

@@ -28,7 +28,7 @@ public final class SimulatedRadio: Sendable {
     /// The loop on which everything of this radio happens: its clock, and the thread of all its kernels' sockets.
     public let loop: EventLoop
     let virtualTime: VirtualTimeDriver?
-    private let world: Mutex<World>
+    private let world: Mutex<KernelWorld>
 
     /// An empty band.
     ///
@@ -45,7 +45,7 @@ public final class SimulatedRadio: Sendable {
             virtualTime = nil
             loop = EventLoop(driver: RealTimeDriver())
         }
-        world = Mutex(World(seed: seed))
+        world = Mutex(KernelWorld(seed: seed))
         let timer = loop.makeTimer { [weak self] in self?.pump() }
         world.withLock { $0.timer = timer }
     }
@@ -62,7 +62,7 @@ public final class SimulatedRadio: Sendable {
     /// Enters the world. What `body` releases of the program's own is released, and what it schedules is provided for,
     /// when it has returned.
     func withWorld<Result: Sendable, Failure: Error>(
-        _ body: @Sendable (World) throws(Failure) -> Result
+        _ body: @Sendable (KernelWorld) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let now = loop.now
         var released: [any Sendable] = []
@@ -123,8 +123,7 @@ public final class SimulatedRadio: Sendable {
                 world.removePeripheral(peripheral.key)
             }
             for end in world.peripheralEnds.values {
-                if let handler = end.side.handler { world.released.append(handler) }
-                end.side.handler = nil
+                if let program = end.side.program.take() { world.released.append(program) }
             }
             world.peripheralEnds = [:]
             for watch in world.radioSwitchWatches.values { world.released.append(watch.handler) }

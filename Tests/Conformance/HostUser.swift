@@ -192,9 +192,8 @@ actor HostUser: LoopActor {
     /// Follows the link; says what is known of it.
     func attach() throws -> String {
         let handle = try #require(channel?.linkHandle)
-        let link = host.links.attach(handle) { [told] in told.add("link encrypted") }
-        self.link = link
-        return link.parameters.map { "\($0)" } ?? "nothing"
+        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
     func rssi() async throws -> Int? {

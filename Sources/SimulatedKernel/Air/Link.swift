@@ -53,7 +53,7 @@ final class LinkSide {
     /// Whether this side's controller sends; otherwise its buffers stay full.
     var isSending = true
     /// The program behind a simulated peripheral.
-    var handler: (any SimulatedLinkHandler)?
+    var program: (any AnyObject & Sendable)?
     /// The program wants to know when the peripheral can send again.
     var wantsRoom = false
     /// It could not send because the other side had given no credits.

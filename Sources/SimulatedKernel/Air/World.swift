@@ -27,8 +27,9 @@ enum PeripheralEvent: Sendable {
 /// Everything there is on one radio band: who sends, who listens, what happens next.
 ///
 /// Not safe to use from several threads: ``SimulatedRadio`` keeps it in a mutex, with all it refers to. What belongs to
-/// the program outside (handlers) is never called nor released in here, but put into ``outputs`` and ``released``.
-final class World {
+/// the program outside (handlers) is never called nor released in here, but put into ``outputs`` and ``released``. What the
+/// floors above have in it they add: ``KernelWorld``.
+class World {
     /// The present moment; set by whoever enters.
     var now = KernelInstant(nanoseconds: 0)
     var generator: SimulationGenerator
@@ -37,12 +38,8 @@ final class World {
 
     private(set) var nodes: [RadioNode] = []
     private(set) var links: [Link] = []
-    var kernels: [HostKernel] = []
-    var sockets: [Int: SocketState] = [:]
-    var listeners: [Int: ListenerState] = [:]
     var peripheralEnds: [Int: LinkEnd] = [:]
-    var peripherals: [Int: PeripheralNode] = [:]
-    var radioSwitchWatches: [Int: RadioSwitchHandler] = [:]
+    var peripherals: [Int: RadioNode] = [:]
 
     var outputs: [Output] = []
     /// What has to be released after the world is unlocked, because releasing it may run the program's code.
@@ -234,20 +231,4 @@ class RadioNode {
 
     /// The link's parameters, data length or PHYs have changed.
     func linkChanged(_ end: LinkEnd, _ change: LinkChange) {}
-}
-
-extension World {
-    /// What is open, for whoever wonders why nothing happens.
-    var openThings: [String] {
-        var all: [String] = []
-        for kernel in kernels {
-            for adapter in kernel.adapters {
-                for connection in adapter.connections {
-                    let sockets = connection.channels.count
-                    all.append("hci\(adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets")
-                }
-            }
-        }
-        return all
-    }
 }

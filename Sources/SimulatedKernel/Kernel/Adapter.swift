@@ -8,7 +8,7 @@ final class Adapter {
     unowned let kernel: HostKernel
     let index: UInt16
     let controller: Controller
-    var world: World { kernel.world }
+    var world: KernelWorld { kernel.world }
 
     private(set) var isPluggedIn = true
     private(set) var isUp = false

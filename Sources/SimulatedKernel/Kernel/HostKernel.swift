@@ -18,7 +18,7 @@ struct HostConditions {
 
 /// One machine: its kernel's Bluetooth with all adapters and sockets.
 final class HostKernel {
-    unowned let world: World
+    unowned let world: KernelWorld
     var conditions: HostConditions
     /// In the order in which they were plugged in.
     var adapters: [Adapter] = []
@@ -38,7 +38,7 @@ final class HostKernel {
     /// Somebody else is discovering.
     var isDiscoveryTaken = false
 
-    init(world: World, conditions: HostConditions) {
+    init(world: KernelWorld, conditions: HostConditions) {
         self.world = world
         self.conditions = conditions
     }

@@ -30,7 +30,7 @@ enum SocketBuffer {
 /// What the simulated kernel knows of a socket.
 class SocketState {
     let identifier: Int
-    unowned let world: World
+    unowned let world: KernelWorld
     var handler: LoopBound<SocketHandler>?
     private(set) var inbox = RingBuffer<[UInt8]>()
     private var inboxCost = 0
@@ -49,7 +49,7 @@ class SocketState {
     private(set) var isEndTold = false
     private(set) var isClosed = false
 
-    init(world: World, handler: LoopBound<SocketHandler>?) {
+    init(world: KernelWorld, handler: LoopBound<SocketHandler>?) {
         self.world = world
         self.handler = handler
         identifier = world.makeIdentifier()

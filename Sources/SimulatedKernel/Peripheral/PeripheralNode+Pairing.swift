@@ -67,14 +67,14 @@ extension SimulatedPeripheral {
     /// What it tells in pairing to those who are to resolve its private addresses; nil without an
     /// ``SimulatedSecurity/identity``.
     public var identityResolvingKey: SecurityKey? {
-        radio.withWorld { [identifier] world in world.peripherals[identifier]?.identityResolvingKey?.value }
+        radio.withWorld { [identifier] world in world.peripheral(identifier)?.identityResolvingKey?.value }
     }
 
     /// Makes a private address that those resolve to whom it has told its identity in pairing
     /// (Core Vol 3 Part H §2.2.2); nil without an ``SimulatedSecurity/identity``.
     public func makePrivateAddress() -> BluetoothAddress? {
         radio.withWorld { [identifier] world -> BluetoothAddress? in
-            guard let key = world.peripherals[identifier]?.identityResolvingKey else { return nil }
+            guard let key = world.peripheral(identifier)?.identityResolvingKey else { return nil }
             return key.value.makePrivateAddress(using: &world.generator)
         }
     }

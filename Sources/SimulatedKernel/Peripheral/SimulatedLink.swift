@@ -87,14 +87,14 @@ extension SimulatedRadio {
             guard let handler = make?(link) else { return }
             withWorld { world in
                 if let end = world.peripheralEnds[identifier] {
-                    end.side.handler = handler
+                    end.side.program = LinkProgram(handler)
                 } else {
                     world.released.append(handler)
                 }
             }
             return
         }
-        let handler = withWorld { $0.peripheralEnds[identifier]?.side.handler }
+        let handler = withWorld { ($0.peripheralEnds[identifier]?.side.program as? LinkProgram)?.handler }
         switch event {
         case .connected: break
         case .received(let channel, let packet): handler?.received(packet.span.bytes, on: channel, of: link)
@@ -104,9 +104,15 @@ extension SimulatedRadio {
             handler?.disconnected(link, reason: reason)
             withWorld { world in
                 guard let end = world.peripheralEnds.removeValue(forKey: identifier) else { return }
-                if let handler = end.side.handler { world.released.append(handler) }
-                end.side.handler = nil
+                if let program = end.side.program.take() { world.released.append(program) }
             }
         }
     }
+}
+
+/// What a link knows its peripheral's program by.
+private final class LinkProgram: Sendable {
+    let handler: any SimulatedLinkHandler
+
+    init(_ handler: any SimulatedLinkHandler) { self.handler = handler }
 }

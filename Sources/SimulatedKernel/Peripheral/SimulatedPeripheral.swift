@@ -126,7 +126,7 @@ public final class SimulatedPeripheral: Sendable {
 
     func withNode(_ body: @Sendable (PeripheralNode) -> Void) {
         radio.withWorld { [identifier] world in
-            if let node = world.peripherals[identifier] { body(node) }
+            if let node = world.peripheral(identifier) { body(node) }
         }
     }
 
@@ -275,8 +275,10 @@ public final class SimulatedPeripheral: Sendable {
 }
 
 extension World {
+    func peripheral(_ identifier: Int) -> PeripheralNode? { peripherals[identifier] as? PeripheralNode }
+
     func removePeripheral(_ identifier: Int) {
-        guard let node = peripherals.removeValue(forKey: identifier) else { return }
+        guard let node = peripherals.removeValue(forKey: identifier) as? PeripheralNode else { return }
         for end in links(of: node) {
             end.link.abandon(by: end)
             node.linkEnded(end, reason: .connectionTimeout)
