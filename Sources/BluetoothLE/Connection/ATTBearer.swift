@@ -16,18 +16,27 @@ final class ATTBearer {
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
     private let record: BearerRecord
-    /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
-    let id: UInt64?
     /// Why it has ended; nil while it has not.
     private(set) var closeReason: BluetoothError?
-    private weak var owner: (any BearerOwner)?
+    private let place: Place
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
-    /// The fixed channel's bearer, for an enhanced one.
-    private weak var mainBearer: ATTBearer?
     private var ownPeerServer = PeerServer()
     /// The peer as a client.
     var peerClient: PeerClient
+
+    /// What it is to its link.
+    private struct Place {
+        weak var owner: (any BearerOwner)?
+        /// The fixed channel's bearer, for an enhanced one.
+        weak var main: ATTBearer?
+        /// Which of the enhanced bearers it is; nil for the fixed channel's.
+        let id: UInt64?
+    }
+
+    /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
+    var id: UInt64? { place.id }
+    private var mainBearer: ATTBearer? { place.main }
 
     /// A bearer over a connected socket.
     ///
@@ -43,13 +52,12 @@ final class ATTBearer {
     ) {
         mark = loop.components.mark("ATTBearer")
         self.socket = socket
-        self.mainBearer = mainBearer
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
         timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
-        (self.owner, self.id) = (owner, id)
+        place = Place(owner: owner, main: mainBearer, id: id)
         peerClient = PeerClient(of: localServer)
     }
 
@@ -57,7 +65,7 @@ final class ATTBearer {
         // A connection that nobody holds ends its link like one that is told to.
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
-        guard mainBearer == nil, !outstanding.isEmpty else { return }
+        guard id == nil, !outstanding.isEmpty else { return }
         timers.loop.execute { [socket] in socket.close(owing: outstanding) }
     }
 
@@ -194,7 +202,7 @@ final class ATTBearer {
 
     private func deliver(_ pdu: ATTServerPDU) {
         guard let range = peerServer.receive(pdu, record) else { return }
-        owner?.servicesChanged(in: range)
+        place.owner?.servicesChanged(in: range)
         peerServer.deliverServiceChange(pdu)
     }
 
@@ -211,7 +219,9 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard error.kind != .notEncrypted, let owner else { return close(socket.error(error, .link(peer))) }
+        guard error.kind != .notEncrypted, let owner = place.owner else {
+            return close(socket.error(error, .link(peer)))
+        }
         if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
     }
 
@@ -226,9 +236,9 @@ final class ATTBearer {
         whenQuiet = nil
         flush()
         // An enhanced bearer's channel is its own.
-        if hasSocketEnded || mainBearer != nil { socket.close() } else { socket.close(owing: outstanding) }
+        if hasSocketEnded || id != nil { socket.close() } else { socket.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
-        owner?.bearerHasEnded(self, reason)
+        place.owner?.bearerHasEnded(self, reason)
     }
 }
 
@@ -295,7 +305,7 @@ extension ATTBearer {
     private func tell(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            owner?.take(event, from: id)
+            place.owner?.take(event, from: id)
         }
     }
 }

@@ -37,7 +37,8 @@ final class Link: ConnectAttempt, BearerOwner {
     private enum State {
         /// The kernel has been asked for it, or is to be; somebody may wait.
         case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
-        case up(ATTBearer)
+        /// With what follows the link at the controller, where something does; see Link+Parameters.
+        case up(ATTBearer, LinkAttachment?)
         /// Why it ended, who the peer was, and the bearer that there was.
         indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
 
@@ -45,10 +46,17 @@ final class Link: ConnectAttempt, BearerOwner {
         var bearer: ATTBearer? {
             switch self {
             case .opening: nil
-            case .up(let bearer): bearer
+            case .up(let bearer, _): bearer
             case .ended(_, _, let bearer): bearer
             }
         }
+    }
+
+    /// Who wants to know when it has ended.
+    private struct EndFollowers {
+        /// Keeps the connection.
+        var keeper: ((Connection) -> Void)?
+        var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
 
     let loop: EventLoop
@@ -59,88 +67,36 @@ final class Link: ConnectAttempt, BearerOwner {
     let configuration: LinkConfiguration
     /// What the program holds; nil once it has dropped that, which ends the link.
     weak var connection: Connection?
-    /// What it uses of its adapter; nil where no adapter has made it, and after the end.
-    private(set) var adapter: LinkSurroundings?
-    /// Kept while the link is up.
-    private var session: (any AnyObject & Sendable)?
+    /// The session, which the link keeps, and what it uses of it; nil where no adapter has made it, and after the end.
+    private var home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)?
 
     private var state = State.opening(nil, nil)
-    /// Follows the link at the controller; nil where no adapter has made it. See Link+Parameters.
-    private(set) var attachment: LinkAttachment?
-    /// Who keeps the connection, and wants to know when it has ended.
-    private var onEnd: ((Connection) -> Void)?
-    private var endWaiters = WaiterList<BluetoothError, BluetoothError>()
-
-    // Components that most links do without are made when they are first needed.
-
-    /// The bearers beside the fixed channel's.
-    private(set) var enhancedBearersIfAny: EnhancedBearers?
-    /// The peer's database.
-    private(set) var databaseIfAny: PeerDatabase?
-    /// What the peer's bond means for it.
-    private(set) var bondedPeerIfAny: BondedPeer?
-    /// How well it is protected.
-    private(set) var protectionIfAny: LinkProtection?
-    /// Who is told what happens on it.
-    private(set) lazy var events = LinkEvents()
-    /// What the peer asks of the program. See Link+LocalServer.
-    private(set) var peerRequestsIfAny: PeerRequests?
+    private var followers = EndFollowers()
+    /// Its components that most links do without; see LinkParts.
+    var parts = LinkParts()
     /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
     var isBehind = false
 
     init(
-        to peer: BluetoothAddress, as role: ConnectionRole = .central, of session: (any AnyObject & Sendable)? = nil,
-        in adapter: LinkSurroundings? = nil, _ configuration: LinkConfiguration, on loop: EventLoop
+        to peer: BluetoothAddress, as role: ConnectionRole = .central,
+        in home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)? = nil,
+        _ configuration: LinkConfiguration, on loop: EventLoop
     ) {
         mark = loop.components.mark("Link")
-        (self.session, self.adapter) = (session, adapter)
+        self.home = home
         (self.peer, self.role) = (peer, role)
         self.configuration = configuration
         self.loop = loop
     }
 
+    /// What it uses of its adapter; nil where no adapter has made it, and after the end.
+    var adapter: LinkSurroundings? { home?.adapter }
+    /// Follows the link at the controller; nil where nothing does.
+    var attachment: LinkAttachment? { if case .up(_, let attachment) = state { attachment } else { nil } }
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
     var bonds: BondKeeper? { adapter?.bonds }
     var pairings: Pairings? { adapter?.pairings }
-
-    var enhancedBearers: EnhancedBearers {
-        if let enhancedBearersIfAny { return enhancedBearersIfAny }
-        let bearers = EnhancedBearers(on: loop)
-        enhancedBearersIfAny = bearers
-        return bearers
-    }
-
-    /// Knows no more of the peer's database than a link just made.
-    func forgetDatabase() { databaseIfAny = nil }
-
-    var bondedPeer: BondedPeer {
-        if let bondedPeerIfAny { return bondedPeerIfAny }
-        let peer = BondedPeer(on: loop)
-        bondedPeerIfAny = peer
-        return peer
-    }
-
-    var database: PeerDatabase {
-        if let databaseIfAny { return databaseIfAny }
-        let database = PeerDatabase(rememberedIn: configuration.cache, on: loop)
-        databaseIfAny = database
-        return database
-    }
-
-    var peerRequests: PeerRequests {
-        if let peerRequestsIfAny { return peerRequestsIfAny }
-        let requests = PeerRequests(on: loop)
-        peerRequestsIfAny = requests
-        return requests
-    }
-
-    var protection: LinkProtection {
-        if let protectionIfAny { return protectionIfAny }
-        let protection = LinkProtection(on: loop)
-        protectionIfAny = protection
-        return protection
-    }
 
     // MARK: Opening
 
@@ -199,30 +155,30 @@ final class Link: ConnectAttempt, BearerOwner {
     func accept(
         _ socket: any HostChannel, onEnd: @escaping (Connection) -> Void
     ) -> ChannelHandler {
-        self.onEnd = onEnd
+        followers.keeper = onEnd
         establish(socket)
         attach()
         return { [weak self] event in self?.receive(event) }
     }
 
     /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
-    func keep(_ onEnd: @escaping (Connection) -> Void) { self.onEnd = onEnd }
+    func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }
 
     /// Begins to follow the link.
     ///
     /// While it is being encrypted, which begins at once where that was asked for, its handle may not be known; such a link
     /// is followed from when that is done.
     private func attach() {
-        guard let adapter, attachment == nil, case .up(let bearer) = state else { return }
+        guard let adapter, case .up(let bearer, nil) = state else { return }
         guard let handle = bearer.socket.linkHandle else { return }
         let link = adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
-        attachment = link.map { LinkAttachment($0) }
+        state = .up(bearer, link.map { LinkAttachment($0) })
     }
 
     private func establish(_ socket: any HostChannel) {
         socket.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
-        state = .up(makeBearer(socket))
+        state = .up(makeBearer(socket), nil)
         adapter?.registry.add(self)
         pairings?.mayConcern(addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
@@ -239,9 +195,9 @@ final class Link: ConnectAttempt, BearerOwner {
     /// Takes an event of the attribute channel.
     func receive(_ event: ChannelEvent) {
         switch state {
-        case .up(let bearer):
+        case .up(let bearer, let attachment):
             if event == .writable {
-                if attachment == nil, adapter != nil { attach() }
+                if attachment == nil { attach() }
                 if protectionIfAny?.encryptionMayBeOver(self) == false { return }
             }
             bearer.handle(event)
@@ -270,18 +226,18 @@ final class Link: ConnectAttempt, BearerOwner {
         if case .ended = state { return }
         bondedPeerIfAny?.keep(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
-        let former = state
+        let (former, attachment) = (state, attachment)
         state = .ended(reason, identity: socketPeer, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.isOver(addresses)
         let registry = adapter?.registry
-        (adapter, session) = (nil, nil)
+        home = nil
         enhancedBearersIfAny?.end(reason)
         switch former {
         case .opening(let socket, let call):
             call?.fail(reason)
             socket?.close()
-        case .up(let bearer):
+        case .up(let bearer, _):
             // It closes the socket, or leaves it to those who wait for the last answers.
             bearer.close(reason)
         case .ended: break
@@ -290,11 +246,10 @@ final class Link: ConnectAttempt, BearerOwner {
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
         attachment?.host.end(reason)
-        attachment = nil
         former.bearer?.socket.endRecord(reason)
-        endWaiters.succeedAll(reason)
-        if let connection { onEnd?(connection) }
-        onEnd = nil
+        followers.waiters.succeedAll(reason)
+        if let connection { followers.keeper?(connection) }
+        followers.keeper = nil
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 
@@ -317,7 +272,7 @@ final class Link: ConnectAttempt, BearerOwner {
 
     nonisolated(nonsending) func closed() async -> BluetoothError {
         if let endReason { return endReason }
-        let call = endWaiters.makePromise()
+        let call = followers.waiters.makePromise()
         do {
             return try await call.value(.init("wait for the end", peer: peer), timeout: nil, on: loop)
         } catch {
@@ -328,7 +283,7 @@ final class Link: ConnectAttempt, BearerOwner {
     /// The bearer, as long as it is of use.
     func bearer(for operation: BluetoothError.Operation) throws(BluetoothError) -> ATTBearer {
         switch state {
-        case .up(let bearer): return bearer
+        case .up(let bearer, _): return bearer
         case .ended(let reason, _, _): throw BluetoothError(.closed, operation, bearerEnd: reason)
         case .opening: throw BluetoothError(.disconnected, operation, "The link is not up yet.", isRetryable: true)
         }
@@ -353,7 +308,7 @@ final class Link: ConnectAttempt, BearerOwner {
     var socketPeer: BluetoothAddress {
         switch state {
         case .opening(let socket, _): socket?.peer ?? peer
-        case .up(let bearer): bearer.socket.peer
+        case .up(let bearer, _): bearer.socket.peer
         case .ended(_, let identity, _): identity
         }
     }
@@ -369,7 +324,7 @@ final class Link: ConnectAttempt, BearerOwner {
     var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
-    var attributeSocket: (any HostChannel)? { if case .up(let bearer) = state { bearer.socket } else { nil } }
+    var attributeSocket: (any HostChannel)? { if case .up(let bearer, _) = state { bearer.socket } else { nil } }
 
     func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)

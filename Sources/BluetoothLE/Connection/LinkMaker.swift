@@ -49,7 +49,8 @@ final class LinkMaker {
         }
         let configuration = LinkConfiguration(
             server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log)
-        let link = Link(to: peer, as: role, of: session, in: surroundings, configuration, on: domain.loop)
+        let link = Link(
+            to: peer, as: role, in: session.map { ($0, surroundings) }, configuration, on: domain.loop)
         return Connection(link, in: domain)
     }
 }

@@ -20,26 +20,50 @@ actor AdapterSession: LoopActor {
     let host: any Host
     /// Its ups and downs, and its end.
     let life: LoopBound<AdapterLife>
-    /// Whose turn it is to be connected to.
-    let connects: Connects
-    let scanner: Scanner
-    /// Who is behind the addresses that are heard.
-    let heard = HeardDevices()
-    /// What is advertised.
-    let advertising: AdvertisingSets
-    /// Who answers the questions of pairing, and those that are being asked.
-    let pairings: LoopBound<Pairings>
-    /// The links that are up.
-    let links = LinkRegistry()
-    let linkMaker: LinkMaker
-    /// Those that centrals make.
-    let incoming: IncomingLinks
-    /// The connection-oriented channels.
-    let channels: ChannelMaker
+    let central: CentralRole
+    let peripheral: PeripheralRole
+    let connections: ConnectionRole
     /// What the devices connected to find here; see AdapterSession+Publishing.
-    let localServer: LocalServer
-    /// Who they are, as far as they were paired with; see AdapterSession+Bonds.
+    nonisolated let localServer: LocalServer
+    /// Who answers the questions of pairing, and those that are being asked.
+    nonisolated let pairings: LoopBound<Pairings>
+    /// Who the devices are, as far as they were paired with; see AdapterSession+Bonds.
     let bondKeeper: BondKeeper
+
+    /// What finds devices and connects to them.
+    struct CentralRole {
+        /// Whose turn it is to be connected to.
+        let connects: Connects
+        let scanner: Scanner
+        /// Who is behind the addresses that are heard.
+        let heard: HeardDevices
+    }
+
+    /// What devices find here.
+    struct PeripheralRole {
+        /// What is advertised.
+        let advertising: AdvertisingSets
+        /// The links that centrals make.
+        let incoming: IncomingLinks
+    }
+
+    /// What both have in common.
+    struct ConnectionRole {
+        /// The links that are up, and what makes them.
+        let links: LinkRegistry
+        let maker: LinkMaker
+        /// The connection-oriented channels.
+        let channels: ChannelMaker
+    }
+
+    var connects: Connects { central.connects }
+    var scanner: Scanner { central.scanner }
+    var heard: HeardDevices { central.heard }
+    var advertising: AdvertisingSets { peripheral.advertising }
+    var incoming: IncomingLinks { peripheral.incoming }
+    var links: LinkRegistry { connections.links }
+    var linkMaker: LinkMaker { connections.maker }
+    var channels: ChannelMaker { connections.channels }
 
     /// Called on the loop.
     init(
@@ -57,21 +81,24 @@ actor AdapterSession: LoopActor {
             bonds.value, facts, standing, host, log, trace, loop
         )
         localServer = LocalServer(.generic(deviceName: information.localName))
-        connects = Connects(on: loop)
-        scanner = Scanner(host.scanning, of: facts, heard, on: loop, log: log)
-        advertising = AdvertisingSets(host.advertising, on: loop)
-        pairings = LoopBound(
-            Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
+        let links = LinkRegistry()
+        let heard = HeardDevices()
+        central = CentralRole(
+            connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, heard, on: loop, log: log),
+            heard: heard)
+        let advertising = AdvertisingSets(host.advertising, on: loop)
+        pairings = LoopBound(Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
         life = LoopBound(
             AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
-        channels = ChannelMaker(
-            of: facts, by: host.channels, pairings.value, on: loop, log: log)
+        let channels = ChannelMaker(of: facts, by: host.channels, pairings.value, on: loop, log: log)
         let surroundings = LinkSurroundings(
             of: facts, by: host.channels, links, host.links, heard, bondKeeper, pairings.value, channels)
-        linkMaker = LinkMaker(
+        let maker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
-        incoming = IncomingLinks(
-            making: linkMaker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
+        connections = ConnectionRole(links: links, maker: maker, channels: channels)
+        let incoming = IncomingLinks(
+            making: maker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
+        peripheral = PeripheralRole(advertising: advertising, incoming: incoming)
     }
 
     nonisolated var information: AdapterInformation { facts.information }
