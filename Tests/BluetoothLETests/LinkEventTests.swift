@@ -13,6 +13,7 @@ import Testing
         func receive(_ event: LinkEvent) {
             switch event {
             case .value(let value, let handle): told.append("value \(value) of \(handle)")
+            case .servicesChanged(let range): told.append("changed \(range)")
             case .began(let id): told.append("began \(id)")
             case .answered(let id, let value): told.append("answered \(id) \(value)")
             case .failed(let id, let error): told.append("failed \(id) \(error.code)")

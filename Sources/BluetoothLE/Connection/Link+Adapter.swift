@@ -18,7 +18,10 @@ extension Link {
         if let id = bearer.id { enhancedBearersIfAny?.end(id, reason) } else { finish(reason) }
     }
 
-    func servicesChanged(in range: AttributeHandleRange) { database.servicesChanged(in: range, self) }
+    func servicesChanged(in range: AttributeHandleRange) {
+        database.servicesChanged(in: range, self)
+        parts.events?.send(.servicesChanged(range))
+    }
 
     /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when `end` is called with either
     /// later, within five seconds.

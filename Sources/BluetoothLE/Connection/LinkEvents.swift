@@ -16,6 +16,8 @@ package enum LinkRequest: Sendable {
 package enum LinkEvent: Sendable {
     /// The peer has notified or indicated a value, whoever has subscribed to it.
     case value([UInt8], of: AttributeHandle)
+    /// The peer's attributes in a range are not what they were, as it has told in order with values.
+    case servicesChanged(AttributeHandleRange)
     /// A request is about to be sent for the first time: a command that is given now follows it.
     case began(LinkRequest.ID)
     /// The peer has answered a request: with the value that was read, with nothing to one that writes.

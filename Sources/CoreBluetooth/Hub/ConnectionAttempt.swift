@@ -26,7 +26,7 @@ struct ConnectionAttempt: Sendable {
                 hold = try await radio.join(
                     handle.address, ObjectIdentifier(handle),
                     ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
-                ) { [weak handle, number] attribute, value in handle?.take(value, of: attribute, number) }
+                ) { [weak handle, number] news in handle?.take(news, number) }
             } catch {
                 radio.settle()
                 return error.code == .cancelled ? ended(nil) : failed(error)
@@ -49,7 +49,10 @@ struct ConnectionAttempt: Sendable {
         let connection = hold.connection
         let requests = RequestQueue<PeripheralRequest>(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
         let length = await connection.maximumCommandLength
-        let advertised = handle.shared { $0.facts.advertisedServices }
+        let advertised = handle.shared { shared in
+            shared.traffic.changes = []
+            return shared.facts.advertisedServices
+        }
         radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
@@ -73,7 +76,6 @@ struct ConnectionAttempt: Sendable {
         let reason = await withTaskGroup(of: Void.self) { group in
             group.addTask { await session.readName() }
             group.addTask { await session.work(requests, on: radio) }
-            group.addTask { await session.followServices(on: radio) }
             var reason = await connection.closed()
             if reason.code == .cancelled { reason.disconnectReason = .local }
             requests.finish()

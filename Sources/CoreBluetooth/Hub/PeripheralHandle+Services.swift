@@ -51,8 +51,37 @@ extension PeripheralHandle {
         return gone
     }
 
-    /// Takes a value that the peripheral notifies or indicates, as it arrives.
-    func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
+    /// Takes what the peripheral tells by itself, as it arrives.
+    func take(_ news: SharedLink.News, _ attempt: Int) {
+        switch news {
+        case .value(let value, let handle): take(value, of: handle, attempt)
+        case .servicesChanged(let range): takeChange(of: range, attempt)
+        }
+    }
+
+    private func takeChange(of range: AttributeHandleRange, _ attempt: Int) {
+        let isDue = shared { shared -> Bool in
+            // Of one that changes faster than the program takes it, only that it has changed.
+            guard shared.traffic.changes.count < Self.changeLimit else {
+                shared.traffic.changes[Self.changeLimit - 1] = .all
+                return false
+            }
+            shared.traffic.changes.append(range)
+            return true
+        }
+        guard isDue else { return }
+        central.callbacks.post { [self] in
+            let next = shared { $0.traffic.changes.isEmpty ? nil : $0.traffic.changes.removeFirst() }
+            guard let next else { return }
+            deliver(attempt) { peripheral, delegate in
+                let gone = remove(next)
+                delegate?.peripheral(peripheral, didModifyServices: gone)
+            }
+        }
+    }
+
+    /// Takes a value that the peripheral notifies or indicates.
+    private func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
         let (characteristic, isFull) = shared { shared -> (Handed<CBCharacteristic>?, Bool) in
             guard let characteristic = shared.database.notifying[handle] else { return (nil, false) }
             guard shared.traffic.valueCount < Self.valueLimit else {

@@ -75,6 +75,8 @@ final class PeripheralHandle: Sendable {
         var flow: WriteFlow
         /// How many values wait to be taken by the program.
         var valueCount = 0
+        /// Changes of its services that the program has not been told of.
+        var changes: [AttributeHandleRange] = []
         /// The channels that were opened, which end with the connection.
         var channels: [WeakReference<ConnectionOrientedChannel>] = []
     }
@@ -90,6 +92,8 @@ final class PeripheralHandle: Sendable {
     static let requestLimit = 1024
     /// How many values may wait for the program.
     static let valueLimit = 8192
+    /// How many changes of services may wait for the program before it is only told that all have changed.
+    static let changeLimit = 64
 
     let address: BluetoothAddress
     let central: CentralHandle

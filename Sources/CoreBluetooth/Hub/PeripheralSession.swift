@@ -188,29 +188,6 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Tells of the peripheral's changes of its services.
-    func followServices(on radio: isolated Radio) async {
-        let told = BoundedCallbacks(on: handle.central.callbacks)
-        let tellChange: @Sendable (AttributeHandleRange) async -> Void = { [handle, attempt] range in
-            await told.post {
-                handle.deliver(attempt) { peripheral, delegate in
-                    let gone = peripheral.handle.remove(range)
-                    delegate?.peripheral(peripheral, didModifyServices: gone)
-                }
-            }
-        }
-        while true {
-            do throws(BluetoothError) {
-                for try await range in await connection.serviceChanges() { await tellChange(range) }
-                return
-            } catch {
-                guard error.code == .overflow else { return coreBluetoothLog.debug("\(error)") }
-            }
-            // Which changes there were besides is not known any more.
-            await tellChange(.all)
-        }
-    }
-
     // MARK: Values
 
     /// Asks for something. `tell` is called with the outcome in order with values, but not with an error that comes from

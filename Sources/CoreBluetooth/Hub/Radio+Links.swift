@@ -7,15 +7,15 @@ extension Radio {
     /// Holds the link to a device, which is made if there is none; waits until it is up. Who throws does not hold it.
     /// - Parameters:
     ///   - holder: who holds it.
-    ///   - takeValue: told every value that comes, on the loop.
+    ///   - takeNews: told what the device tells, on the loop and in its order.
     func join(
         _ address: BluetoothAddress, _ holder: ObjectIdentifier, _ options: ConnectionOptions,
-        takeValue: @escaping SharedLink.ValueHandler
+        takeNews: @escaping SharedLink.NewsHandler
     ) async throws(BluetoothError) -> LinkHold {
         let operation = BluetoothError.Operation("connect", peer: address)
         guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
         let link = await link(to: address)
-        let call = link.join(holder, takeValue: takeValue) {
+        let call = link.join(holder, takeNews: takeNews) {
             Task(executorPreference: loop) { [self, id = link.id] in
                 do throws(BluetoothError) {
                     let connection = try await adapter.connect(to: address, options: options)

@@ -8,7 +8,15 @@ import BluetoothLoop
 /// One of the radio's components; ``Radio`` alone begins tasks for it.
 final class SharedLink {
     typealias ID = UInt64
-    typealias ValueHandler = @Sendable (AttributeHandle, [UInt8]) -> Void
+    /// Takes what the device tells.
+    typealias NewsHandler = @Sendable (News) -> Void
+
+    /// What a device tells by itself.
+    enum News: Sendable {
+        case value([UInt8], of: AttributeHandle)
+        case servicesChanged(AttributeHandleRange)
+    }
+
     /// Takes the value that was read, nothing where one was written, or why neither was.
     typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
     /// Values, and the descriptors that ask the device for them.
@@ -16,7 +24,7 @@ final class SharedLink {
     typealias Call = Promise<Connection, BluetoothError>
 
     private struct Holder {
-        let takeValue: ValueHandler
+        let takeNews: NewsHandler
         /// Resolved when the link is up, or will not be.
         let call: Call
         /// What it wants to be told.
@@ -77,13 +85,13 @@ final class SharedLink {
 
     /// Takes another holder; the answer is the link, once it is up.
     /// - Parameters:
-    ///   - takeValue: told every value that comes, on the loop.
+    ///   - takeNews: told what the device tells, on the loop and in its order.
     ///   - begin: begins to make the link; called for the first.
     func join(
-        _ id: ObjectIdentifier, takeValue: @escaping ValueHandler, begin: () -> Task<Void, Never>
+        _ id: ObjectIdentifier, takeNews: @escaping NewsHandler, begin: () -> Task<Void, Never>
     ) -> Call {
         let call = Call()
-        holders[id] = Holder(takeValue: takeValue, call: call)
+        holders[id] = Holder(takeNews: takeNews, call: call)
         switch state {
         case .up(let connection, _): call.succeed(connection)
         case .opening(nil): state = .opening(begin())
@@ -180,7 +188,9 @@ extension SharedLink: LinkEventReceiver {
     func receive(_ event: LinkEvent) {
         switch event {
         case .value(let value, let handle):
-            for holder in holders.values { holder.takeValue(handle, value) }
+            for holder in holders.values { holder.takeNews(.value(value, of: handle)) }
+        case .servicesChanged(let range):
+            for holder in holders.values { holder.takeNews(.servicesChanged(range)) }
         case .began(let id): asked[id]?.hasBegun.succeed()
         case .answered(let id, let value): ended(id, .success(value))
         case .failed(let id, let error): ended(id, .failure(error))
