@@ -49,6 +49,9 @@ extension Connection {
         await core { $0.peerSubscriptions() }
     }
 
+    /// The peer's subscriptions to our characteristics at this moment, for callers on the loop.
+    package var peerSubscriptionsNow: [PeerSubscription] { core.value.currentPeerSubscriptions }
+
     /// How many commands of the peer were passed over because a handler did not keep pace.
     public var missedCommandCount: Int {
         get async { await core { $0.missedCommandCount } }

@@ -36,11 +36,16 @@ extension Link {
         (try? bearer(for: .init("look", peer: peer)))?.client.configurations[characteristic] ?? []
     }
 
-    func peerSubscriptions() -> BoundedStream<PeerSubscription> {
-        let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
-        let subscriptions = ((try? bearer(for: operation))?.client.configurations ?? [:])
+    /// What the peer has subscribed to and may be told.
+    var currentPeerSubscriptions: [PeerSubscription] {
+        ((try? bearer(for: .init("look", peer: peer)))?.client.configurations ?? [:])
             .filter { bondedPeerIfAny?.isUntold($0.key) != true }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
+    }
+
+    func peerSubscriptions() -> BoundedStream<PeerSubscription> {
+        let operation = BluetoothError.Operation("follow the peer's subscriptions", peer: peer)
+        let subscriptions = currentPeerSubscriptions
         let stream = peerRequests.subscriptions.stream(
             capacity: 256 + subscriptions.count, policy: .fail, operation, from: loop, beginningWith: subscriptions,
             keeping: connection)

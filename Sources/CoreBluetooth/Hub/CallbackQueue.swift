@@ -58,31 +58,3 @@ final class CallbackQueue: Sendable {
         queue.async { self.run() }
     }
 }
-
-/// Callbacks of one kind that a device can cause at will: whoever posts more of them than the program takes has to wait.
-final class BoundedCallbacks: Sendable {
-    /// How many may wait.
-    static let limit = 64
-
-    private let queue: CallbackQueue
-    private let count = Mutex(0)
-
-    init(on queue: CallbackQueue) {
-        self.queue = queue
-    }
-
-    /// Posts a callback; when too many wait, returns once the program has taken it.
-    func post(_ callback: @escaping CallbackQueue.Callback) async {
-        let isFull = count.withLock { count -> Bool in
-            count += 1
-            return count > Self.limit
-        }
-        let isTaken = isFull ? Promise<Void, Never>() : nil
-        queue.post { [self] in
-            callback()
-            count.withLock { $0 -= 1 }
-            isTaken?.succeed()
-        }
-        await isTaken?.value(ifCancelled: ())
-    }
-}

@@ -27,7 +27,9 @@ extension PeripheralManagerHandle {
         await withDiscardingTaskGroup { group in
             group.addTask { [self] in await send(own.updates, over: connection) }
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
-            await followSubscriptions(of: connection, central)
+            // What it has subscribed to before comes here, the rest as it happens.
+            for subscription in connection.peerSubscriptionsNow { take(subscription, of: connection) }
+            _ = await connection.closed()
             latencies.finish()
             own.updates.finish()
         }
@@ -40,33 +42,6 @@ extension PeripheralManagerHandle {
         takersChanged()
     }
 
-    private func followSubscriptions(of connection: Connection, _ central: Handed<CBCentral>) async {
-        let told = BoundedCallbacks(on: callbacks)
-        var changes = await connection.peerSubscriptions()
-        while true {
-            do throws(BluetoothError) {
-                for try await change in changes {
-                    central.object.setMaximumUpdateValueLength(await connection.maximumCommandLength)
-                    await take(change, of: connection, told)
-                }
-                return
-            } catch {
-                guard error.code == .overflow else { return coreBluetoothLog.debug("\(error)") }
-            }
-            // A central that changes its mind faster than the program listens. What it wants now is told from the beginning.
-            coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program takes it.")
-            // What it changes from here on comes with the new stream.
-            changes = await connection.peerSubscriptions()
-            let handles = shared { shared -> [AttributeHandle] in
-                guard let link = shared.links[connection.peer], link.connection === connection else { return [] }
-                return Array(link.subscriptions.keys)
-            }
-            for handle in handles where await connection.peerConfiguration(of: handle).isEmpty {
-                await take(PeerSubscription(characteristic: handle, configuration: []), of: connection, told)
-            }
-        }
-    }
-
     private func ended(_ link: Link) {
         link.latencies.finish()
         link.updates.finish()
@@ -75,29 +50,51 @@ extension PeripheralManagerHandle {
         }
     }
 
-    private func take(
-        _ change: PeerSubscription, of connection: Connection, _ told: BoundedCallbacks
-    ) async {
-        let (subscription, isOn, central) = shared { shared -> (Subscription?, Bool, Handed<CBCentral>?) in
+    /// Takes in that a central has subscribed to a value, or ended its subscription, as it happens.
+    func take(_ change: PeerSubscription, of connection: Connection) {
+        let news = shared { shared -> (Subscription, isOn: Bool, Handed<CBCentral>, isTold: Bool)? in
             // A central that has connected anew has another link, which this is none of.
-            guard let link = shared.links[connection.peer], link.connection === connection else {
-                return (nil, false, nil)
-            }
+            guard var link = shared.links[connection.peer], link.connection === connection else { return nil }
             let before = link.subscriptions[change.characteristic]
-            let central = link.central
-            guard !change.configuration.isEmpty else {
-                shared.links[connection.peer]?.subscriptions[change.characteristic] = nil
-                return (before, false, central)
+            let isOn = !change.configuration.isEmpty
+            let now: Subscription?
+            if isOn {
+                // Another manager's is not ours to tell, and one of a service that is being published is told with it.
+                guard let characteristic = shared.characteristics[change.characteristic] else { return nil }
+                now = Subscription(characteristic: characteristic, configuration: change.configuration)
+            } else {
+                now = nil
             }
-            // Another manager's is not ours to tell.
-            guard let characteristic = shared.characteristics[change.characteristic] else { return (nil, false, nil) }
-            let now = Subscription(characteristic: characteristic, configuration: change.configuration)
-            shared.links[connection.peer]?.subscriptions[change.characteristic] = now
-            return (before == nil ? now : nil, true, central)
+            link.subscriptions[change.characteristic] = now
+            defer { shared.links[connection.peer] = link }
+            guard (before == nil) == isOn, let subject = isOn ? now : before else { return nil }
+            return (subject, isOn, link.central, link.backlog.begin())
         }
-        guard let subscription, let central else { return }
+        guard let news else { return }
+        learnLength(of: connection)
         takersChanged()
-        await told.post { [self] in tellSubscription(isOn, subscription, central) }
+        guard news.isTold else { return }
+        callbacks.post { [self] in
+            tellSubscription(news.isOn, news.0, news.2)
+            catchUp(connection)
+        }
+    }
+
+    /// The program has taken a change. A central that changed its mind faster than it takes them, it is told what that wants
+    /// now.
+    private func catchUp(_ connection: Connection) {
+        let missed = shared { shared -> ([(Subscription, Bool)], Handed<CBCentral>)? in
+            guard let link = shared.links[connection.peer], link.connection === connection,
+                shared.links[connection.peer]?.backlog.end() == true
+            else { return nil }
+            let all = shared.characteristics.sorted { $0.key < $1.key }.map { handle, characteristic in
+                (Subscription(characteristic: characteristic, configuration: []), link.subscriptions[handle] != nil)
+            }
+            return (all, link.central)
+        }
+        guard let (subscriptions, central) = missed else { return }
+        coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program takes it.")
+        for (subscription, isOn) in subscriptions { tellSubscription(isOn, subscription, central) }
     }
 
     /// Tells the program, on its queue.

@@ -31,6 +31,33 @@ final class PeripheralManagerHandle: Sendable {
         /// The values for it that have not been begun.
         let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
+        var backlog = Backlog()
+    }
+
+    /// The changes of a central's subscriptions that wait for the program.
+    struct Backlog {
+        /// How many may wait; of a central that makes more only the last state is told.
+        static let limit = 64
+        private var count = 0
+        private var hasMissed = false
+
+        /// A change is to be told; false when too many wait.
+        mutating func begin() -> Bool {
+            guard count < Self.limit else {
+                hasMissed = true
+                return false
+            }
+            count += 1
+            return true
+        }
+
+        /// One has been told; says whether others were not, and none waits.
+        mutating func end() -> Bool {
+            count -= 1
+            guard count == 0, hasMissed else { return false }
+            hasMissed = false
+            return true
+        }
     }
 
     /// A value on its way to a subscriber.
@@ -248,8 +275,16 @@ final class PeripheralManagerHandle: Sendable {
                 }
                 return true
             }
-            // The program has removed it meanwhile.
-            if !isWanted { await published.withdraw() }
+            if isWanted {
+                // A bonded central may have subscribed as soon as it was there.
+                for link in shared({ Array($0.links.values) }) {
+                    let own = link.connection.peerSubscriptionsNow.filter { handles.contains($0.characteristic) }
+                    for subscription in own { take(subscription, of: link.connection) }
+                }
+            } else {
+                // The program has removed it meanwhile.
+                await published.withdraw()
+            }
             post { $1?.peripheralManager($0, didAdd: service.object, error: nil) }
         } catch {
             shared { shared in shared.offers.removeAll { $0.service.object === service.object } }
@@ -294,8 +329,8 @@ final class PeripheralManagerHandle: Sendable {
             switch event {
             case .read(let request, let question): self?.read(request, question, of: connection)
             case .write(let writes, let question?): self?.write(writes, question, of: connection)
-            // Subscriptions are followed link by link.
-            case .write(_, nil), .subscription: break
+            case .write(_, nil): break
+            case .subscription(let subscription): self?.take(subscription, of: connection)
             }
         }
         return handlers
@@ -306,7 +341,7 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     /// Takes in how long a value may be for a central that asks for something.
-    private func learnLength(of connection: Connection) {
+    func learnLength(of connection: Connection) {
         guard let link = shared({ $0.links[connection.peer] }) else { return }
         link.central.object.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
     }

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import CoreBluetooth
+
+/// What of a central's changes of mind waits for the program.
+@Suite struct SubscriptionBacklogTests {
+    private typealias Backlog = PeripheralManagerHandle.Backlog
+
+    /// What a backlog says to so many changes, and to so many that were told.
+    private func begin(_ count: Int, _ backlog: inout Backlog) -> [Bool] { (0..<count).map { _ in backlog.begin() } }
+    private func end(_ count: Int, _ backlog: inout Backlog) -> [Bool] { (0..<count).map { _ in backlog.end() } }
+
+    @Test func whatFitsIsToldOneByOne() {
+        var backlog = Backlog()
+        for _ in 0..<3 {
+            #expect(!begin(Backlog.limit, &backlog).contains(false))
+            #expect(!end(Backlog.limit, &backlog).contains(true))
+        }
+    }
+
+    @Test func whatDoesNotIsToldOnceAfterTheRest() {
+        var backlog = Backlog()
+        #expect(!begin(Backlog.limit, &backlog).contains(false))
+        #expect(!begin(5, &backlog).contains(true))
+        // There is room again, and what comes now is told before what was missed.
+        #expect(end(1, &backlog) == [false] && begin(1, &backlog) == [true])
+        #expect(!end(Backlog.limit - 1, &backlog).contains(true))
+        #expect(end(1, &backlog) == [true])
+        #expect(begin(1, &backlog) == [true] && end(1, &backlog) == [false])
+    }
+}
