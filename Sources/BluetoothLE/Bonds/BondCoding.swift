@@ -90,7 +90,7 @@ extension Bond {
             let size = try field.readUInt8()
             let diversifier = try field.readUInt16()
             let number = try field.readUInt64()
-            // The kernel would take none of all keys.
+            // A host may take none of all keys.
             guard LongTermKey.encryptionSizes.contains(size) else { throw RecordFormat.Failure.damaged }
             longTermKeys.append(
                 LongTermKey(

@@ -15,7 +15,7 @@ extension BondKeeper {
         limit.displaced(from: known.values, forAuthenticated: isAuthenticated) { observer?.isConnected($0) ?? false }
     }
 
-    /// Makes room for the bond that a key makes. Where there is none, the kernel is to forget the key, and the link ends.
+    /// Makes room for the bond that a key makes. Where there is none, the host is to forget the key, and the link ends.
     func makeRoom(for key: LongTermKey) -> Bool {
         let identity = key.address
         guard writer != nil, known[identity] == nil, known.count >= limit.count else { return true }

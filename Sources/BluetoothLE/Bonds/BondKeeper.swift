@@ -29,7 +29,7 @@ final class BondKeeper: AdapterKnowledge {
     /// Nil where bonds are not kept.
     let writer: BondWriter?
     var known: [BluetoothAddress: Bond] = [:]
-    /// Those for whom there was no room, until the kernel has forgotten them.
+    /// Those for whom there was no room, until the host has forgotten them.
     var refused: Set<BluetoothAddress> = []
     /// Why the bonds could not be read.
     private var readingFailure: BluetoothError?
@@ -71,7 +71,7 @@ final class BondKeeper: AdapterKnowledge {
 
     // MARK: Loading
 
-    /// Whether the kernel has the keys.
+    /// Whether the host has the keys.
     var standing: BondStanding {
         guard writer != nil else { return .notKept }
         return switch keys.standing {
@@ -82,7 +82,7 @@ final class BondKeeper: AdapterKnowledge {
         }
     }
 
-    /// Reads the bonds of an adapter and has the kernel know their keys.
+    /// Reads the bonds of an adapter and has the host know their keys.
     ///
     /// Whatever is in the way, the adapter can be used without; ``standing`` tells.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
@@ -97,14 +97,14 @@ final class BondKeeper: AdapterKnowledge {
         } catch {
             log.warning("\(error)")
             readingFailure = error
-            // What the kernel knows from before is better than nothing.
+            // What the host knows from before is better than nothing.
             if known.isEmpty { return }
         }
         keysChanged()
         await keys.load()
     }
 
-    /// Has the kernel know the keys again, of an adapter that was plugged in again.
+    /// Has the host know the keys again, of an adapter that was plugged in again.
     func reload(_ index: UInt16) {
         if writer != nil { keys.reload(index) }
     }
@@ -146,7 +146,7 @@ final class BondKeeper: AdapterKnowledge {
     }
 
     /// A key that does not make sure of the device stands in for one that does: somebody may have taken its place. The
-    /// kernel gets its keys back, and the link ends.
+    /// host gets its keys back, and the link ends.
     private func refuse(_ key: LongTermKey) {
         log.notice("a key that is worse than the bond's is not kept", metadata: ["peer": "\(key.address)"])
         keys.reload()
@@ -175,7 +175,7 @@ final class BondKeeper: AdapterKnowledge {
         write(identity, isUpdate: true)
     }
 
-    /// Keeps a bond, in place of the one with the same device, and has the kernel know its keys.
+    /// Keeps a bond, in place of the one with the same device, and has the host know its keys.
     nonisolated(nonsending) func set(_ bond: Bond) async throws(BluetoothError) {
         let former = known[bond.identity]
         known[bond.identity] = bond
@@ -188,9 +188,9 @@ final class BondKeeper: AdapterKnowledge {
         try await call.value(.init("keep the bond", peer: bond.identity), timeout: nil, on: keys.loop)
     }
 
-    /// Forgets a device here, in the store and in the kernel, which ends the link with it.
+    /// Forgets a device here, in the store and in the host, which ends the link with it.
     ///
-    /// The kernel forgets it whatever becomes of the file and of the task.
+    /// The host forgets it whatever becomes of the file and of the task.
     nonisolated(nonsending) func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
         let call = Promise<Void, BluetoothError>()
         drop(identity)
@@ -200,7 +200,7 @@ final class BondKeeper: AdapterKnowledge {
         try await forgotten?.value(.init("remove the bond", peer: identity), timeout: nil, on: keys.loop)
     }
 
-    /// Another program has made the kernel forget a device.
+    /// Another program has made the host forget a device.
     private func forget(_ identity: BluetoothAddress) {
         guard known[identity] != nil else { return }
         drop(identity)

@@ -4,11 +4,11 @@ import BluetoothPrimitives
 
 /// Who waits for a channel's SDUs, and what has come without anybody waiting for it.
 ///
-/// While nobody reads, SDUs stay in the kernel and the peer without credits.
+/// While nobody reads, SDUs stay in the host and the peer without credits.
 struct ChannelReader {
     /// First first.
     private var waiters = WaiterList<[UInt8]?, BluetoothError>()
-    /// What was taken out of the kernel and found no reader: one SDU whose reader was cancelled, or what was there when
+    /// What was taken out of the host and found no reader: one SDU whose reader was cancelled, or what was there when
     /// the channel ended.
     private var leftovers = RingBuffer<[UInt8]>()
     private var isReading = true
@@ -19,7 +19,7 @@ struct ChannelReader {
     /// An SDU that has been taken out already, unless others wait for it.
     mutating func next() -> [UInt8]? { waiters.isEmpty ? leftovers.popFirst() : nil }
 
-    /// An SDU that is in the kernel, unless others wait for it.
+    /// An SDU that is in the host, unless others wait for it.
     func next(from socket: any HostChannel) -> [UInt8]? {
         guard waiters.isEmpty else { return nil }
         var taken: [UInt8]?
@@ -41,10 +41,10 @@ struct ChannelReader {
         serve()
     }
 
-    /// Leaves what comes in the kernel.
+    /// Leaves what comes in the host.
     mutating func pause(_ socket: any HostChannel) { setReading(false, socket) }
 
-    /// Takes all that is in the kernel, before it is gone.
+    /// Takes all that is in the host, before it is gone.
     mutating func takeAll(from socket: any HostChannel) {
         while Self.takeOne(from: socket, { leftovers.append($0) }) {}
     }
@@ -58,7 +58,7 @@ struct ChannelReader {
         waiters.resolveAll(result)
     }
 
-    /// Takes one SDU out of the kernel; says whether there was one.
+    /// Takes one SDU out of the host; says whether there was one.
     private static func takeOne(from socket: any HostChannel, _ take: ([UInt8]) -> Void) -> Bool {
         // An end that the call learns of is told as an event, too, which is where it counts.
         socket.receive { take([UInt8]($0)) }

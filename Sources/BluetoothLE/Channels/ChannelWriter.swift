@@ -48,7 +48,7 @@ struct ChannelWriter {
             case .sent: break
             case .wouldBlock: return waitForRoom(socket)
             case .failed(let error):
-                // The end is told as an event, with what has arrived before. Where there is none, the kernel tells when
+                // The end is told as an event, with what has arrived before. Where there is none, the host tells when
                 // it is worth trying again. What is refused all the same, or for its length, is this call's.
                 guard isToldWritable || error.kind == .tooLong else { return waitForRoom(socket) }
                 _ = waiting.popFirst()
@@ -110,7 +110,7 @@ final class ChannelWrite {
 }
 
 extension BluetoothError {
-    /// The kernel does not send an SDU, although the channel has not ended.
+    /// The host does not send an SDU, although the channel has not ended.
     fileprivate static func refusedSDU(_ operation: Operation, _ error: ChannelFailure) -> BluetoothError {
         BluetoothError(
             error.kind == .tooLong ? .invalidArgument : .failed, operation,

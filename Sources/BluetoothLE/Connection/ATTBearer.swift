@@ -294,7 +294,7 @@ extension ATTBearer {
     /// The attributes have changed, for what is prepared to be written on an enhanced bearer.
     func preparedWritesMayBeStale() { peerClient.preparedWritesMayBeStale(&core) }
 
-    /// Answers the peer's client. Its requests wait in the kernel while the answer to the last cannot be sent.
+    /// Answers the peer's client. Its requests wait in the host while the answer to the last cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
         peerClient.onRequest?()

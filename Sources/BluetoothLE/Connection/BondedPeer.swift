@@ -119,7 +119,7 @@ final class BondedPeer {
     /// The program need not be told of a restored subscription any more; says whether it was to be.
     func forgetUntold(_ handle: AttributeHandle) -> Bool { untold.remove(handle) != nil }
 
-    /// The controller has told that the link is encrypted now; the kernel may not have taken that in yet.
+    /// The controller has told that the link is encrypted now; the host may not have taken that in yet.
     func linkIsEncrypted(_ link: Link) {
         wasEncrypted = true
         // A pairing on this link is no use of the bond from an earlier one.

@@ -37,11 +37,11 @@ public struct ConnectionOptions: Hashable, Sendable {
         self.socket = socket
     }
 
-    /// Larger than any PDU that a peer writes beyond the ATT_MTU, which Bumble does by up to 250 bytes. The kernel drops
-    /// what it is told not to take, and the peer would seem to have fallen silent.
+    /// Larger than any PDU that a peer writes beyond the ATT_MTU, which Bumble does by up to 250 bytes. What the host is told
+    /// not to take it drops, and the peer would seem to have fallen silent.
     private static let receiveMTU: UInt16 = 1024
 
-    /// The kernel gives up after 40 s by itself; our own time limit comes first.
+    /// Our own time limit comes first, and not one that the host may have.
     func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
         var options = socket
         // Raised by this side once the link is up, where it can be seen how that goes.

@@ -2,9 +2,8 @@ import BluetoothHost
 import BluetoothKernel
 import HCI
 
-// The link beneath the attributes: its signal, its rhythm, its modulation. What is asked here goes to the controller by
-// a raw HCI socket, beside the kernel, which follows the events. All but ``Connection/rssi(timeout:)`` needs
-// CAP_NET_RAW. A connection that an adapter did not make has no controller, and throws `.unsupported`.
+// The link beneath the attributes: its signal, its rhythm, its modulation, which the host asks its controller. A connection
+// that an adapter did not make has none, and throws `.unsupported`.
 extension Link {
     nonisolated(nonsending) func rssi(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read RSSI", peer: peer)

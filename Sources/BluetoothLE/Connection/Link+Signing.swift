@@ -45,7 +45,7 @@ extension Link {
     }
 }
 
-/// A Signed Write Command with the caller that waits until the kernel has it.
+/// A Signed Write Command with the caller that waits until the host has it.
 ///
 /// It is signed when its turn comes, so that the counters go out in their order.
 final class SignedCommandCall: CommandMessage {

@@ -35,7 +35,7 @@ struct LinkConfiguration {
 final class Link: ConnectAttempt, BearerOwner {
     private let mark: ComponentCount.Mark
     private enum State {
-        /// The kernel has been asked for it, or is to be; somebody may wait.
+        /// The host has been asked for it, or is to be; somebody may wait.
         case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
         /// With what follows the link at the controller, where something does; see Link+Parameters.
         case up(ATTBearer, LinkAttachment?)
@@ -304,7 +304,7 @@ final class Link: ConnectAttempt, BearerOwner {
         isConnected ? 1 + (enhancedBearersIfAny?.open.reduce(0) { count, _ in count + 1 } ?? 0) : 0
     }
 
-    /// The address the kernel knows the peer by now: after pairing its identity.
+    /// The address the host knows the peer by now: after pairing its identity.
     var socketPeer: BluetoothAddress {
         switch state {
         case .opening(let socket, _): socket?.peer ?? peer

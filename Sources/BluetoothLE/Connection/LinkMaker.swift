@@ -33,7 +33,7 @@ final class LinkMaker {
     /// The channels of its links.
     var channels: any HostChannels { surroundings.hostChannels }
 
-    /// The adapter's address, by which the kernel knows it.
+    /// The adapter's address, by which the host knows it.
     var address: BluetoothAddress { surroundings.address }
 
     func operation(_ name: String) -> BluetoothError.Operation {

@@ -74,6 +74,6 @@ final class LinkSurroundings {
         self.channels = channels
     }
 
-    /// The adapter's address, by which the kernel knows it.
+    /// The adapter's address, by which the host knows it.
     var address: BluetoothAddress { facts.information.address }
 }

@@ -159,7 +159,7 @@ extension AttributeDatabase {
 }
 
 extension BearerSecurity {
-    /// What the kernel tells of a link. Its level says nothing of keys that are kept but not in use.
+    /// What the host tells of a link. Its level says nothing of keys that are kept but not in use.
     init(_ security: LinkSecurity) {
         self.init(
             isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
@@ -167,7 +167,7 @@ extension BearerSecurity {
     }
 }
 
-/// One of our own values on its way to the peer's client, with the caller that waits: until the kernel has the notification,
+/// One of our own values on its way to the peer's client, with the caller that waits: until the host has the notification,
 /// or until the indication is confirmed.
 final class ValueCall: ValueUpdate {
     let call = Promise<Void, BluetoothError>()

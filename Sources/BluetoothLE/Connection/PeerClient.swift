@@ -13,7 +13,7 @@ struct PeerClient {
     var onRequest: (() -> Void)?
     /// Called when what is known of the client has changed without a request.
     var onChange: (() -> Void)?
-    /// Whether the controller has reported that the link is encrypted, which the kernel may take in a little later.
+    /// Whether the controller has reported that the link is encrypted, which the host may take in a little later.
     var isToldEncrypted = false
 
     init(of localServer: LocalServer) {

@@ -52,7 +52,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     }
 }
 
-/// A Write Command with the caller that waits until the kernel has it.
+/// A Write Command with the caller that waits until the host has it.
 final class CommandCall: CommandMessage {
     let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]

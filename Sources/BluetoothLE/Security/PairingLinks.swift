@@ -6,7 +6,7 @@ import BluetoothPrimitives
 struct LinkAddresses: Hashable, Sendable {
     /// The one that the link was made with.
     var connected: BluetoothAddress
-    /// The one that the kernel knows the peer by now: after pairing its identity.
+    /// The one that the host knows the peer by now: after pairing its identity.
     var known: BluetoothAddress
 
     /// Both, if they differ.

@@ -15,9 +15,9 @@ struct PairingQuestions: Hashable {
         case ask(Call, PairingQuestion, PairingRequest)
         /// What the agent says counts for nothing any more.
         case cancel(Call)
-        /// Hands the kernel an answer.
+        /// Hands the host an answer.
         case reply(PairingAnswer, PairingQuestion, BluetoothAddress)
-        /// Has the kernel end a link whose pairing asks nothing that could be answered with no.
+        /// Has the host end a link whose pairing asks nothing that could be answered with no.
         case disconnect(BluetoothAddress)
     }
 
@@ -206,7 +206,7 @@ struct PairingQuestions: Hashable {
 
     // MARK: Who is asked about
 
-    /// This program does something with a device that may have the kernel pair, until ``endWish(_:)``.
+    /// This program does something with a device that may have the host pair, until ``endWish(_:)``.
     mutating func beginWish(_ peer: BluetoothAddress) { wishes[peer, default: 0] += 1 }
 
     /// Ends what ``beginWish(_:)`` began.
@@ -215,7 +215,7 @@ struct PairingQuestions: Hashable {
         wishes[peer] = count > 0 ? count : nil
     }
 
-    /// Whether this program does something with a device that may have the kernel pair.
+    /// Whether this program does something with a device that may have the host pair.
     func isWished(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { wishes[$0] != nil } }
 
     /// Keeps a question about a link that may yet turn out to be this program's; false where others had to go for it.

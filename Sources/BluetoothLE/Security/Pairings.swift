@@ -14,7 +14,7 @@ final class Pairings {
     private let links: any PairingLinks
     private let log: Logger
     private let dialogs: PairingDialogs
-    /// Whether links are accepted, of which the kernel may tell after it has asked about them.
+    /// Whether links are accepted, of which the host may tell after it has asked about them.
     var acceptsLinks = false
     private var end: BluetoothError?
 
@@ -30,7 +30,7 @@ final class Pairings {
         dialogs = PairingDialogs(host, links, on: loop, log: log)
     }
 
-    /// Begins to take what the kernel tells of pairings.
+    /// Begins to take what the host tells of pairings.
     func follow() { host.follow { [weak self] in self?.take($0) } }
 
     /// The adapter is closed: nobody answers any more.
@@ -60,7 +60,7 @@ final class Pairings {
         }
     }
 
-    /// Has the kernel get the settings, where pairing is this program's business.
+    /// Has the host get the settings, where pairing is this program's business.
     nonisolated(nonsending) func prepare(
         _ operation: BluetoothError.Operation, again: Bool = false
     ) async throws(BluetoothError) {
@@ -169,7 +169,7 @@ final class Pairings {
 
     // MARK: Links
 
-    /// Does something that may have the kernel pair with a device, such as opening a channel: that is this program's own
+    /// Does something that may have the host pair with a device, such as opening a channel: that is this program's own
     /// pairing then.
     nonisolated(nonsending) func expected<Value>(
         with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value

@@ -7,7 +7,7 @@ import GATT
 public struct ValueDelivery: Sendable {
     /// The link to the device.
     public let connection: Connection
-    /// Whether the kernel has the notification, or the device has confirmed the indication; otherwise why not.
+    /// Whether the host has the notification, or the device has confirmed the indication; otherwise why not.
     public let result: Result<Void, BluetoothError>
 }
 

@@ -31,7 +31,7 @@ final class Listener<Element: Sendable>: Sendable {
     /// How many sockets ``refuse(_:)`` has closed.
     var refusedCount: Int { state.withLock { $0.refusedCount } }
 
-    /// Begins to listen on one channel more, and returns it with the number that the kernel has chosen; none is listened on
+    /// Begins to listen on one channel more, and returns it with the number that the host has chosen; none is listened on
     /// when it fails. Called on the loop.
     @discardableResult
     func listen(
