@@ -15,6 +15,8 @@ public struct AdvertisementJoiner: Sendable {
     public private(set) var forgottenCount = 0
 
     private var devices: RecentlyUsed<Device>
+    /// How many states of devices there have been.
+    private var lastState: UInt64 = 0
     /// Parts of an earlier one than this are void.
     private var generation: UInt8 = 0
 
@@ -29,18 +31,34 @@ public struct AdvertisementJoiner: Sendable {
 
     /// Takes in one report and returns what is known of its device now, or nil while parts are missing.
     public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
-        receiveAtIndex(report)?.joined
+        receiveWithPlace(report)?.joined
     }
 
-    /// The same, with the place at which the device is remembered: below ``deviceLimit``, its own until it is forgotten.
-    package mutating func receiveAtIndex(_ report: ReceivedReport) -> (index: Int, joined: JoinedAdvertisement)? {
+    /// Where a device is remembered, and in which state it is.
+    package struct Place {
+        /// Below ``deviceLimit``, the device's own until it is forgotten.
+        package let index: Int
+        /// The number of the state it is in; every change of any device has a higher one than all before.
+        package let state: UInt64
+        /// The number of its first state.
+        package let birth: UInt64
+    }
+
+    /// The same, with the place at which the device is remembered.
+    package mutating func receiveWithPlace(_ report: ReceivedReport) -> (place: Place, joined: JoinedAdvertisement)? {
         let key = Self.key(report.address, report.advertisingSetID)
         let (index, hadToForget) = devices.use(key, orInsert: Device())
         if hadToForget { forgottenCount &+= 1 }
         guard let joined = devices[index].receive(report, in: generation) else { return nil }
+        if !joined.news.isEmpty {
+            lastState &+= 1
+            devices[index].state = lastState
+            if joined.news.contains(.device) { devices[index].birth = lastState }
+        }
+        let place = Place(index: index, state: devices[index].state, birth: devices[index].birth)
         // Anonymous reports of one set may come from several devices: they are put together but not remembered.
         if report.address == nil { devices[index] = Device() }
-        return (index, joined)
+        return (place, joined)
     }
 
     /// Remembers at most so many devices from now on, if that is more than before.
@@ -74,6 +92,8 @@ extension AdvertisementJoiner {
         var advertising = Payload()
         var scanResponse = Payload()
         var properties: ReceivedReport.Properties?
+        var state: UInt64 = 0
+        var birth: UInt64 = 0
 
         mutating func receive(_ report: ReceivedReport, in generation: UInt8) -> JoinedAdvertisement? {
             var news: JoinedAdvertisement.News = []

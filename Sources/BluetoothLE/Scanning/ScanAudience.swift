@@ -6,9 +6,6 @@ import HCI
 struct ScanAudience {
     private(set) var sessions: [ScanSession] = []
     private var joiner = AdvertisementJoiner(deviceLimit: 1)
-    /// By the place at which a device is remembered.
-    private var devices: [(state: UInt64, birth: UInt64)] = []
-    private var lastState: UInt64 = 0
 
     var isEmpty: Bool { sessions.isEmpty }
 
@@ -69,14 +66,8 @@ struct ScanAudience {
         let received = ReceivedReport(
             address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
-        guard let (index, joined) = joiner.receiveAtIndex(received) else { return }
-        if !joined.news.isEmpty { lastState += 1 }
-        while devices.count <= index { devices.append((0, 0)) }
-        if joined.news.contains(.device) { devices[index] = (lastState, lastState) }
-        if !joined.news.isEmpty { devices[index].state = lastState }
-        let heard = HeardDevice(
-            index: index, state: devices[index].state, birth: devices[index].birth,
-            hasScanResponse: joined.hasScanResponse)
+        guard let (place, joined) = joiner.receiveWithPlace(received) else { return }
+        let heard = HeardDevice(place: place, hasScanResponse: joined.hasScanResponse)
         var advertisement = Advertisement(joined, report, at: time)
         if identity != nil { advertisement.privateAddress = report.address }
         if !joined.news.isEmpty, let address = report.address { names.note(advertisement.data.localName, of: address) }

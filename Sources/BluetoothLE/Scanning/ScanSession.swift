@@ -1,3 +1,4 @@
+import Advertising
 import BluetoothKernel
 import HCI
 
@@ -109,11 +110,11 @@ struct ScanSession {
 
 /// A device that was just heard, as the sessions tell it from others and from what it was before.
 struct HeardDevice {
-    /// The place at which it is remembered.
-    var index: Int
-    /// The number of the state it is in; every change of any device has a higher one than all before.
-    var state: UInt64
-    /// The number of its first state.
-    var birth: UInt64
-    var hasScanResponse: Bool
+    /// Where it is remembered, and in which state it is.
+    let place: AdvertisementJoiner.Place
+    let hasScanResponse: Bool
+
+    var index: Int { place.index }
+    var state: UInt64 { place.state }
+    var birth: UInt64 { place.birth }
 }
