@@ -166,6 +166,24 @@ import Testing
         }
     }
 
+    @Test func whoWaitsForTheEndOfAnEarlierAttemptIsToldThatTheAdapterIsClosed() async throws {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let absent = BluetoothAddress(0xC000_0000_0001, kind: .random)
+            let first = fixture.begin { _ = try await adapter.connect(to: absent) }
+            try await fixture.radio.sleep(for: .seconds(1))
+            first.cancel()
+            _ = await failure { try await first.value }
+            let second = fixture.begin { _ = try await adapter.connect(to: absent) }
+            try await fixture.radio.sleep(for: .milliseconds(100))
+            let time = await fixture.duration {
+                await adapter.close()
+                #expect(await failure { try await second.value }?.code == .cancelled)
+            }
+            #expect(time < .milliseconds(100))
+        }
+    }
+
     // MARK: Beside scans
 
     @Test(arguments: [HCICommandFamily.legacy, .extended], [true, false])

@@ -20,7 +20,7 @@ extension Link {
 
     func servicesChanged(in range: AttributeHandleRange) {
         database.servicesChanged(in: range, self)
-        parts.events?.send(.servicesChanged(range))
+        eventsIfAny?.send(.servicesChanged(range))
     }
 
     /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when `end` is called with either

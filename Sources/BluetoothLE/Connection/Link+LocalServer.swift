@@ -154,3 +154,10 @@ extension Link {
         }
     }
 }
+
+extension BluetoothError.Operation {
+    /// Sending a value of ours as a notification or an indication.
+    init(sending kind: ClientCharacteristicConfiguration, to peer: BluetoothAddress, of handle: AttributeHandle) {
+        self.init(kind == .notification ? "notify" : "indicate", peer: peer, attribute: handle)
+    }
+}

@@ -73,9 +73,9 @@ final class Link: ConnectAttempt, BearerOwner {
     private var state = State.opening(nil, nil)
     private var followers = EndFollowers()
     /// Its components that most links do without; see LinkParts.
-    var parts = LinkParts()
-    /// Whether the link did not take a value in time, and perhaps still takes none; see Broadcasting.
-    var isBehind = false
+    private var parts = LinkParts()
+    /// Whether the link did not take a value in time, and perhaps still takes none.
+    private var isBehind = false
 
     init(
         to peer: BluetoothAddress, as role: ConnectionRole = .central,
@@ -97,6 +97,27 @@ final class Link: ConnectAttempt, BearerOwner {
     var localServer: LocalServer { configuration.server }
     var bonds: BondKeeper? { adapter?.bonds }
     var pairings: Pairings? { adapter?.pairings }
+
+    // MARK: Parts
+
+    var enhancedBearersIfAny: EnhancedBearers? { parts.enhancedBearers }
+    var databaseIfAny: PeerDatabase? { parts.database }
+    var bondedPeerIfAny: BondedPeer? { parts.bondedPeer }
+    var protectionIfAny: LinkProtection? { parts.protection }
+    var peerRequestsIfAny: PeerRequests? { parts.peerRequests }
+    var eventsIfAny: LinkEvents? { parts.events }
+
+    var enhancedBearers: EnhancedBearers { LinkParts.made(&parts.enhancedBearers) { EnhancedBearers(on: loop) } }
+    var bondedPeer: BondedPeer { LinkParts.made(&parts.bondedPeer) { BondedPeer(on: loop) } }
+    var protection: LinkProtection { LinkParts.made(&parts.protection) { LinkProtection(on: loop) } }
+    var peerRequests: PeerRequests { LinkParts.made(&parts.peerRequests) { PeerRequests(on: loop) } }
+    var events: LinkEvents { LinkParts.made(&parts.events) { LinkEvents() } }
+    var database: PeerDatabase {
+        LinkParts.made(&parts.database) { PeerDatabase(rememberedIn: configuration.cache, on: loop) }
+    }
+
+    /// Knows no more of the peer's database than a link just made.
+    func forgetDatabase() { parts.database = nil }
 
     // MARK: Opening
 
@@ -202,7 +223,11 @@ final class Link: ConnectAttempt, BearerOwner {
             }
             bearer.handle(event)
         case .opening(let socket?, let call): opened(socket, event, call)
-        case .opening(nil, _), .ended: break
+        case .opening(nil, _):
+            // A host that refuses at once.
+            guard let adapter, case .closed(let error) = event else { return }
+            finish(adapter.hostChannels.error(error, .connecting(.init("connect", peer: peer))))
+        case .ended: break
         }
     }
 
@@ -334,5 +359,35 @@ final class Link: ConnectAttempt, BearerOwner {
         } catch {
             throw bearer.socket.error(error, .link(peer))
         }
+    }
+
+    // MARK: Our values
+
+    /// Begins to send a value to the peer; nil when it has not subscribed.
+    func beginSending(
+        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
+    ) -> Promise<Void, BluetoothError>? {
+        let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
+        guard let bearer = try? bearer(for: operation),
+            bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
+        else { return nil }
+        let message = ValueCall(value, of: characteristic, operation, on: bearer)
+        if kind == .notification {
+            if isBehind, bearer.core.isCongested {
+                message.call.fail(
+                    BluetoothError(
+                        .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
+                        isRetryable: true))
+                return message.call
+            }
+            isBehind = false
+        }
+        bearer.submit(message, as: kind)
+        return message.call
+    }
+
+    /// The link did not take a value in time.
+    func fallsBehind() {
+        isBehind = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
     }
 }

@@ -146,6 +146,13 @@ package final class EndingLinks {
         advance()
     }
 
+    /// Nobody connects any more. Links that are about to end do so all the same.
+    func close() {
+        for next in waiting { next.call.succeed() }
+        waiting = []
+        timer = nil
+    }
+
     // MARK: What keeps links
 
     /// A connection-oriented channel of this program keeps its link from now on, until ``endClaim(_:)``.

@@ -84,7 +84,10 @@ package final class KernelChannels: HostChannels {
         ends.completeAll(reason)
     }
 
-    package func close() { ends.close() }
+    package func close() {
+        ends.close()
+        ending.close()
+    }
 
     /// How many ends wait to be explained.
     package var unexplainedCount: Int { ends.waitingCount }
