@@ -74,8 +74,8 @@ extension Conformance {
 
         @Test func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
-                try await central.applyPairingSettings()
-                try await peripheral.applyPairingSettings()
+                try await central.preparePairing()
+                try await peripheral.preparePairing()
                 try await Self.link(central, peripheral)
                 _ = try await central.attach()
                 try await central.raise(to: .medium)

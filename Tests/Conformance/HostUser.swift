@@ -206,7 +206,10 @@ actor HostUser: LoopActor {
         return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
-    func applyPairingSettings() async throws {
+    /// Has the host know no keys, not even those of earlier stories, and pair as it does by itself.
+    func preparePairing() async throws {
+        await keys.load()
+        #expect(keys.standing == .loaded)
         try await host.pairing.change(to: PairingSettings(), .init("pair"))
     }
 
