@@ -26,6 +26,9 @@ package protocol Host: AnyObject {
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }
 
+    /// Why this program may not scan and connect, or not advertise and be connected to, as far as that is a matter of rights.
+    var obstacles: HostObstacles { get }
+
     /// Has the session told when something says that the adapter may be off, or gone, before that is told, and when nothing
     /// can be done with it for now, or for good.
     func follow(
@@ -39,4 +42,14 @@ package protocol Host: AnyObject {
 
     /// Ends everything for good: nobody needs it any more.
     func close(_ reason: BluetoothError)
+}
+
+/// What rights a program lacks, each with what gives them to it; nil where it lacks none.
+package struct HostObstacles: Sendable {
+    package var central: BluetoothError?
+    package var peripheral: BluetoothError?
+
+    package init(central: BluetoothError? = nil, peripheral: BluetoothError? = nil) {
+        (self.central, self.peripheral) = (central, peripheral)
+    }
 }

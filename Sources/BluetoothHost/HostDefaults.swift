@@ -5,6 +5,10 @@ import BluetoothPrimitives
 // What a host need not do that has its adapters to itself: it is told of everything, its links end when it says so, and
 // nothing of others is in the way.
 
+extension Host {
+    package var obstacles: HostObstacles { HostObstacles() }
+}
+
 extension HostDirectory {
     package func look(at index: UInt16) {}
     package func refresh() {}

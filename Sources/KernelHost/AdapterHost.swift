@@ -7,6 +7,8 @@ import Logging
 // Lives on the loop, with the session.
 package final class AdapterHost: Host {
     private let mark: ComponentCount.Mark
+    private let facts: AdapterFacts
+    private let kernel: any BluetoothKernel
     package let management: ManagementClient
     package let controller: KernelController
     package let channels: any HostChannels
@@ -18,6 +20,7 @@ package final class AdapterHost: Host {
         management: ManagementClient, state: @escaping () -> AdapterState, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
+        (self.facts, self.kernel) = (facts, kernel)
         self.management = management
         trace?.opened(facts.information)
         controller = KernelController(facts.information, management: management, on: kernel, log: log, trace: trace)
@@ -31,6 +34,14 @@ package final class AdapterHost: Host {
         advertising = KernelAdvertising(of: facts, by: management, state: state, log: log)
         pairing = KernelPairing(
             on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+    }
+
+    package var obstacles: HostObstacles {
+        let environment = kernel.environment()
+        let operation = BluetoothError.Operation("use the adapter", adapter: facts.information.name)
+        let error = BluetoothError.notPermitted(operation, executable: environment.executablePath)
+        return HostObstacles(
+            central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
     package var links: any HostLinks { controller.links }

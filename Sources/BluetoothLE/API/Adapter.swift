@@ -74,6 +74,11 @@ public final class Adapter: Sendable {
     }
 }
 
+extension Adapter {
+    /// What rights this program lacks.
+    package nonisolated(nonsending) func obstacles() async -> HostObstacles { await session.obstacles }
+}
+
 // MARK: - States
 
 extension Adapter {

@@ -139,9 +139,7 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Tells the program how the adapter stands.
     func radioChanged(_ state: CBManagerState) {
-        var state = state
-        if state == .poweredOn, !radio.kernel.environment().hasNetAdmin { state = .unauthorized }
-        post { [self, state] manager, delegate in
+        post { [self] manager, delegate in
             manager.shared { $0 = state }
             shared { shared in
                 switch state {

@@ -27,15 +27,33 @@ actor Radio: LoopActor {
     nonisolated let features = Mutex<CBCentralManager.Feature>([])
     /// The links that managers hold; see Radio+Links.
     let links: LinkTable
-    private var centralHubs: [ObjectIdentifier: CentralHub] = [:]
-    private var peripheralHubs: [ObjectIdentifier: PeripheralHub] = [:]
+    private var managers = Managers()
+    private var acceptance = Acceptance()
+    private var following = Following()
+
+    /// What the managers have here.
+    private struct Managers {
+        var centrals: [ObjectIdentifier: CentralHub] = [:]
+        var peripherals: [ObjectIdentifier: PeripheralHub] = [:]
+
+        var isEmpty: Bool { centrals.isEmpty && peripherals.isEmpty }
+    }
+
     /// Takes the links that centrals make, while there is a manager to tell of them.
-    private var acceptor: Task<Void, Never>?
-    private var incoming: IncomingConnections?
-    private var task: Task<Void, Never>?
-    private var absenceTimer: LoopTimer?
-    /// Resolved when the adapter is not followed any more.
-    private var missing: Promise<Bool, Never>?
+    private struct Acceptance {
+        var task: Task<Void, Never>?
+        var incoming: IncomingConnections?
+    }
+
+    /// Follows the adapter, while there is a manager.
+    private struct Following {
+        var task: Task<Void, Never>?
+        /// What rights the program lacks.
+        var obstacles = HostObstacles()
+        var absenceTimer: LoopTimer?
+        /// Resolved when the adapter is not followed any more.
+        var missing: Promise<Bool, Never>?
+    }
 
     /// How long an adapter that has gone may take to come back before there is none.
     private static let absenceLimit = Duration.seconds(10)
@@ -92,52 +110,57 @@ actor Radio: LoopActor {
 
     /// A manager begins; it is told how the adapter stands, now if that is known, and whenever it changes.
     func open(_ handle: CentralHandle) {
-        centralHubs[ObjectIdentifier(handle)] = CentralHub(handle)
+        managers.centrals[ObjectIdentifier(handle)] = CentralHub(handle)
         if state != .unknown { handle.radioChanged(state) }
         beginToFollow()
     }
 
     /// The same.
     func open(_ handle: PeripheralManagerHandle) {
-        peripheralHubs[ObjectIdentifier(handle)] = PeripheralHub(handle)
-        if state != .unknown { handle.radioChanged(state) }
+        managers.peripherals[ObjectIdentifier(handle)] = PeripheralHub(handle)
+        if state != .unknown { handle.radioChanged(peripheralState) }
         beginToFollow()
     }
 
     /// What a manager has here; nil when it has gone.
-    func hub(of handle: CentralHandle) -> CentralHub? { centralHubs[ObjectIdentifier(handle)] }
+    func hub(of handle: CentralHandle) -> CentralHub? { managers.centrals[ObjectIdentifier(handle)] }
 
     /// The same.
-    func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { peripheralHubs[ObjectIdentifier(handle)] }
+    func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { managers.peripherals[ObjectIdentifier(handle)] }
 
     /// A manager has gone.
     func close(_ handle: CentralHandle) {
-        centralHubs.removeValue(forKey: ObjectIdentifier(handle))?.close()
+        managers.centrals.removeValue(forKey: ObjectIdentifier(handle))?.close()
         stopIfUnused()
     }
 
     /// The same.
     func close(_ handle: PeripheralManagerHandle) {
-        peripheralHubs.removeValue(forKey: ObjectIdentifier(handle))?.close()
+        managers.peripherals.removeValue(forKey: ObjectIdentifier(handle))?.close()
         stopIfUnused()
     }
 
-    private var isUsed: Bool { !centralHubs.isEmpty || !peripheralHubs.isEmpty }
+    private var isUsed: Bool { !managers.isEmpty }
 
     private func stopIfUnused() {
-        if servers.isEmpty { acceptor?.cancel() }
+        if servers.isEmpty { acceptance.task?.cancel() }
         guard !isUsed else { return }
-        task?.cancel()
-        task = nil
+        following.task?.cancel()
+        following.task = nil
         state = .unknown
+    }
+
+    /// How the adapter stands for those that advertise.
+    private var peripheralState: CBManagerState {
+        state == .poweredOn && following.obstacles.peripheral != nil ? .unauthorized : state
     }
 
     private func set(_ state: CBManagerState) {
         guard state != self.state, isUsed else { return }
         self.state = state
         if state == .poweredOn { accept() }
-        for hub in centralHubs.values { hub.handle.radioChanged(state) }
-        for hub in peripheralHubs.values { hub.handle.radioChanged(state) }
+        for hub in managers.centrals.values { hub.handle.radioChanged(state) }
+        for hub in managers.peripherals.values { hub.handle.radioChanged(peripheralState) }
     }
 
     /// Takes services back.
@@ -150,19 +173,19 @@ actor Radio: LoopActor {
     /// Has the links that centrals make told to a manager: those that are up, and those to come.
     func serve(_ handle: PeripheralManagerHandle) {
         guard let hub = hub(of: handle), hub.beginServing() else { return }
-        for connection in incoming?.connections ?? [] { hub.take(connection) }
+        for connection in acceptance.incoming?.connections ?? [] { hub.take(connection) }
         accept()
     }
 
     /// The link that a central has made from an address.
     func central(_ address: BluetoothAddress) -> Connection? {
-        incoming?.connections.first { $0.peer == address }
+        acceptance.incoming?.connections.first { $0.peer == address }
     }
 
     /// Takes the links that centrals make, for as long as somebody wants them and there is an adapter.
     private func accept() {
-        guard acceptor == nil, !servers.isEmpty, let adapter else { return }
-        acceptor = Task(executorPreference: loop) { [weak self] in
+        guard acceptance.task == nil, !servers.isEmpty, let adapter else { return }
+        acceptance.task = Task(executorPreference: loop) { [weak self] in
             do throws(BluetoothError) {
                 let incoming = try await adapter.incomingConnections()
                 await self?.accepting(incoming)
@@ -175,18 +198,18 @@ actor Radio: LoopActor {
     }
 
     /// The managers that are told of the links that centrals make.
-    private var servers: [PeripheralHub] { peripheralHubs.values.filter(\.isServing) }
+    private var servers: [PeripheralHub] { managers.peripherals.values.filter(\.isServing) }
 
-    private func accepting(_ incoming: IncomingConnections) { self.incoming = incoming }
+    private func accepting(_ incoming: IncomingConnections) { acceptance.incoming = incoming }
 
     private func tell(_ connection: Connection) {
         for hub in servers { hub.take(connection) }
     }
 
     private func acceptorEnded() {
-        let isWanted = acceptor?.isCancelled == true
-        acceptor = nil
-        incoming = nil
+        let isWanted = acceptance.task?.isCancelled == true
+        acceptance.task = nil
+        acceptance.incoming = nil
         // Somebody has come while it was ending.
         if isWanted { accept() }
     }
@@ -194,8 +217,8 @@ actor Radio: LoopActor {
     // MARK: Following the adapter
 
     private func beginToFollow() {
-        guard task == nil else { return }
-        task = Task(executorPreference: loop) { [weak self] in await self?.run() }
+        guard following.task == nil else { return }
+        following.task = Task(executorPreference: loop) { [weak self] in await self?.run() }
     }
 
     private func run() async {
@@ -203,6 +226,7 @@ actor Radio: LoopActor {
             while true {
                 let adapter = try await open()
                 await preparePairing(on: adapter)
+                following.obstacles = await adapter.obstacles()
                 self.adapter = adapter
                 let isMissing = await follow(adapter)
                 if self.adapter === adapter { self.adapter = nil }
@@ -238,7 +262,7 @@ actor Radio: LoopActor {
     /// Follows an adapter until it has been away for too long, which is true, or nothing can be told of it any more.
     private func follow(_ adapter: Adapter) async -> Bool {
         let end = Promise<Bool, Never>()
-        missing = end
+        following.missing = end
         let isMissing = await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
                 do throws(BluetoothError) {
@@ -254,7 +278,7 @@ actor Radio: LoopActor {
             defer { group.cancelAll() }
             return await end.value(ifCancelled: false)
         }
-        if missing === end { (missing, absenceTimer) = (nil, nil) }
+        if following.missing === end { (following.missing, following.absenceTimer) = (nil, nil) }
         return isMissing
     }
 
@@ -279,7 +303,7 @@ actor Radio: LoopActor {
 
     private func isMissingForLong() {
         set(.unsupported)
-        missing?.succeed(true)
+        following.missing?.succeed(true)
     }
 
     /// Takes in how the adapter stands at this moment.
@@ -287,25 +311,20 @@ actor Radio: LoopActor {
         guard let adapter else { return }
         switch adapter.state {
         case .poweredOn:
-            absenceTimer = nil
-            let environment = kernel.environment()
-            if !environment.hasNetRaw {
-                let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
-                let fix = "sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)"
-                log.warning("Bluetooth needs CAP_NET_RAW and CAP_NET_ADMIN: \(fix)")
-            }
-            set(environment.hasNetRaw ? .poweredOn : .unauthorized)
+            following.absenceTimer = nil
+            if let obstacle = following.obstacles.central { log.warning("\(obstacle)") }
+            set(following.obstacles.central == nil ? .poweredOn : .unauthorized)
         case .absent:
             set(.resetting)
-            guard absenceTimer == nil else { break }
+            guard following.absenceTimer == nil else { break }
             let timer = loop.makeLocalTimer { self.isMissingForLong() }
             timer.set(after: Self.absenceLimit)
-            absenceTimer = timer
+            following.absenceTimer = timer
         case .lowEnergyOff, .poweredOff, .blocked:
-            absenceTimer = nil
+            following.absenceTimer = nil
             set(.poweredOff)
         case .unsupported:
-            absenceTimer = nil
+            following.absenceTimer = nil
             set(.unsupported)
         }
     }
