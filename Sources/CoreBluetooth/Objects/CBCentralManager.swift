@@ -79,7 +79,7 @@ open class CBCentralManager: CBManager {
 
     /// Whether this machine has a feature, which its controller tells when a manager is powered on; nothing before.
     open class func supports(_ features: CBCentralManager.Feature) -> Bool {
-        features.isSubset(of: Radio.features(CBLinux.configuration))
+        features.isSubset(of: Radio.isExtended(CBLinux.configuration) ? .extendedScanAndConnect : [])
     }
 
     // MARK: Known peripherals

@@ -4,8 +4,22 @@ import BluetoothLoop
 // What a radio owns for each manager and each peripheral that is used. All of it lives on the loop, and goes with the
 // manager or the peripheral. Tasks that it begins know the handles alone.
 
+extension Radio {
+    func open(_ handle: CentralHandle) { open(CentralHub(handle), for: handle) }
+    func open(_ handle: PeripheralManagerHandle) { open(PeripheralHub(handle), for: handle) }
+
+    /// What a manager has here; nil when it has gone.
+    func hub(of handle: CentralHandle) -> CentralHub? { hub(for: handle) as? CentralHub }
+    func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { hub(for: handle) as? PeripheralHub }
+
+    /// Has the links that centrals make told to a manager: those that are up, and those to come.
+    func serve(_ handle: PeripheralManagerHandle) {
+        if let hub = hub(of: handle), hub.beginServing() { serve(hub) }
+    }
+}
+
 /// A central manager's work: its scan, and the connections of its peripherals.
-final class CentralHub {
+final class CentralHub: ManagerHub {
     let handle: CentralHandle
     private var scan: Task<Void, Never>?
     private var links: [ObjectIdentifier: PeripheralLink] = [:]
@@ -15,6 +29,12 @@ final class CentralHub {
         self.handle = handle
         mark = handle.radio.components.mark()
     }
+
+    func radioChanged(_ state: CBManagerState, mayAdvertise: Bool) { handle.radioChanged(state) }
+
+    /// A central manager is not told of the links that centrals make.
+    let isServing = false
+    func take(_ connection: Connection) {}
 
     func beginScan(_ request: ScanRequest) {
         scan?.cancel()
@@ -85,7 +105,7 @@ final class PeripheralLink {
 }
 
 /// A peripheral manager's work: who follows the centrals, and who advertises.
-final class PeripheralHub {
+final class PeripheralHub: ManagerHub {
     let handle: PeripheralManagerHandle
     /// The links that centrals have made and that are not followed yet.
     private let incoming = RequestQueue<Connection>(capacity: 1024)
@@ -100,7 +120,10 @@ final class PeripheralHub {
         mark = handle.radio.components.mark()
     }
 
-    /// Whether it is told of the links that centrals make.
+    func radioChanged(_ state: CBManagerState, mayAdvertise: Bool) {
+        handle.radioChanged(state == .poweredOn && !mayAdvertise ? .unauthorized : state)
+    }
+
     var isServing: Bool { worker != nil }
 
     /// Begins to follow the links that centrals make; false when it does already.

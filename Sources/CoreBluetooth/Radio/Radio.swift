@@ -23,21 +23,14 @@ actor Radio: LoopActor {
     private let configuration: CBLinux.Configuration
     private(set) var adapter: Adapter?
     private(set) var state = CBManagerState.unknown
-    /// What the controller can do besides; nothing until it has told.
-    nonisolated let features = Mutex<CBCentralManager.Feature>([])
+    /// Whether the controller hears extended advertisements; not so until it has told.
+    nonisolated let isExtended = Mutex(false)
     /// The links that managers hold; see Radio+Links.
     let links: LinkTable
-    private var managers = Managers()
+    /// What the managers have here, by their handles.
+    private var managers: [ObjectIdentifier: any ManagerHub] = [:]
     private var acceptance = Acceptance()
     private var following = Following()
-
-    /// What the managers have here.
-    private struct Managers {
-        var centrals: [ObjectIdentifier: CentralHub] = [:]
-        var peripherals: [ObjectIdentifier: PeripheralHub] = [:]
-
-        var isEmpty: Bool { centrals.isEmpty && peripherals.isEmpty }
-    }
 
     /// Takes the links that centrals make, while there is a manager to tell of them.
     private struct Acceptance {
@@ -77,12 +70,12 @@ actor Radio: LoopActor {
         }
     }
 
-    /// What the adapter of `configuration` can do, as far as a manager has found out.
-    static func features(_ configuration: CBLinux.Configuration) -> CBCentralManager.Feature {
-        guard let kernel = try? configuration.makeKernel() else { return [] }
+    /// Whether the adapter of `configuration` hears extended advertisements, as far as a manager has found out.
+    static func isExtended(_ configuration: CBLinux.Configuration) -> Bool {
+        guard let kernel = try? configuration.makeKernel() else { return false }
         let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
         let radio = all.withLock { $0[key]?.object }
-        return radio?.features.withLock { $0 } ?? []
+        return radio?.isExtended.withLock { $0 } ?? false
     }
 
     private init(_ kernel: any BluetoothKernel, _ configuration: CBLinux.Configuration, _ log: Logger) {
@@ -109,35 +102,23 @@ actor Radio: LoopActor {
     // MARK: Managers
 
     /// A manager begins; it is told how the adapter stands, now if that is known, and whenever it changes.
-    func open(_ handle: CentralHandle) {
-        managers.centrals[ObjectIdentifier(handle)] = CentralHub(handle)
-        if state != .unknown { handle.radioChanged(state) }
-        beginToFollow()
-    }
-
-    /// The same.
-    func open(_ handle: PeripheralManagerHandle) {
-        managers.peripherals[ObjectIdentifier(handle)] = PeripheralHub(handle)
-        if state != .unknown { handle.radioChanged(peripheralState) }
+    func open(_ hub: any ManagerHub, for handle: AnyObject) {
+        managers[ObjectIdentifier(handle)] = hub
+        if state != .unknown { tell(hub) }
         beginToFollow()
     }
 
     /// What a manager has here; nil when it has gone.
-    func hub(of handle: CentralHandle) -> CentralHub? { managers.centrals[ObjectIdentifier(handle)] }
-
-    /// The same.
-    func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { managers.peripherals[ObjectIdentifier(handle)] }
+    func hub(for handle: AnyObject) -> (any ManagerHub)? { managers[ObjectIdentifier(handle)] }
 
     /// A manager has gone.
-    func close(_ handle: CentralHandle) {
-        managers.centrals.removeValue(forKey: ObjectIdentifier(handle))?.close()
+    func close(_ handle: AnyObject) {
+        managers.removeValue(forKey: ObjectIdentifier(handle))?.close()
         stopIfUnused()
     }
 
-    /// The same.
-    func close(_ handle: PeripheralManagerHandle) {
-        managers.peripherals.removeValue(forKey: ObjectIdentifier(handle))?.close()
-        stopIfUnused()
+    private func tell(_ hub: any ManagerHub) {
+        hub.radioChanged(state, mayAdvertise: following.obstacles.peripheral == nil)
     }
 
     private var isUsed: Bool { !managers.isEmpty }
@@ -150,17 +131,11 @@ actor Radio: LoopActor {
         state = .unknown
     }
 
-    /// How the adapter stands for those that advertise.
-    private var peripheralState: CBManagerState {
-        state == .poweredOn && following.obstacles.peripheral != nil ? .unauthorized : state
-    }
-
     private func set(_ state: CBManagerState) {
         guard state != self.state, isUsed else { return }
         self.state = state
         if state == .poweredOn { accept() }
-        for hub in managers.centrals.values { hub.handle.radioChanged(state) }
-        for hub in managers.peripherals.values { hub.handle.radioChanged(peripheralState) }
+        for hub in managers.values { tell(hub) }
     }
 
     /// Takes services back.
@@ -170,9 +145,8 @@ actor Radio: LoopActor {
 
     // MARK: Centrals
 
-    /// Has the links that centrals make told to a manager: those that are up, and those to come.
-    func serve(_ handle: PeripheralManagerHandle) {
-        guard let hub = hub(of: handle), hub.beginServing() else { return }
+    /// Has the links that centrals make told to a manager that asks for it: those that are up, and those to come.
+    func serve(_ hub: any ManagerHub) {
         for connection in acceptance.incoming?.connections ?? [] { hub.take(connection) }
         accept()
     }
@@ -198,7 +172,7 @@ actor Radio: LoopActor {
     }
 
     /// The managers that are told of the links that centrals make.
-    private var servers: [PeripheralHub] { managers.peripherals.values.filter(\.isServing) }
+    private var servers: [any ManagerHub] { managers.values.filter(\.isServing) }
 
     private func accepting(_ incoming: IncomingConnections) { acceptance.incoming = incoming }
 
@@ -295,7 +269,7 @@ actor Radio: LoopActor {
     private func readFeatures(of adapter: Adapter) async {
         do throws(BluetoothError) {
             let isExtended = try await adapter.hasExtendedAdvertising()
-            features.withLock { $0 = isExtended ? .extendedScanAndConnect : [] }
+            self.isExtended.withLock { $0 = isExtended }
         } catch {
             log.debug("\(error)")
         }
@@ -338,4 +312,21 @@ actor Radio: LoopActor {
         default: set(.unsupported)
         }
     }
+}
+
+/// What a manager has at the radio, which owns it.
+//
+// Lives on the loop.
+protocol ManagerHub: AnyObject {
+    /// The adapter stands otherwise.
+    func radioChanged(_ state: CBManagerState, mayAdvertise: Bool)
+
+    /// Whether it is told of the links that centrals make.
+    var isServing: Bool { get }
+
+    /// Takes a link that a central has made.
+    func take(_ connection: Connection)
+
+    /// Ends everything: the manager has gone.
+    func close()
 }
