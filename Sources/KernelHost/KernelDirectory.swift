@@ -17,8 +17,8 @@ package final class KernelDirectory: HostDirectory {
     private let log: Logger
     private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
-    private var onChange: ((AdapterChange) -> Void)?
-    private var onEnd: ((BluetoothError) -> Void)?
+    /// Who is told of changes, and of the end.
+    private var follower: (onChange: (AdapterChange) -> Void, onEnd: (BluetoothError) -> Void)?
     private var switchWatch: (any RadioSwitchWatch)?
     private var waiters = WaiterList<Void, BluetoothError>()
     private var end: BluetoothError?
@@ -37,8 +37,7 @@ package final class KernelDirectory: HostDirectory {
     package func follow(
         _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
     ) {
-        self.onChange = onChange
-        self.onEnd = onEnd
+        follower = (onChange, onEnd)
     }
 
     // MARK: Beginning
@@ -153,7 +152,7 @@ package final class KernelDirectory: HostDirectory {
     private func tell(_ change: AdapterChange) {
         log.debug("\(change)")
         changeCount &+= 1
-        onChange?(change)
+        follower?.onChange(change)
         waiters.succeedAll()
     }
 
@@ -172,14 +171,13 @@ package final class KernelDirectory: HostDirectory {
         guard end == nil else { return }
         end = reason
         switchWatch = nil
-        let onEnd = onEnd
-        (self.onEnd, onChange) = (nil, nil)
+        let onEnd = follower.take()?.onEnd
         waiters.failAll(reason)
         onEnd?(reason)
     }
 
     package func close(_ reason: BluetoothError) {
-        onEnd = nil
+        follower = nil
         finish(reason)
         management.close(reason)
     }

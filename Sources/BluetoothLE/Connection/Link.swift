@@ -66,7 +66,7 @@ final class Link: ConnectAttempt, BearerOwner {
     let role: ConnectionRole
     let configuration: LinkConfiguration
     /// What the program holds; nil once it has dropped that, which ends the link.
-    weak var connection: Connection?
+    private weak var handle: Connection?
     /// The session, which the link keeps, and what it uses of it; nil where no adapter has made it, and after the end.
     private var home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)?
 
@@ -89,6 +89,8 @@ final class Link: ConnectAttempt, BearerOwner {
         self.loop = loop
     }
 
+    /// What the program holds; nil once it has dropped that.
+    var connection: Connection? { handle }
     /// What it uses of its adapter; nil where no adapter has made it, and after the end.
     var adapter: LinkSurroundings? { home?.adapter }
     /// Follows the link at the controller; nil where nothing does.
@@ -166,7 +168,7 @@ final class Link: ConnectAttempt, BearerOwner {
     func adopt(
         _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
-        self.connection = connection
+        handle = connection
         establish(try connect(self))
     }
 
@@ -181,6 +183,9 @@ final class Link: ConnectAttempt, BearerOwner {
         attach()
         return { [weak self] event in self?.receive(event) }
     }
+
+    /// Says what the program holds.
+    func isHeld(by connection: Connection) { handle = connection }
 
     /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
     func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }

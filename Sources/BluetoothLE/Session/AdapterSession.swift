@@ -13,9 +13,7 @@ actor AdapterSession: LoopActor {
     let log: Logger
     /// Records what happens; kept alive with the adapter.
     let trace: PacketTrace?
-    /// What is known of it, and how it stands; written on the loop.
-    nonisolated let facts: AdapterFacts
-    nonisolated let standing: LatestValue<AdapterState>
+    nonisolated private let view: View
     /// What is done for it below.
     let host: any Host
     /// Its ups and downs, and its end.
@@ -23,12 +21,19 @@ actor AdapterSession: LoopActor {
     let central: CentralRole
     let peripheral: PeripheralRole
     let connections: ConnectionRole
-    /// What the devices connected to find here; see AdapterSession+Publishing.
-    nonisolated let localServer: LocalServer
-    /// Who answers the questions of pairing, and those that are being asked.
-    nonisolated let pairings: LoopBound<Pairings>
     /// Who the devices are, as far as they were paired with; see AdapterSession+Bonds.
     let bondKeeper: BondKeeper
+
+    /// What is reached without waiting for the session.
+    private struct View {
+        /// What is known of the adapter, and how it stands; written on the loop.
+        let facts: AdapterFacts
+        let standing: LatestValue<AdapterState>
+        /// What the devices connected to find here; see AdapterSession+Publishing.
+        let localServer: LocalServer
+        /// Who answers the questions of pairing, and those that are being asked.
+        let pairings: LoopBound<Pairings>
+    }
 
     /// What finds devices and connects to them.
     struct CentralRole {
@@ -56,6 +61,10 @@ actor AdapterSession: LoopActor {
         let channels: ChannelMaker
     }
 
+    nonisolated var facts: AdapterFacts { view.facts }
+    nonisolated var standing: LatestValue<AdapterState> { view.standing }
+    nonisolated var localServer: LocalServer { view.localServer }
+    nonisolated var pairings: LoopBound<Pairings> { view.pairings }
     var connects: Connects { central.connects }
     var scanner: Scanner { central.scanner }
     var heard: HeardDevices { central.heard }
@@ -77,17 +86,16 @@ actor AdapterSession: LoopActor {
         let standing = LatestValue(
             information.state, .init("follow the adapter", adapter: information.name), on: loop)
         let host = directory.makeHost(of: facts) { standing.value }
-        (bondKeeper, self.facts, self.standing, self.host, self.log, self.trace, self.loop) = (
-            bonds.value, facts, standing, host, log, trace, loop
-        )
-        localServer = LocalServer(.generic(deviceName: information.localName))
+        (bondKeeper, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
+        let localServer = LocalServer(.generic(deviceName: information.localName))
         let links = LinkRegistry()
         let heard = HeardDevices()
         central = CentralRole(
             connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, heard, on: loop, log: log),
             heard: heard)
         let advertising = AdvertisingSets(host.advertising, on: loop)
-        pairings = LoopBound(Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
+        let pairings = LoopBound(Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
+        view = View(facts: facts, standing: standing, localServer: localServer, pairings: pairings)
         life = LoopBound(
             AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
         let channels = ChannelMaker(of: facts, by: host.channels, pairings.value, on: loop, log: log)

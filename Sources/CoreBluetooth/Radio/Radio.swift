@@ -21,8 +21,6 @@ actor Radio: LoopActor {
     nonisolated let components: ComponentCount
     private let mark: ComponentCount.Mark
     private let configuration: CBLinux.Configuration
-    private(set) var adapter: Adapter?
-    private(set) var state = CBManagerState.unknown
     /// Whether the controller hears extended advertisements; not so until it has told.
     nonisolated let isExtended = Mutex(false)
     /// The links that managers hold; see Radio+Links.
@@ -40,6 +38,8 @@ actor Radio: LoopActor {
 
     /// Follows the adapter, while there is a manager.
     private struct Following {
+        var adapter: Adapter?
+        var state = CBManagerState.unknown
         var task: Task<Void, Never>?
         /// What rights the program lacks.
         var obstacles = HostObstacles()
@@ -99,12 +99,15 @@ actor Radio: LoopActor {
         withExtendedLifetime(other) {}
     }
 
+    /// The adapter, once it is open.
+    var adapter: Adapter? { following.adapter }
+
     // MARK: Managers
 
     /// A manager begins; it is told how the adapter stands, now if that is known, and whenever it changes.
     func open(_ hub: any ManagerHub, for handle: AnyObject) {
         managers[ObjectIdentifier(handle)] = hub
-        if state != .unknown { tell(hub) }
+        if following.state != .unknown { tell(hub) }
         beginToFollow()
     }
 
@@ -118,7 +121,7 @@ actor Radio: LoopActor {
     }
 
     private func tell(_ hub: any ManagerHub) {
-        hub.radioChanged(state, mayAdvertise: following.obstacles.peripheral == nil)
+        hub.radioChanged(following.state, mayAdvertise: following.obstacles.peripheral == nil)
     }
 
     private var isUsed: Bool { !managers.isEmpty }
@@ -128,12 +131,12 @@ actor Radio: LoopActor {
         guard !isUsed else { return }
         following.task?.cancel()
         following.task = nil
-        state = .unknown
+        following.state = .unknown
     }
 
     private func set(_ state: CBManagerState) {
-        guard state != self.state, isUsed else { return }
-        self.state = state
+        guard state != following.state, isUsed else { return }
+        following.state = state
         if state == .poweredOn { accept() }
         for hub in managers.values { tell(hub) }
     }
@@ -201,9 +204,9 @@ actor Radio: LoopActor {
                 let adapter = try await open()
                 await preparePairing(on: adapter)
                 following.obstacles = await adapter.obstacles()
-                self.adapter = adapter
+                following.adapter = adapter
                 let isMissing = await follow(adapter)
-                if self.adapter === adapter { self.adapter = nil }
+                if following.adapter === adapter { following.adapter = nil }
                 await adapter.close()
                 // It has been away for long; whichever is there next will do.
                 guard isMissing, !Task.isCancelled else { return }

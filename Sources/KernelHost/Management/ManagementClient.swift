@@ -14,16 +14,24 @@ package final class ManagementClient {
     private let log: Logger
     private let trace: PacketSynthesis?
     private var followers = HandlerList<AdapterNotice>()
-    /// The sockets: the one in use, and those of which an answer never came, as long as others are outstanding there.
-    private var sockets: [UInt64: any PacketSocket] = [:]
-    private var currentSocket: UInt64?
-    private var nextSocket: UInt64 = 0
+    private var sockets = Sockets()
     private var requests: [Request] = []
     private var overdueTimer: LoopTimer?
-    /// Of commands that the kernel was too busy for.
-    private var pauses: [UInt64: LoopTimer] = [:]
-    private var nextPause: UInt64 = 0
+    private var pauses = Pauses()
     private var end: BluetoothError?
+
+    /// The one in use, and those of which an answer never came, as long as others are outstanding there.
+    private struct Sockets {
+        var all: [UInt64: any PacketSocket] = [:]
+        var current: UInt64?
+        var next: UInt64 = 0
+    }
+
+    /// Of commands that the kernel was too busy for.
+    private struct Pauses {
+        var all: [UInt64: LoopTimer] = [:]
+        var next: UInt64 = 0
+    }
 
     package typealias Answer = Result<ManagementReply, BluetoothError>
 
@@ -130,14 +138,14 @@ package final class ManagementClient {
             guard attempts > 1, case .failure(let error) = answer, error.cause == .management(.busy), let self,
                 !isAbandoned()
             else { return completion(answer) }
-            let id = nextPause
-            nextPause &+= 1
-            pauses[id] = loop.makeLocalTimer { [weak self] in
-                self?.pauses[id] = nil
+            let id = pauses.next
+            pauses.next &+= 1
+            pauses.all[id] = loop.makeLocalTimer { [weak self] in
+                self?.pauses.all[id] = nil
                 self?.postWhenIdle(
                     command, to: index, attempts: attempts - 1, isAbandoned: isAbandoned, completion: completion)
             }
-            pauses[id]?.set(after: .milliseconds(100))
+            pauses.all[id]?.set(after: .milliseconds(100))
         }
     }
 
@@ -206,8 +214,8 @@ package final class ManagementClient {
         let now = loop.now
         let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
         requests.removeAll { $0.socket != nil && $0.deadline <= now }
-        if let currentSocket, overdue.contains(where: { $0.socket == currentSocket }) {
-            self.currentSocket = nil
+        if let current = sockets.current, overdue.contains(where: { $0.socket == current }) {
+            sockets.current = nil
             // Whoever follows goes on following; that it cannot be opened again would have to be told then.
             if !followers.isEmpty {
                 do {
@@ -228,10 +236,10 @@ package final class ManagementClient {
 
     /// Closes the sockets that are not in use and of which no answer is outstanding.
     private func closeUnusedSockets() {
-        for (id, socket) in sockets where id != currentSocket && !requests.contains(where: { $0.socket == id }) {
+        for (id, socket) in sockets.all where id != sockets.current && !requests.contains(where: { $0.socket == id }) {
             // What it has been told before the new one was there is not told by that one.
             while receiveOne(from: socket, id) {}
-            sockets[id] = nil
+            sockets.all[id] = nil
             socket.close()
         }
     }
@@ -240,13 +248,13 @@ package final class ManagementClient {
 
     private func openSocket(_ operation: BluetoothError.Operation) throws(BluetoothError) -> (UInt64, any PacketSocket)
     {
-        if let currentSocket, let socket = sockets[currentSocket] { return (currentSocket, socket) }
-        let id = nextSocket
+        if let current = sockets.current, let socket = sockets.all[current] { return (current, socket) }
+        let id = sockets.next
         do {
             let socket = try kernel.openManagement { [weak self] event in self?.handle(event, id) }
-            nextSocket &+= 1
-            sockets[id] = socket
-            currentSocket = id
+            sockets.next &+= 1
+            sockets.all[id] = socket
+            sockets.current = id
             return (id, socket)
         } catch {
             throw .controller(operation, error, kernel.environment())
@@ -256,9 +264,9 @@ package final class ManagementClient {
     private func handle(_ event: SocketEvent, _ id: UInt64) {
         switch event {
         case .readable:
-            guard let socket = sockets[id] else { return }
+            guard let socket = sockets.all[id] else { return }
             _ = receiveOne(from: socket, id)
-            if id != currentSocket { closeUnusedSockets() }
+            if id != sockets.current { closeUnusedSockets() }
         case .writable: break
         case .closed(let error):
             lose(.controller(.init("use the management interface"), error, kernel.environment()))
@@ -356,9 +364,9 @@ package final class ManagementClient {
         end = reason
         followers.removeAll()
         overdueTimer = nil
-        for socket in sockets.values { socket.close() }
-        sockets = [:]
-        currentSocket = nil
+        for socket in sockets.all.values { socket.close() }
+        sockets.all = [:]
+        sockets.current = nil
         let ended = requests
         requests = []
         for request in ended { request.completion(.failure(reason)) }
