@@ -50,7 +50,8 @@ public final class SimulatedKernel: BluetoothKernel {
                 isBluetoothDaemonRunning: host.conditions.isBluetoothDaemonRunning,
                 radioSwitches: host.adapters.sorted { $0.index < $1.index }.map {
                     HostEnvironment.RadioSwitch(
-                        name: "hci\($0.index)", isSoftBlocked: $0.isSoftBlocked, isHardBlocked: $0.isHardBlocked)
+                        name: "hci\($0.index)", isSoftBlocked: $0.power.isSoftBlocked,
+                        isHardBlocked: $0.power.isHardBlocked)
                 }, kernelRelease: host.conditions.kernelRelease)
         }
     }

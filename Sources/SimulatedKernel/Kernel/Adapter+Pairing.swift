@@ -69,11 +69,12 @@ extension HostConnection {
 extension Adapter: PairingParty {
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures {
         PairingFeatures(
-            ioCapability: ioCapability,
+            ioCapability: configured.ioCapability,
             // The kernel asks for protection whenever its user could give it.
-            requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
-            hasSecureConnections: isSecureConnectionsEnabled, needsSecureConnections: isSecureConnectionsOnly,
-            bonds: isBondable)
+            requiresProtection: level >= .high || configured.ioCapability != .noInputNoOutput,
+            hasSecureConnections: configured.isSecureConnectionsEnabled,
+            needsSecureConnections: configured.isSecureConnectionsOnly,
+            bonds: configured.isBondable)
     }
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
@@ -194,11 +195,13 @@ extension Adapter: PairingParty {
 
     private func pair(_ device: ManagementAddress, _ capability: IOCapability, for request: ManagementRequest) {
         guard isRunning else { return request.complete(.device(device), status: .notPowered) }
-        guard isLEEnabled, device.isLowEnergy else { return request.complete(.device(device), status: .rejected) }
+        guard configured.isLEEnabled, device.isLowEnergy else {
+            return request.complete(.device(device), status: .rejected)
+        }
         if let key = keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
             return request.complete(.device(device), status: .alreadyPaired)
         }
-        ioCapability = capability
+        configured.ioCapability = capability
         let known = connections.first { $0.peer == device.address }
         guard known?.onPaired == nil else { return request.complete(.device(device), status: .busy) }
         let connection = known ?? HostConnection(adapter: self, peer: device.address, isCentral: true)

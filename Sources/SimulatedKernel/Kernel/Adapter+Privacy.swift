@@ -23,7 +23,7 @@ extension Adapter {
     func usesPrivateAddress(_ flags: AdvertisingInstanceFlags) -> Bool {
         switch privacy.mode {
         case .off: false
-        case .limited: !isBondable || flags.isDisjoint(with: [.generalDiscoverable, .limitedDiscoverable])
+        case .limited: !configured.isBondable || flags.isDisjoint(with: [.generalDiscoverable, .limitedDiscoverable])
         default: true
         }
     }

@@ -12,27 +12,27 @@ extension Adapter {
         switch command {
         case .readControllerInformation: request.complete(.controllerInformation(information))
         case .setPowered(let isOn): setPowered(isOn, for: request)
-        case .setConnectable(let isOn): change(request) { $0.isConnectable = isOn }
-        case .setBondable(let isOn): change(request) { $0.isBondable = isOn }
+        case .setConnectable(let isOn): change(request) { $0.configured.isConnectable = isOn }
+        case .setBondable(let isOn): change(request) { $0.configured.isBondable = isOn }
         case .setLowEnergy(let isOn): setLowEnergy(isOn, for: request)
         case .setBREDR(let isOn): setBREDR(isOn, for: request)
         case .setSecureSimplePairing(let isOn):
             guard controller.configuration.isDualMode else { return request.fail(.notSupported) }
-            guard isBREDREnabled else { return request.fail(.rejected) }
-            change(request) { $0.isSSPEnabled = isOn }
+            guard configured.isBREDREnabled else { return request.fail(.rejected) }
+            change(request) { $0.configured.isSSPEnabled = isOn }
         case .setSecureConnections(let mode):
-            guard isLEEnabled else { return request.fail(.notSupported) }
-            guard !isBREDREnabled || isSSPEnabled else { return request.fail(.rejected) }
+            guard configured.isLEEnabled else { return request.fail(.notSupported) }
+            guard !configured.isBREDREnabled || configured.isSSPEnabled else { return request.fail(.rejected) }
             guard mode.rawValue <= SecureConnectionsMode.only.rawValue else { return request.fail(.invalidParameters) }
             change(request) { adapter in
-                adapter.isSecureConnectionsEnabled = mode != .off
-                adapter.isSecureConnectionsOnly = mode == .only
+                adapter.configured.isSecureConnectionsEnabled = mode != .off
+                adapter.configured.isSecureConnectionsOnly = mode == .only
             }
         case .setStaticAddress(let address):
             guard controller.configuration.hasLE else { return request.fail(.notSupported) }
             guard !isRunning else { return request.fail(.rejected) }
             guard address.isZero || address.randomKind == .static else { return request.fail(.invalidParameters) }
-            change(request) { $0.staticAddress = address.isZero ? nil : address }
+            change(request) { $0.configured.staticAddress = address.isZero ? nil : address }
         case .setPrivacy(let mode, let key):
             guard controller.configuration.hasLE else { return request.fail(.notSupported) }
             guard mode.rawValue <= PrivacyMode.limited.rawValue else { return request.fail(.invalidParameters) }
@@ -45,7 +45,7 @@ extension Adapter {
             guard capability.rawValue <= IOCapability.keyboardDisplay.rawValue else {
                 return request.fail(.invalidParameters)
             }
-            ioCapability = capability
+            configured.ioCapability = capability
             request.complete()
         case .setAppearance: request.complete()
         case .loadLongTermKeys(let keys):
@@ -76,7 +76,7 @@ extension Adapter {
         ControllerInformation(
             address: controller.publicAddress, bluetoothVersion: controller.configuration.version.hciVersion,
             manufacturer: controller.configuration.version.companyIdentifier, supportedSettings: supportedSettings,
-            currentSettings: currentSettings, name: localName)
+            currentSettings: currentSettings, name: configured.localName)
     }
 
     /// Changes settings, answers with all of them, and tells the others if any is different.
@@ -94,7 +94,7 @@ extension Adapter {
         isPowerChanging = true
         if !isOn { sayGoodbye() }
         world.schedule(after: Self.powerLatency) { [weak self] in
-            guard let self, isPluggedIn else { return }
+            guard let self, power.isPluggedIn else { return }
             isPowerChanging = false
             guard !isOn || !isBlocked else { return request.fail(.failed) }
             setPowered(isOn, skipping: request.socket)
@@ -104,22 +104,22 @@ extension Adapter {
 
     private func setLowEnergy(_ isOn: Bool, for request: ManagementRequest) {
         guard controller.configuration.hasLE else { return request.fail(.notSupported) }
-        guard isOn || isBREDREnabled else { return request.fail(.rejected) }
+        guard isOn || configured.isBREDREnabled else { return request.fail(.rejected) }
         change(request) { adapter in
-            adapter.isLEEnabled = isOn
+            adapter.configured.isLEEnabled = isOn
             if !isOn { adapter.removeAllAdvertising() }
         }
     }
 
     private func setBREDR(_ isOn: Bool, for request: ManagementRequest) {
         guard controller.configuration.isDualMode else { return request.fail(.notSupported) }
-        guard isLEEnabled else { return request.fail(.rejected) }
-        guard isOn != isBREDREnabled else { return request.complete(.settings(currentSettings)) }
+        guard configured.isLEEnabled else { return request.fail(.rejected) }
+        guard isOn != configured.isBREDREnabled else { return request.complete(.settings(currentSettings)) }
         guard isOn || !isRunning else { return request.fail(.rejected) }
-        guard !isOn || staticAddress == nil || !isRunning else { return request.fail(.rejected) }
+        guard !isOn || configured.staticAddress == nil || !isRunning else { return request.fail(.rejected) }
         change(request) { adapter in
-            adapter.isBREDREnabled = isOn
-            if !isOn { adapter.isSSPEnabled = false }
+            adapter.configured.isBREDREnabled = isOn
+            if !isOn { adapter.configured.isSSPEnabled = false }
         }
     }
 

@@ -10,27 +10,37 @@ final class Adapter {
     let controller: Controller
     var world: KernelWorld { kernel.world }
 
-    private(set) var isPluggedIn = true
-    private(set) var isUp = false
-    /// It is being pulled out.
-    private(set) var isLeaving = false
-    /// Until when the kernel holds a new adapter up to look at it, though nobody has powered it.
-    private var settlesAt: KernelInstant
-    var isSoftBlocked = false
-    var isHardBlocked = false
-
-    var isLEEnabled: Bool
-    var isBREDREnabled: Bool
-    var isConnectable = false
-    var isBondable = false
-    var isSSPEnabled = false
-    var isSecureConnectionsEnabled = false
-    var isSecureConnectionsOnly = false
+    private(set) var power: Power
+    var configured: Configuration
     var privacy = AdapterPrivacy()
-    var isPowerChanging = false
-    var ioCapability = IOCapability.noInputNoOutput
-    var staticAddress: BluetoothAddress?
-    var localName = "simulated"
+
+    /// Whether it is there and on.
+    struct Power {
+        fileprivate(set) var isPluggedIn = true
+        fileprivate(set) var isUp = false
+        /// It is being pulled out.
+        fileprivate(set) var isLeaving = false
+        /// Until when the kernel holds a new adapter up to look at it, though nobody has powered it.
+        fileprivate var settlesAt: KernelInstant
+        fileprivate(set) var isSoftBlocked = false
+        fileprivate(set) var isHardBlocked = false
+        /// It is being powered on or off.
+        fileprivate(set) var isChanging = false
+    }
+
+    /// What programs have switched on and told it.
+    struct Configuration {
+        var isLEEnabled: Bool
+        var isBREDREnabled: Bool
+        var isConnectable = false
+        var isBondable = false
+        var isSSPEnabled = false
+        var isSecureConnectionsEnabled = false
+        var isSecureConnectionsOnly = false
+        var ioCapability = IOCapability.noInputNoOutput
+        var staticAddress: BluetoothAddress?
+        var localName = "simulated"
+    }
 
     var connections: [HostConnection] = []
     var discovery = Discovery()
@@ -51,22 +61,31 @@ final class Adapter {
         self.kernel = kernel
         self.index = index
         self.controller = Controller(world: kernel.world, configuration: controller, address: address)
-        isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)
-        isBREDREnabled = controller.isDualMode
-        isSSPEnabled = false
-        settlesAt = isSettled ? kernel.world.now : kernel.world.now.advanced(by: Self.settlingTime)
+        configured = Configuration(
+            isLEEnabled: controller.hasLE && (controller.isLEEnabled || !controller.isDualMode),
+            isBREDREnabled: controller.isDualMode)
+        power = Power(
+            settlesAt: isSettled ? kernel.world.now : kernel.world.now.advanced(by: Self.settlingTime))
         self.controller.host = self
     }
 
+    /// It is being powered on or off.
+    var isPowerChanging: Bool {
+        get { power.isChanging }
+        set { power.isChanging = newValue }
+    }
+
     /// Up, and not taken away.
-    var isRunning: Bool { isUp && isPluggedIn }
-    var isBlocked: Bool { isSoftBlocked || isHardBlocked }
+    var isRunning: Bool { power.isUp && power.isPluggedIn }
+    var isBlocked: Bool { power.isSoftBlocked || power.isHardBlocked }
     /// New, and held up by the kernel for a moment though not powered.
-    var isSettling: Bool { isPluggedIn && !isUp && world.now < settlesAt }
+    var isSettling: Bool { power.isPluggedIn && !power.isUp && world.now < power.settlesAt }
 
     /// The address the adapter goes by: the static one where there is no public one, or where BR/EDR is off.
     var identityAddress: BluetoothAddress {
-        if let staticAddress, controller.publicAddress.isZero || !isBREDREnabled { return staticAddress }
+        if let staticAddress = configured.staticAddress, controller.publicAddress.isZero || !configured.isBREDREnabled {
+            return staticAddress
+        }
         return controller.publicAddress
     }
 
@@ -82,21 +101,21 @@ final class Adapter {
     func setPowered(
         _ isOn: Bool, linkError: ErrorNumber = .connectionAborted, skipping socket: ManagementSocketState? = nil
     ) {
-        guard isOn != isUp else { return }
+        guard isOn != power.isUp else { return }
         if isOn {
             let isOpen = isSettling
-            isUp = true
+            power.isUp = true
             monitorOpened(isOpen: isOpen)
-            settlesAt = world.now
+            power.settlesAt = world.now
             controller.isRunning = true
-            if let staticAddress { controller.randomAddress = staticAddress }
+            if let staticAddress = configured.staticAddress { controller.randomAddress = staticAddress }
             beginPrivacy()
         } else {
             endAllLinks(with: linkError)
             stopDiscovery()
-            if !isLeaving { advertisingPowersOff() }
+            if !power.isLeaving { advertisingPowersOff() }
             endPrivacy()
-            isUp = false
+            power.isUp = false
             controller.isRunning = false
             kernel.monitor(.closedIndex, adapter: index)
         }
@@ -108,11 +127,11 @@ final class Adapter {
     }
 
     func setBlocked(soft: Bool, hard: Bool) {
-        guard soft != isSoftBlocked || hard != isHardBlocked else { return }
-        isSoftBlocked = soft
-        isHardBlocked = hard
+        guard soft != power.isSoftBlocked || hard != power.isHardBlocked else { return }
+        power.isSoftBlocked = soft
+        power.isHardBlocked = hard
         kernel.radioSwitchesChanged()
-        if isBlocked, isUp { setPowered(false, linkError: .connectionReset) }
+        if isBlocked, power.isUp { setPowered(false, linkError: .connectionReset) }
     }
 
     /// Ends the scan and all links because the adapter is about to be powered off.
@@ -136,9 +155,9 @@ final class Adapter {
     }
 
     func unplugged() {
-        isLeaving = true
+        power.isLeaving = true
         setPowered(false)
-        isPluggedIn = false
+        power.isPluggedIn = false
         for socket in kernel.hciSockets where socket.index == index {
             socket.fail(KernelError("recv", .brokenPipe))
         }

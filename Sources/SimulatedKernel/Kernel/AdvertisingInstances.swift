@@ -49,13 +49,13 @@ extension Adapter {
                         maximumScanResponseLength: UInt8(clamping: maximumLength),
                         maximumInstances: maximumInstances, instances: advertising.listedNumbers)))
         case .setAdvertising(let mode):
-            guard isLEEnabled else { return request.fail(.rejected) }
+            guard configured.isLEEnabled else { return request.fail(.rejected) }
             change(request) { adapter in
                 adapter.advertising.mode = mode
                 adapter.applySetAdvertising()
             }
         case .addAdvertising(let wanted):
-            guard isLEEnabled else { return request.fail(.rejected) }
+            guard configured.isLEEnabled else { return request.fail(.rejected) }
             guard isAcceptable(wanted.instance, wanted.flags, wanted.advertisingData, wanted.scanResponse) else {
                 return request.fail(.invalidParameters)
             }
@@ -145,7 +145,7 @@ extension Adapter {
     // MARK: Two commands
 
     private func begin(_ wanted: ExtendedAdvertisingInstanceParameters, for request: ManagementRequest) {
-        guard isLEEnabled else { return request.fail(.rejected) }
+        guard configured.isLEEnabled else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, wanted.flags, [], []) else { return request.fail(.invalidParameters) }
         guard isRunning else { return request.fail(.rejected) }
         let before = advertising.instances[wanted.instance]
@@ -227,7 +227,7 @@ extension Adapter {
 
     /// Advertises everything that is there, as after powering on and after a link.
     func resumeAdvertising() {
-        guard isRunning, isLEEnabled else { return }
+        guard isRunning, configured.isLEEnabled else { return }
         if isExtended {
             for number in advertising.numbers where controller.advertisingSets[number]?.advertiser.isEnabled != true {
                 start(number)
@@ -240,13 +240,13 @@ extension Adapter {
     }
 
     private func start(_ number: UInt8) {
-        guard let instance = advertising.instances[number], !instance.isPending, isLEEnabled else { return }
+        guard let instance = advertising.instances[number], !instance.isPending, configured.isLEEnabled else { return }
         guard isExtended else {
             advertising.current = number
             return advertiseLegacy(instance)
         }
         let isLegacy = instance.flags.isDisjoint(with: [.secondaryLE1M, .secondaryLE2M, .secondaryLECoded])
-        let isConnectable = instance.flags.contains(.connectable) || isConnectable
+        let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
         let interval = instance.intervals?.minimum ?? Self.defaultInterval
         var properties: LEAdvertisingEventProperties = isLegacy ? .legacy : []
         if isConnectable {
@@ -284,7 +284,7 @@ extension Adapter {
         if controller.legacyAdvertiser?.isEnabled == true { perform(.leSetAdvertisingEnable(false)) }
         updateRandomAddress()
         let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
-        let isConnectable = instance.flags.contains(.connectable) || isConnectable
+        let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
         perform(
             .leSetAdvertisingParameters(
                 LEAdvertisingParameters(
@@ -351,7 +351,7 @@ extension Adapter {
         if instance.flags.contains(.limitedDiscoverable) { flags |= 0x01 }
         if instance.flags.contains(.generalDiscoverable) { flags |= 0x02 }
         let hasFlags = flags != 0 || instance.flags.contains(.managedFlags)
-        if hasFlags, !isBREDREnabled { flags |= 0x04 }
+        if hasFlags, !configured.isBREDREnabled { flags |= 0x04 }
         var data: [UInt8] = flags != 0 ? [2, 0x01, flags] : []
         data += instance.data
         if instance.flags.contains(.transmitPower) {
@@ -364,7 +364,7 @@ extension Adapter {
         var data = instance.scanResponse
         if instance.flags.contains(.localName) {
             let room = maximumLength - data.count - 2
-            let name = Array(localName.utf8)
+            let name = Array(configured.localName.utf8)
             if room > 0, !name.isEmpty {
                 let part = name.prefix(room)
                 data += [UInt8(part.count + 1), part.count == name.count ? 0x09 : 0x08] + part

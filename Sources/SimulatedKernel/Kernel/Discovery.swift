@@ -60,7 +60,7 @@ extension Adapter {
         }
         let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
         guard isValid else { return request.complete(.discovery(types), status: .invalidParameters) }
-        guard !types.contains(.lowEnergy) || isLEEnabled else {
+        guard !types.contains(.lowEnergy) || configured.isLEEnabled else {
             return request.complete(.discovery(types), status: .rejected)
         }
         discovery.types = types

@@ -39,7 +39,7 @@ final class HCISocketState: SocketState {
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
         func failed(_ number: ErrorNumber) -> SendOutcome { .failed(KernelError("send", number)) }
         guard packet.count >= 4 else { return failed(.invalidArgument) }
-        guard let adapter, adapter.isPluggedIn else { return failed(.brokenPipe) }
+        guard let adapter, adapter.power.isPluggedIn else { return failed(.brokenPipe) }
         guard adapter.isRunning else { return failed(.networkDown) }
         guard packet[0] == HCIPacketType.command.rawValue || packet[0] == HCIPacketType.acl.rawValue else {
             return failed(.invalidArgument)

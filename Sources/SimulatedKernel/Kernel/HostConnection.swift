@@ -147,7 +147,7 @@ final class HostConnection {
         ended(with: error)
         if isReported { adapter.deviceDisconnected(self, reason: .connectionTerminatedByLocalHost) }
         // Switched off, the kernel says good-bye; pulled out, it cannot.
-        guard let end, !adapter.isLeaving else { return }
+        guard let end, !adapter.power.isLeaving else { return }
         let disconnect = {
             end.link.end(
                 centralReason: end.isCentral ? .connectionTerminatedByLocalHost : .remoteDevicePoweringOff,

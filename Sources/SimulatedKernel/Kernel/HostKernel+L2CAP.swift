@@ -15,7 +15,7 @@ extension HostKernel {
             throw KernelError("connect", isSettling ? .connectionRefused : .hostUnreachable)
         }
         guard adapter.controller.configuration.hasLE else { throw KernelError("connect", .operationNotSupported) }
-        guard adapter.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
+        guard adapter.configured.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
         let existing = adapter.connections.first { $0.peer == peer && $0.state != .ended }
         if case .fixed = channel, existing?.channels.contains(where: { $0.channel == channel }) == true {
             throw KernelError("connect", .busy)

@@ -170,15 +170,15 @@ extension Adapter {
     var currentSettings: ManagementSettings {
         var settings: ManagementSettings = []
         if isRunning { settings.insert(.powered) }
-        if isConnectable { settings.insert(.connectable) }
-        if isBondable { settings.insert(.bondable) }
-        if isSSPEnabled { settings.insert(.secureSimplePairing) }
-        if isBREDREnabled { settings.insert(.brEDR) }
-        if isLEEnabled { settings.insert(.lowEnergy) }
+        if configured.isConnectable { settings.insert(.connectable) }
+        if configured.isBondable { settings.insert(.bondable) }
+        if configured.isSSPEnabled { settings.insert(.secureSimplePairing) }
+        if configured.isBREDREnabled { settings.insert(.brEDR) }
+        if configured.isLEEnabled { settings.insert(.lowEnergy) }
         if advertising.isSettingOn { settings.insert(.advertising) }
-        if isSecureConnectionsEnabled { settings.insert(.secureConnections) }
+        if configured.isSecureConnectionsEnabled { settings.insert(.secureConnections) }
         if privacy.mode != .off { settings.insert(.privacy) }
-        if let staticAddress, identityAddress == staticAddress { settings.insert(.staticAddress) }
+        if let address = configured.staticAddress, identityAddress == address { settings.insert(.staticAddress) }
         return settings
     }
 

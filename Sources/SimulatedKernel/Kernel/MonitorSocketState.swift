@@ -71,7 +71,7 @@ extension Adapter {
         guard isSettling else { return }
         monitorOpened(isOpen: false)
         world.schedule(after: Self.settlingTime) { [weak self] in
-            guard let self, isPluggedIn, !isUp else { return }
+            guard let self, power.isPluggedIn, !power.isUp else { return }
             kernel.monitor(.closedIndex, adapter: index)
         }
     }
