@@ -9,17 +9,17 @@ extension Controller {
         case .leSetAdvertisingParameters(let parameters): return answer(command, setLegacyParameters(parameters))
         case .leSetAdvertisingData(let data):
             guard data.count <= 31 else { return answer(command, .invalidHCICommandParameters) }
-            legacyData = data
-            legacyAdvertiser?.data = data
+            legacy.data = data
+            legacy.advertiser?.data = data
             return answer(command, .success)
         case .leSetScanResponseData(let data):
             guard data.count <= 31 else { return answer(command, .invalidHCICommandParameters) }
-            legacyScanResponse = data
-            legacyAdvertiser?.scanResponse = data
+            legacy.scanResponse = data
+            legacy.advertiser?.scanResponse = data
             return answer(command, .success)
         case .leSetAdvertisingEnable(let isOn):
-            if legacyAdvertiser == nil, isOn { _ = setLegacyParameters(LEAdvertisingParameters()) }
-            legacyAdvertiser?.isEnabled = isOn
+            if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LEAdvertisingParameters()) }
+            legacy.advertiser?.isEnabled = isOn
             return answer(command, .success)
         case .leReadMaximumAdvertisingDataLength: return answer(command, .maximumAdvertisingDataLength(1650))
         case .leReadNumberOfSupportedAdvertisingSets:
@@ -62,13 +62,13 @@ extension Controller {
     // MARK: Legacy
 
     private func setLegacyParameters(_ parameters: LEAdvertisingParameters) -> HCIStatus {
-        guard legacyAdvertiser?.isEnabled != true else { return .commandDisallowed }
-        let advertiser = legacyAdvertiser ?? Advertiser(node: self, address: publicAddress)
-        if legacyAdvertiser == nil {
-            advertiser.data = legacyData
-            advertiser.scanResponse = legacyScanResponse
+        guard legacy.advertiser?.isEnabled != true else { return .commandDisallowed }
+        let advertiser = legacy.advertiser ?? Advertiser(node: self, address: publicAddress)
+        if legacy.advertiser == nil {
+            advertiser.data = legacy.data
+            advertiser.scanResponse = legacy.scanResponse
             advertisers.append(advertiser)
-            legacyAdvertiser = advertiser
+            legacy.advertiser = advertiser
         }
         advertiser.address = address(parameters.ownAddressType)
         let isDirected =

@@ -27,7 +27,7 @@ extension Controller {
         case .readBDADDR: return answer(command, .address(publicAddress))
         case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
         case .leSetRandomAddress(let address):
-            guard !scan.isEnabled, legacyAdvertiser?.isEnabled != true else {
+            guard !scan.isEnabled, legacy.advertiser?.isEnabled != true else {
                 return answer(command, .commandDisallowed)
             }
             randomAddress = address

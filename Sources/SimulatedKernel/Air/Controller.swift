@@ -81,14 +81,18 @@ final class Controller: RadioNode {
     var scan = Scan()
     var initiation: Initiation?
     var acceptList: [LEFilterAcceptListEntry] = []
-    /// What legacy advertising consists of; the advertiser exists once there were parameters.
-    var legacyAdvertiser: Advertiser?
-    var legacyData: [UInt8] = []
-    var legacyScanResponse: [UInt8] = []
+    var legacy = LegacyAdvertising()
     var advertisingSets: [UInt8: AdvertisingSet] = [:]
     /// Which generation of commands was used since the last reset.
     var usedFamily: HCICommandFamily?
     private var lastHandle: UInt16 = 0
+
+    /// What legacy advertising consists of; the advertiser exists once there were parameters.
+    struct LegacyAdvertising {
+        var advertiser: Advertiser?
+        var data: [UInt8] = []
+        var scanResponse: [UInt8] = []
+    }
 
     struct AdvertisingSet {
         var advertiser: Advertiser
@@ -138,9 +142,7 @@ final class Controller: RadioNode {
         for advertiser in advertisers { advertiser.isEnabled = false }
         for set in advertisingSets.values { set.end?.cancel() }
         advertisers = []
-        legacyAdvertiser = nil
-        legacyData = []
-        legacyScanResponse = []
+        legacy = LegacyAdvertising()
         advertisingSets = [:]
         usedFamily = nil
         for end in world.links(of: self) { end.link.abandon(by: end) }

@@ -232,7 +232,7 @@ extension Adapter {
             for number in advertising.numbers where controller.advertisingSets[number]?.advertiser.isEnabled != true {
                 start(number)
             }
-        } else if controller.legacyAdvertiser?.isEnabled != true {
+        } else if controller.legacy.advertiser?.isEnabled != true {
             advertising.current = nil
             rotate()
         }
@@ -281,7 +281,7 @@ extension Adapter {
     }
 
     private func advertiseLegacy(_ instance: AdvertisingInstances.Instance) {
-        if controller.legacyAdvertiser?.isEnabled == true { perform(.leSetAdvertisingEnable(false)) }
+        if controller.legacy.advertiser?.isEnabled == true { perform(.leSetAdvertisingEnable(false)) }
         updateRandomAddress()
         let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
         let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
@@ -305,7 +305,7 @@ extension Adapter {
     /// Shows other addresses in what is advertised.
     func renewAdvertisingAddresses() {
         guard isExtended else {
-            guard controller.legacyAdvertiser?.isEnabled == true else { return }
+            guard controller.legacy.advertiser?.isEnabled == true else { return }
             perform(.leSetAdvertisingEnable(false))
             return resumeAdvertising()
         }
@@ -339,7 +339,7 @@ extension Adapter {
             }
         } else if advertising.isSettingOn {
             advertiseLegacy(instance)
-        } else if advertising.numbers.isEmpty, controller.legacyAdvertiser?.isEnabled == true {
+        } else if advertising.numbers.isEmpty, controller.legacy.advertiser?.isEnabled == true {
             perform(.leSetAdvertisingEnable(false))
         }
     }

@@ -24,11 +24,16 @@ final class L2CAPSocketState: SocketState {
     private(set) var wantedSecurity: SecurityLevel?
     /// What may be sent on a connection-oriented channel, and what the other side may send.
     private var credits: ChannelCredits
-    private let sendLimit: Int
-    private var outbox = RingBuffer<[UInt8]>()
-    private var outboxCost = 0
+    private var outbox: Outbox
     private var connectTimer: ScheduledEvent?
     private var lastPeer: BluetoothAddress
+
+    /// What waits for the link.
+    private struct Outbox {
+        var packets = RingBuffer<[UInt8]>()
+        var cost = 0
+        let limit: Int
+    }
 
     private static let defaultMTU: UInt16 = 672
     /// What fits into one of the controller's buffers of 251 bytes with the header.
@@ -54,8 +59,9 @@ final class L2CAPSocketState: SocketState {
         sendMTU = options.sendMTU ?? Self.defaultMTU
         wantedSecurity = options.security
         credits = ChannelCredits(mtu: receiveMTU, mps: min(receiveMTU, Self.largestFrame))
-        sendLimit = SocketBuffer.bytes(
-            asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false)
+        outbox = Outbox(
+            limit: SocketBuffer.bytes(
+                asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false))
         lastPeer = connection.peer
         super.init(world: world, handler: handler)
         inboxLimit = SocketBuffer.bytes(
@@ -145,7 +151,7 @@ final class L2CAPSocketState: SocketState {
 
     // MARK: Data
 
-    private func isTooFull(_ limit: Int) -> Bool { outboxCost >= limit }
+    private func isTooFull(_ limit: Int) -> Bool { outbox.cost >= limit }
 
     /// Whether the kernel takes nothing because the other side does not (`BT_SK_SUSPEND`).
     private var isSuspended: Bool {
@@ -153,23 +159,23 @@ final class L2CAPSocketState: SocketState {
     }
 
     /// The kernel says so when half of the buffer is free.
-    override var isWritable: Bool { state == .connected && !isSuspended && !isTooFull(sendLimit / 2) }
+    override var isWritable: Bool { state == .connected && !isSuspended && !isTooFull(outbox.limit / 2) }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
         guard state == .connected, let connection else { return .failed(KernelError("send", .notConnected)) }
         guard packet.count <= Int(sendMTU) else { return .failed(KernelError("send", .messageTooLong)) }
-        guard !isSuspended, !isTooFull(sendLimit) else { return .wouldBlock }
+        guard !isSuspended, !isTooFull(outbox.limit) else { return .wouldBlock }
         // On a connection-oriented channel the kernel makes no frame of an SDU of no bytes.
         if case .dynamic = key, packet.isEmpty { return .sent }
-        outbox.append(packet)
-        outboxCost += SocketBuffer.cost(of: packet.count)
+        outbox.packets.append(packet)
+        outbox.cost += SocketBuffer.cost(of: packet.count)
         connection.pump()
         return .sent
     }
 
     /// Hands the first packet that waits to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
-        guard state == .connected, let packet = outbox.first else { return false }
+        guard state == .connected, let packet = outbox.packets.first else { return false }
         if case .dynamic = key {
             guard credits.toSend > 0 else { return false }
             if !credits.sendFrame(ofSDU: packet.count) {
@@ -187,7 +193,7 @@ final class L2CAPSocketState: SocketState {
     /// What is still sent of a socket that is being closed; on a connection-oriented channel that for which there are
     /// credits.
     func takeLast() -> LinkMessage? {
-        guard let packet = outbox.first else { return nil }
+        guard let packet = outbox.packets.first else { return nil }
         if case .dynamic = key {
             repeat {
                 guard credits.toSend > 0 else {
@@ -238,8 +244,8 @@ final class L2CAPSocketState: SocketState {
     }
 
     func takeUnsent() -> [UInt8]? {
-        guard let packet = outbox.popFirst() else { return nil }
-        outboxCost -= SocketBuffer.cost(of: packet.count)
+        guard let packet = outbox.packets.popFirst() else { return nil }
+        outbox.cost -= SocketBuffer.cost(of: packet.count)
         return packet
     }
 

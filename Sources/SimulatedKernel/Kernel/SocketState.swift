@@ -32,22 +32,44 @@ class SocketState {
     let identifier: Int
     unowned let world: KernelWorld
     var handler: LoopBound<SocketHandler>?
-    private(set) var inbox = RingBuffer<[UInt8]>()
-    private var inboxCost = 0
-    var inboxLimit = SocketBuffer.defaultBytes
-    private var isReading = true
-    private var isReadableAnnounced = false
-    /// How often in a row its program was told of packets and took none.
-    private var ignoredCount = 0
-    private var reminder: ScheduledEvent?
-    private var wantsWritable = false
-    private var isWritableAnnounced = false
-    /// Why the socket has ended.
-    private(set) var endError: KernelError?
-    /// Whether a call has taken the error, which happens once.
-    private var isErrorTaken = false
-    private(set) var isEndTold = false
+    private var inbox = Inbox()
+    private var writability = Writability()
+    private var ending = Ending()
     private(set) var isClosed = false
+
+    /// What has come and was not received, and who is told of it.
+    private struct Inbox {
+        var packets = RingBuffer<[UInt8]>()
+        var cost = 0
+        var limit = SocketBuffer.defaultBytes
+        var isReading = true
+        var isAnnounced = false
+        /// How often in a row its program was told of packets and took none.
+        var ignoredCount = 0
+        var reminder: ScheduledEvent?
+    }
+
+    private struct Writability {
+        var isWanted = false
+        var isAnnounced = false
+    }
+
+    private struct Ending {
+        /// Why the socket has ended.
+        var error: KernelError?
+        /// Whether a call has taken the error, which happens once.
+        var isErrorTaken = false
+        var isTold = false
+    }
+
+    /// Why the socket has ended.
+    var endError: KernelError? { ending.error }
+    var isEndTold: Bool { ending.isTold }
+    /// How much may wait to be received.
+    var inboxLimit: Int {
+        get { inbox.limit }
+        set { inbox.limit = newValue }
+    }
 
     init(world: KernelWorld, handler: LoopBound<SocketHandler>?) {
         self.world = world
@@ -57,9 +79,9 @@ class SocketState {
     }
 
     /// Whether the receive buffer takes another packet.
-    var hasRoomForPackets: Bool { inboxCost < inboxLimit }
+    var hasRoomForPackets: Bool { inbox.cost < inbox.limit }
     /// How many bytes of the receive buffer are free, by the kernel's count.
-    var room: Int { max(0, inboxLimit - inboxCost) }
+    var room: Int { max(0, inbox.limit - inbox.cost) }
 
     // MARK: What the kinds of socket decide
 
@@ -80,8 +102,8 @@ class SocketState {
     func send(_ packet: [UInt8]) -> SendOutcome {
         guard !isClosed else { return .failed(KernelError("send", .notConnected)) }
         if let error = endError {
-            guard !isErrorTaken, !isEndTold else { return .failed(KernelError("send", .notConnected)) }
-            isErrorTaken = true
+            guard !ending.isErrorTaken, !isEndTold else { return .failed(KernelError("send", .notConnected)) }
+            ending.isErrorTaken = true
             return .failed(KernelError("send", error.number))
         }
         return takeOutgoing(packet)
@@ -91,13 +113,13 @@ class SocketState {
     func receive() -> (packet: [UInt8]?, outcome: ReceiveOutcome) {
         guard !isClosed else { return (nil, .failed(KernelError("recv", .notConnected))) }
         // The error of the end comes before what is still queued.
-        if let error = endError, !isErrorTaken, !isEndTold {
-            isErrorTaken = true
+        if let error = endError, !ending.isErrorTaken, !isEndTold {
+            ending.isErrorTaken = true
             return (nil, .failed(KernelError("recv", error.number)))
         }
-        if let packet = inbox.popFirst() {
-            ignoredCount = 0
-            inboxCost -= SocketBuffer.cost(of: packet.count)
+        if let packet = inbox.packets.popFirst() {
+            inbox.ignoredCount = 0
+            inbox.cost -= SocketBuffer.cost(of: packet.count)
             roomMade()
             return (packet, .packet)
         }
@@ -106,12 +128,12 @@ class SocketState {
 
     func notifyWhenWritable() {
         guard !isClosed, endError == nil else { return }
-        wantsWritable = true
+        writability.isWanted = true
         writabilityChanged()
     }
 
     func setReading(_ isOn: Bool) {
-        isReading = isOn
+        inbox.isReading = isOn
         announceReadable()
     }
 
@@ -131,8 +153,8 @@ class SocketState {
     func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
         guard !isClosed, endError == nil else { return false }
         guard hasCredits || hasRoomForPackets else { return false }
-        inboxCost += SocketBuffer.cost(of: packet.count)
-        inbox.append(packet)
+        inbox.cost += SocketBuffer.cost(of: packet.count)
+        inbox.packets.append(packet)
         announceReadable()
         return true
     }
@@ -140,27 +162,27 @@ class SocketState {
     /// Ends the socket: it is told, and sends and receives nothing new.
     func fail(_ error: KernelError) {
         guard !isClosed, endError == nil else { return }
-        endError = error
+        ending.error = error
         world.outputs.append(.socket(identifier, .closed(error)))
     }
 
     /// Asks for a writable event without having been asked to, as for a connection that came about.
     func announceWritable() {
-        wantsWritable = true
+        writability.isWanted = true
         writabilityChanged()
     }
 
     /// To be called whenever the socket may have become writable.
     func writabilityChanged() {
-        guard wantsWritable, isWritable, !isWritableAnnounced, !isClosed, endError == nil else { return }
-        isWritableAnnounced = true
+        guard writability.isWanted, isWritable, !writability.isAnnounced, !isClosed, endError == nil else { return }
+        writability.isAnnounced = true
         world.outputs.append(.socket(identifier, .writable))
     }
 
     func announceReadable() {
-        guard isReading, !inbox.isEmpty, !isReadableAnnounced, !isClosed, endError == nil else { return }
-        isReadableAnnounced = true
-        reminder?.cancel()
+        guard inbox.isReading, !inbox.packets.isEmpty, !inbox.isAnnounced, !isClosed, endError == nil else { return }
+        inbox.isAnnounced = true
+        inbox.reminder?.cancel()
         world.outputs.append(.socket(identifier, .readable))
     }
 
@@ -169,13 +191,13 @@ class SocketState {
     /// A program that takes none would keep the loop busy, and in virtual time that would stop the clock; it is told
     /// less and less often.
     func toldReadable() {
-        guard ignoredCount > 0, !inbox.isEmpty else {
-            ignoredCount = 1
+        guard inbox.ignoredCount > 0, !inbox.packets.isEmpty else {
+            inbox.ignoredCount = 1
             return announceReadable()
         }
-        let delay = Duration.milliseconds(1 << min(ignoredCount, 10))
-        ignoredCount += 1
-        reminder = world.schedule(after: delay) { [weak self] in self?.announceReadable() }
+        let delay = Duration.milliseconds(1 << min(inbox.ignoredCount, 10))
+        inbox.ignoredCount += 1
+        inbox.reminder = world.schedule(after: delay) { [weak self] in self?.announceReadable() }
     }
 
     // MARK: Telling
@@ -195,16 +217,16 @@ class SocketState {
     func handler(for event: SocketEvent) -> LoopBound<SocketHandler>? {
         switch event {
         case .readable:
-            isReadableAnnounced = false
-            return isReading && !inbox.isEmpty && endError == nil ? handler : nil
+            inbox.isAnnounced = false
+            return inbox.isReading && !inbox.packets.isEmpty && endError == nil ? handler : nil
         case .writable:
-            isWritableAnnounced = false
+            writability.isAnnounced = false
             guard isWritable, endError == nil else { return nil }
-            wantsWritable = false
+            writability.isWanted = false
             return handler
         case .closed:
             guard !isEndTold else { return nil }
-            isEndTold = true
+            ending.isTold = true
             return handler
         }
     }
