@@ -49,13 +49,10 @@ public struct AdvertisementJoiner: Sendable {
         let key = Self.key(report.address, report.advertisingSetID)
         let (index, hadToForget) = devices.use(key, orInsert: Device())
         if hadToForget { forgottenCount &+= 1 }
-        guard let joined = devices[index].receive(report, in: generation) else { return nil }
-        if !joined.news.isEmpty {
-            lastState &+= 1
-            devices[index].state = lastState
-            if joined.news.contains(.device) { devices[index].birth = lastState }
-        }
-        let place = Place(index: index, state: devices[index].state, birth: devices[index].birth)
+        var (state, birth) = (lastState, UInt64(0))
+        guard let joined = devices[index].receive(report, in: generation, &state, &birth) else { return nil }
+        lastState = max(lastState, state)
+        let place = Place(index: index, state: state, birth: birth)
         // Anonymous reports of one set may come from several devices: they are put together but not remembered.
         if report.address == nil { devices[index] = Device() }
         return (place, joined)
@@ -95,7 +92,13 @@ extension AdvertisementJoiner {
         var state: UInt64 = 0
         var birth: UInt64 = 0
 
-        mutating func receive(_ report: ReceivedReport, in generation: UInt8) -> JoinedAdvertisement? {
+        /// - Parameters:
+        ///   - state: the number of the last state of any device; that of this device's state afterwards.
+        ///   - birth: that of its first state afterwards.
+        @inline(__always)
+        mutating func receive(
+            _ report: ReceivedReport, in generation: UInt8, _ state: inout UInt64, _ birth: inout UInt64
+        ) -> JoinedAdvertisement? {
             var news: JoinedAdvertisement.News = []
             if !advertising.isKnown, !scanResponse.isKnown { news.insert(.device) }
             if report.properties.contains(.scanResponse) {
@@ -116,6 +119,11 @@ extension AdvertisementJoiner {
                 if properties != nil { news.insert(.properties) }
                 properties = report.properties
             }
+            if !news.isEmpty {
+                self.state = state &+ 1
+                if news.contains(.device) { self.birth = self.state }
+            }
+            (state, birth) = (self.state, self.birth)
             return JoinedAdvertisement(
                 address: report.address, advertisingSetID: report.advertisingSetID,
                 properties: properties ?? report.properties,
