@@ -31,31 +31,26 @@ public struct AdvertisementJoiner: Sendable {
 
     /// Takes in one report and returns what is known of its device now, or nil while parts are missing.
     public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
-        receiveWithPlace(report)?.joined
+        hear(report).map { advertisement(of: $0, report) }
     }
 
-    /// Where a device is remembered, and in which state it is.
-    package struct Place {
-        /// Below ``deviceLimit``, the device's own until it is forgotten.
-        package let index: Int
-        /// The number of the state it is in; every change of any device has a higher one than all before.
-        package let state: UInt64
-        /// The number of its first state.
-        package let birth: UInt64
-    }
-
-    /// The same, with the place at which the device is remembered.
-    package mutating func receiveWithPlace(_ report: ReceivedReport) -> (place: Place, joined: JoinedAdvertisement)? {
+    /// Takes in one report and says of which device, or nil while parts are missing.
+    package mutating func hear(_ report: ReceivedReport) -> HeardDevice? {
         let key = Self.key(report.address, report.advertisingSetID)
         let (index, hadToForget) = devices.use(key, orInsert: Device())
         if hadToForget { forgottenCount &+= 1 }
-        var (state, birth) = (lastState, UInt64(0))
-        guard let joined = devices[index].receive(report, in: generation, &state, &birth) else { return nil }
-        lastState = max(lastState, state)
-        let place = Place(index: index, state: state, birth: birth)
         // Anonymous reports of one set may come from several devices: they are put together but not remembered.
-        if report.address == nil { devices[index] = Device() }
-        return (place, joined)
+        if report.address == nil, devices[index].isKnown { devices[index] = Device() }
+        guard let news = devices[index].receive(report, in: generation, numberedAfter: &lastState) else { return nil }
+        let device = devices[index]
+        return HeardDevice(
+            index: index, state: device.state, birth: device.birth, hasScanResponse: device.scanResponse.isKnown,
+            news: news)
+    }
+
+    /// What is known of the device that was just heard.
+    package func advertisement(of heard: HeardDevice, _ report: ReceivedReport) -> JoinedAdvertisement {
+        devices[heard.index].advertisement(report, heard.news)
     }
 
     /// Remembers at most so many devices from now on, if that is more than before.
@@ -83,6 +78,20 @@ public struct AdvertisementJoiner: Sendable {
     }
 }
 
+/// A device that was just heard, as scans tell it from others and from what it was before.
+package struct HeardDevice: Sendable {
+    /// Where it is remembered: below ``AdvertisementJoiner/deviceLimit``, the device's own until it is forgotten.
+    package let index: Int
+    /// The number of the state it is in; every change of any device has a higher one than all before.
+    package let state: UInt64
+    /// The number of its first state.
+    package let birth: UInt64
+    /// Whether a scan response was received of it.
+    package let hasScanResponse: Bool
+    /// What was not known before.
+    package let news: JoinedAdvertisement.News
+}
+
 extension AdvertisementJoiner {
     /// What is remembered of one device.
     private struct Device: Sendable {
@@ -92,15 +101,15 @@ extension AdvertisementJoiner {
         var state: UInt64 = 0
         var birth: UInt64 = 0
 
-        /// - Parameters:
-        ///   - state: the number of the last state of any device; that of this device's state afterwards.
-        ///   - birth: that of its first state afterwards.
-        @inline(__always)
+        /// Whether anything it said is known.
+        var isKnown: Bool { advertising.isKnown || scanResponse.isKnown }
+
+        /// Takes in a report; says what was new, or nil while parts are missing. A new state has the number after `last`,
+        /// which is the number of the last state of any device.
         mutating func receive(
-            _ report: ReceivedReport, in generation: UInt8, _ state: inout UInt64, _ birth: inout UInt64
-        ) -> JoinedAdvertisement? {
-            var news: JoinedAdvertisement.News = []
-            if !advertising.isKnown, !scanResponse.isKnown { news.insert(.device) }
+            _ report: ReceivedReport, in generation: UInt8, numberedAfter last: inout UInt64
+        ) -> JoinedAdvertisement.News? {
+            var news: JoinedAdvertisement.News = isKnown ? [] : .device
             if report.properties.contains(.scanResponse) {
                 guard let changed = scanResponse.receive(report.data, report.dataStatus, in: generation) else {
                     return nil
@@ -114,17 +123,19 @@ extension AdvertisementJoiner {
                 }
                 if changed { news.insert(.advertising) }
             }
-            let isAdvertising = !report.properties.contains(.scanResponse)
-            if isAdvertising, report.properties != properties {
+            if !report.properties.contains(.scanResponse), report.properties != properties {
                 if properties != nil { news.insert(.properties) }
                 properties = report.properties
             }
-            if !news.isEmpty {
-                self.state = state &+ 1
-                if news.contains(.device) { self.birth = self.state }
-            }
-            (state, birth) = (self.state, self.birth)
-            return JoinedAdvertisement(
+            guard !news.isEmpty else { return news }
+            last &+= 1
+            state = last
+            if news.contains(.device) { birth = last }
+            return news
+        }
+
+        func advertisement(_ report: ReceivedReport, _ news: JoinedAdvertisement.News) -> JoinedAdvertisement {
+            JoinedAdvertisement(
                 address: report.address, advertisingSetID: report.advertisingSetID,
                 properties: properties ?? report.properties,
                 data: AdvertisementData(advertising: advertising.bytes, scanResponse: scanResponse.bytes),

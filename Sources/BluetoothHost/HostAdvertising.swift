@@ -65,6 +65,6 @@ package protocol HostAdvertising: AnyObject {
     /// The adapter can be used again.
     func adapterIsBack()
 
-    /// Ends everything, with nobody being told below.
+    /// The adapter is closed: everything ends for this reason.
     func end(_ reason: BluetoothError)
 }

@@ -154,10 +154,10 @@ extension ChannelFailure: CustomStringConvertible {
 package enum ChannelContext: Sendable {
     /// A link was used that was up.
     case link(BluetoothAddress)
+    /// A link was used of which the controller has told why it has ended.
+    case linkSaid(BluetoothError, BluetoothAddress)
     /// A link was being made.
     case connecting(BluetoothError.Operation)
-    /// The same, where the controller has told why that link has ended.
-    case linkSaid(BluetoothError, BluetoothAddress)
     /// A connection-oriented channel was used that was open.
     case channel(BluetoothAddress)
     /// A connection-oriented channel was being opened.

@@ -18,7 +18,7 @@ final class ATTBearer {
     private let record: BearerRecord
     /// Why it has ended; nil while it has not.
     private(set) var closeReason: BluetoothError?
-    private let place: Place
+    private let kinship: Kinship
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
     private var ownPeerServer = PeerServer()
@@ -26,7 +26,7 @@ final class ATTBearer {
     var peerClient: PeerClient
 
     /// What it is to its link.
-    private struct Place {
+    private struct Kinship {
         weak var owner: (any BearerOwner)?
         /// The fixed channel's bearer, for an enhanced one.
         weak var main: ATTBearer?
@@ -35,8 +35,8 @@ final class ATTBearer {
     }
 
     /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
-    var id: UInt64? { place.id }
-    private var mainBearer: ATTBearer? { place.main }
+    var id: UInt64? { kinship.id }
+    private var mainBearer: ATTBearer? { kinship.main }
 
     /// A bearer over a connected socket.
     ///
@@ -57,7 +57,7 @@ final class ATTBearer {
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
         timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
-        place = Place(owner: owner, main: mainBearer, id: id)
+        kinship = Kinship(owner: owner, main: mainBearer, id: id)
         peerClient = PeerClient(of: localServer)
     }
 
@@ -202,7 +202,7 @@ final class ATTBearer {
 
     private func deliver(_ pdu: ATTServerPDU) {
         guard let range = peerServer.receive(pdu, record) else { return }
-        place.owner?.servicesChanged(in: range)
+        kinship.owner?.servicesChanged(in: range)
         peerServer.deliverServiceChange(pdu)
     }
 
@@ -219,7 +219,7 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.socketEnded()
         while !isClosed, receiveOne() {}
-        guard error.kind != .notEncrypted, let owner = place.owner else {
+        guard error.kind != .notEncrypted, let owner = kinship.owner else {
             return close(socket.error(error, .link(peer)))
         }
         if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
@@ -238,7 +238,7 @@ final class ATTBearer {
         // An enhanced bearer's channel is its own.
         if hasSocketEnded || id != nil { socket.close() } else { socket.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
-        place.owner?.bearerHasEnded(self, reason)
+        kinship.owner?.bearerHasEnded(self, reason)
     }
 }
 
@@ -305,7 +305,7 @@ extension ATTBearer {
     private func tell(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            place.owner?.take(event, from: id)
+            kinship.owner?.take(event, from: id)
         }
     }
 }

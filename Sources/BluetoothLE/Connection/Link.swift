@@ -227,23 +227,24 @@ final class Link: ConnectAttempt, BearerOwner {
                 if protectionIfAny?.encryptionMayBeOver(self) == false { return }
             }
             bearer.handle(event)
-        case .opening(let socket?, let call): opened(socket, event, call)
-        case .opening(nil, _):
-            // A host that refuses at once.
-            guard let adapter, case .closed(let error) = event else { return }
-            finish(adapter.hostChannels.error(error, .connecting(.init("connect", peer: peer))))
+        case .opening(let socket, let call): opened(socket, event, call)
         case .ended: break
         }
     }
 
-    private func opened(_ socket: any HostChannel, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
+    /// - Parameter socket: nil where the host tells of an attempt before it has handed out the channel.
+    private func opened(_ socket: (any HostChannel)?, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
         switch event {
         case .writable:
+            guard let socket else { return }
             establish(socket)
             attach()
             call?.succeed()
         case .closed(let error):
-            let failure = socket.error(error, .connecting(.init("connect", peer: peer)))
+            let context = ChannelContext.connecting(.init("connect", peer: peer))
+            guard let failure = socket?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
+                return
+            }
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
         }

@@ -66,11 +66,18 @@ struct ScanAudience {
         let received = ReceivedReport(
             address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
-        guard let (place, joined) = joiner.receiveWithPlace(received) else { return }
-        let heard = HeardDevice(place: place, hasScanResponse: joined.hasScanResponse)
-        var advertisement = Advertisement(joined, report, at: time)
+        guard let heard = joiner.hear(received) else { return }
+        if !heard.news.isEmpty, let address = report.address {
+            names.note(joiner.advertisement(of: heard, received).data.localName, of: address)
+        }
+        // Most reports say nothing that anybody waits for.
+        var first = 0
+        while first < sessions.count, !sessions[first].mayWant(heard, report) { first += 1 }
+        guard first < sessions.count else { return }
+        var advertisement = Advertisement(joiner.advertisement(of: heard, received), report, at: time)
         if identity != nil { advertisement.privateAddress = report.address }
-        if !joined.news.isEmpty, let address = report.address { names.note(advertisement.data.localName, of: address) }
-        for index in sessions.indices { sessions[index].receive(heard, advertisement, report) }
+        for index in first..<sessions.count where index == first || sessions[index].mayWant(heard, report) {
+            sessions[index].receive(heard, advertisement, report)
+        }
     }
 }

@@ -42,21 +42,23 @@ struct ScanSession {
         scanResponseTimeout = options.scanResponseTimeout
     }
 
-    /// Takes a report and hands it out if it passes the filter and is no duplicate.
-    mutating func receive(_ heard: HeardDevice, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
-        if rule == .all {
-            if filter.matches(advertisement) { channel.send(advertisement) }
-            return
-        }
+    /// Whether a report may be handed out, if it passes the filter.
+    mutating func mayWant(_ heard: HeardDevice, _ report: borrowing AdvertisingReport) -> Bool {
+        if rule == .all { return true }
         while devices.count <= heard.index { devices.append(Device()) }
         // The device that was remembered in this place has made room for another.
         if let forgotten = held.take(at: heard.index, bornBefore: heard.birth) { channel.send(forgotten.advertisement) }
-        let isDue = isDue(heard, report)
-        guard isDue else { return }
+        return isDue(heard, report)
+    }
+
+    /// Hands out a report that ``mayWant(_:_:)`` let through, if it passes the filter, now or when its scan response has
+    /// come.
+    mutating func receive(_ heard: HeardDevice, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
         guard filter.matches(advertisement) else {
-            if isFilterStable { devices[heard.index].refused = heard.state }
+            if isFilterStable, rule != .all { devices[heard.index].refused = heard.state }
             return
         }
+        if rule == .all { return _ = channel.send(advertisement) }
         if isAwaitingScanResponse(heard, advertisement) {
             if scanResponseTimeout > .zero {
                 return hold(HeldReport(heard, advertisement, rssi: report.rssi))
@@ -106,15 +108,4 @@ struct ScanSession {
         isActive && advertisement.isScannable && !heard.hasScanResponse
             && devices[heard.index].handedOut < heard.birth
     }
-}
-
-/// A device that was just heard, as the sessions tell it from others and from what it was before.
-struct HeardDevice {
-    /// Where it is remembered, and in which state it is.
-    let place: AdvertisementJoiner.Place
-    let hasScanResponse: Bool
-
-    var index: Int { place.index }
-    var state: UInt64 { place.state }
-    var birth: UInt64 { place.birth }
 }

@@ -18,9 +18,9 @@ actor AdapterSession: LoopActor {
     let host: any Host
     /// Its ups and downs, and its end.
     let life: LoopBound<AdapterLife>
-    let central: CentralRole
-    let peripheral: PeripheralRole
-    let connections: ConnectionRole
+    let central: CentralComponents
+    let peripheral: PeripheralComponents
+    let shared: SharedComponents
     /// Who the devices are, as far as they were paired with; see AdapterSession+Bonds.
     let bondKeeper: BondKeeper
 
@@ -36,7 +36,7 @@ actor AdapterSession: LoopActor {
     }
 
     /// What finds devices and connects to them.
-    struct CentralRole {
+    struct CentralComponents {
         /// Whose turn it is to be connected to.
         let connects: Connects
         let scanner: Scanner
@@ -45,7 +45,7 @@ actor AdapterSession: LoopActor {
     }
 
     /// What devices find here.
-    struct PeripheralRole {
+    struct PeripheralComponents {
         /// What is advertised.
         let advertising: AdvertisingSets
         /// The links that centrals make.
@@ -53,7 +53,7 @@ actor AdapterSession: LoopActor {
     }
 
     /// What both have in common.
-    struct ConnectionRole {
+    struct SharedComponents {
         /// The links that are up, and what makes them.
         let links: LinkRegistry
         let maker: LinkMaker
@@ -70,9 +70,9 @@ actor AdapterSession: LoopActor {
     var heard: HeardDevices { central.heard }
     var advertising: AdvertisingSets { peripheral.advertising }
     var incoming: IncomingLinks { peripheral.incoming }
-    var links: LinkRegistry { connections.links }
-    var linkMaker: LinkMaker { connections.maker }
-    var channels: ChannelMaker { connections.channels }
+    var links: LinkRegistry { shared.links }
+    var linkMaker: LinkMaker { shared.maker }
+    var channels: ChannelMaker { shared.channels }
 
     /// Called on the loop.
     init(
@@ -90,7 +90,7 @@ actor AdapterSession: LoopActor {
         let localServer = LocalServer(.generic(deviceName: information.localName))
         let links = LinkRegistry()
         let heard = HeardDevices()
-        central = CentralRole(
+        central = CentralComponents(
             connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, heard, on: loop, log: log),
             heard: heard)
         let advertising = AdvertisingSets(host.advertising, on: loop)
@@ -103,10 +103,10 @@ actor AdapterSession: LoopActor {
             of: facts, by: host.channels, links, host.links, heard, bondKeeper, pairings.value, channels)
         let maker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
-        connections = ConnectionRole(links: links, maker: maker, channels: channels)
+        shared = SharedComponents(links: links, maker: maker, channels: channels)
         let incoming = IncomingLinks(
             making: maker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
-        peripheral = PeripheralRole(advertising: advertising, incoming: incoming)
+        peripheral = PeripheralComponents(advertising: advertising, incoming: incoming)
     }
 
     nonisolated var information: AdapterInformation { facts.information }

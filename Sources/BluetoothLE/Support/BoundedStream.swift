@@ -156,26 +156,24 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     /// The same for a caller that holds a lock: an element that makes room goes to `dropped`, since what its end runs may
     /// want that lock.
     func send(_ element: Element, dropping dropped: inout Element?) -> Bool {
-        let (isOpen, isDue, oldest) = state.withLock { state -> (Bool, Bool, Element?) in
-            guard state.end == nil else { return (false, false, nil) }
-            var oldest: Element?
+        let (isOpen, isDue) = state.withLock { state in
+            guard state.end == nil else { return (false, false) }
             if state.buffer.count >= capacity {
                 switch policy {
                 case .dropOldest:
-                    oldest = state.buffer.popFirst()
+                    dropped = state.buffer.popFirst()
                     state.missed += 1
                     state.missedBefore += 1
                 case .fail:
                     state.end = .failure(.overflow(operation, capacity: capacity))
-                    return (false, false, nil)
+                    return (false, false)
                 }
             }
             state.buffer.append(element)
-            guard state.waiter != nil, !state.isDelivering else { return (true, false, oldest) }
+            guard state.waiter != nil, !state.isDelivering else { return (true, false) }
             state.isDelivering = true
-            return (true, true, oldest)
+            return (true, true)
         }
-        dropped = oldest
         if isDue { loop.deliverSoon(self) }
         return isOpen
     }

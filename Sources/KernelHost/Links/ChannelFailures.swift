@@ -63,7 +63,6 @@ extension BluetoothError {
     private static func notEncrypted(_ peer: BluetoothAddress, _ cause: Cause) -> BluetoothError {
         BluetoothError(
             .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
-            cause: cause,
-            isRetryable: true, disconnectReason: .authentication)
+            cause: cause, isRetryable: true, disconnectReason: .authentication)
     }
 }

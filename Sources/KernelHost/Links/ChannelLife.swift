@@ -126,8 +126,14 @@ final class ChannelLife {
 
     // MARK: Encryption
 
-    /// Protection is being raised from here.
-    func raiseBegins() { if case .over = phase {} else { phase = .encrypting(nil) } }
+    /// Protection is being raised from here; the pairing has a time limit of its own.
+    func raiseBegins() {
+        guard isAttributeChannel else { return }
+        switch phase {
+        case .open, .encrypting: phase = .encrypting(nil)
+        case .connecting, .draining, .over: break
+        }
+    }
 
     /// The kernel tells the link's handle, which it does not while it encrypts.
     func encryptionIsOver() { if case .encrypting = phase { phase = .open } }
