@@ -156,10 +156,10 @@ extension Link {
     }
 
     fileprivate func heardName(of address: BluetoothAddress) -> String? {
-        adapter?.heard.names.name(of: address)
+        adapter?.heard.name(of: address)
     }
 
     fileprivate func noteHeardName(_ name: String) {
-        adapter?.heard.names.note(name, of: peer)
+        adapter?.heard.note(name, of: peer)
     }
 }

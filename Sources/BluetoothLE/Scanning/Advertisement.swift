@@ -81,7 +81,7 @@ extension Advertisement: CustomStringConvertible {
 }
 
 extension Advertisement {
-    init(_ joined: JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
+    init(_ joined: consuming JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
         self.init(
             address: joined.address, data: joined.data, rssi: report.rssi.map(Int.init),
             transmitPower: report.transmitPower.map(Int.init), isConnectable: joined.isConnectable,

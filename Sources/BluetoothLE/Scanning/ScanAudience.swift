@@ -58,17 +58,31 @@ struct ScanAudience {
         for index in sessions.indices { sessions[index].releaseHeld(at: now) }
     }
 
+    /// Takes reports; says when the next has waited long enough for its scan response.
     mutating func receive(
-        _ report: borrowing AdvertisingReport, at time: KernelInstant, resolving resolution: inout AddressResolution,
-        naming names: inout HeardNames
+        _ reports: AdvertisingReports, at time: KernelInstant, from devices: HeardDevices,
+        onMalformed: (HCIDecodingError) -> Void
+    ) -> KernelInstant? {
+        guard !isEmpty else { return nil }
+        var reports = reports
+        do {
+            while let report = try reports.next() { receive(report, at: time, from: devices) }
+        } catch {
+            onMalformed(error)
+        }
+        return nextDeadline
+    }
+
+    private mutating func receive(
+        _ report: borrowing AdvertisingReport, at time: KernelInstant, from devices: HeardDevices
     ) {
-        let identity = report.address.flatMap { resolution.identity(of: $0) }
+        let identity = report.address.flatMap { devices.identity(of: $0) }
         let received = ReceivedReport(
             address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
         guard let heard = joiner.hear(received) else { return }
         if !heard.news.isEmpty, let address = report.address {
-            names.note(joiner.advertisement(of: heard, received).data.localName, of: address)
+            devices.note(joiner.advertisement(of: heard, received).data.localName, of: address)
         }
         // Most reports say nothing that anybody waits for.
         var first = 0

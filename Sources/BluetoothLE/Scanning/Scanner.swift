@@ -86,29 +86,21 @@ final class Scanner: HostScanReceiver {
 
     /// Hands what was heard to everybody who listens. A malformed report loses itself and those behind it in its event.
     func receive(_ reports: AdvertisingReports) {
-        guard !audience.isEmpty else { return }
-        var reports = reports
-        let now = loop.now
-        do {
-            while let report = try reports.next() {
-                audience.receive(report, at: now, resolving: &heard.resolution, naming: &heard.names)
-            }
-        } catch {
+        let deadline = audience.receive(reports, at: loop.now, from: heard) { error in
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }
-        updateResponseTimer()
+        if let deadline { setResponseTimer(to: deadline) }
     }
 
     /// Has the next report handed out that has waited long enough for its scan response.
-    private func updateResponseTimer() {
-        guard let deadline = audience.nextDeadline else { return }
+    private func setResponseTimer(to deadline: KernelInstant) {
         // Another scan may wait longer.
         if let set = responseTimer?.deadline, set <= deadline { return }
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }
             responseTimer = nil
             audience.releaseHeld(at: loop.now)
-            updateResponseTimer()
+            if let next = audience.nextDeadline { setResponseTimer(to: next) }
         }
         timer.set(at: deadline)
         responseTimer = (timer, deadline)
