@@ -163,7 +163,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
             return true
         }
         guard state.isOnline, !state.bytes.isEmpty, let characteristic = device.fromDevice else { return false }
-        let limit = min(state.server.mtu - 3, AttributeProtocol.maximumAttributeValueLength)
+        let limit = ATTValueLimits(mtu: state.server.mtu).notification
         let length = device.pieceLength(of: state.bytes.count, limit: limit)
         let value = Array(state.bytes.prefix(length))
         do throws(GATTServerError) {

@@ -105,9 +105,9 @@ final class ATTBearer {
         flush()
     }
 
-    /// Sends a Write Command from where it stands, or returns false when it has to wait for its turn.
+    /// Sends a Write Command from where it stands, or returns false when it has to wait for its turn, or is too long.
     func sendAtOnce(_ value: [UInt8], to handle: AttributeHandle) -> Bool {
-        core.encodeCommand(value.span.bytes, to: handle, into: &writer) && send()
+        value.count <= ATTValueLimits(mtu: mtu).write && core.encodeCommand(value.span.bytes, to: handle, into: &writer) && send()
     }
 
     /// Begins nothing from now on, and calls `body` when nothing waits for the peer's answer.

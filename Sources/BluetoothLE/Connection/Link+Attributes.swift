@@ -135,6 +135,8 @@ extension Link {
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")
+        // Most find room, so what is needed to wait or to refuse comes after.
+        if !Task.isCancelled, let mainBearer, mainBearer.sendAtOnce(value, to: handle) { return }
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)
         let bearer = try bearer(for: operation)
         guard value.count <= maximumCommandLength else {
@@ -142,7 +144,6 @@ extension Link {
                 operation, "A Write Command takes at most \(maximumCommandLength) bytes here, not \(value.count).")
         }
         if Task.isCancelled { throw .cancelled(operation) }
-        if bearer.sendAtOnce(value, to: handle) { return }
         let command = CommandCall(value, to: handle, operation, on: bearer)
         bearer.submit(command)
         try await command.call.value(operation, timeout: timeout, on: loop)

@@ -311,6 +311,9 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
+    /// The fixed channel's bearer, while the link is up.
+    var mainBearer: ATTBearer? { if case .up(let bearer, _) = state { bearer } else { nil } }
+
     /// The bearer, as long as it is of use.
     func bearer(for operation: BluetoothError.Operation) throws(BluetoothError) -> ATTBearer {
         switch state {
@@ -348,14 +351,12 @@ final class Link: ConnectAttempt, BearerOwner {
 
     var maximumTransmissionUnit: Int { state.bearer?.mtu ?? AttributeProtocol.defaultMTU }
 
-    var maximumCommandLength: Int {
-        min(maximumTransmissionUnit - 3, AttributeProtocol.maximumAttributeValueLength)
-    }
+    var maximumCommandLength: Int { ATTValueLimits(mtu: maximumTransmissionUnit).write }
 
     var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
     /// The attribute channel's socket.
-    var attributeSocket: (any HostChannel)? { if case .up(let bearer, _) = state { bearer.socket } else { nil } }
+    var attributeSocket: (any HostChannel)? { mainBearer?.socket }
 
     func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)

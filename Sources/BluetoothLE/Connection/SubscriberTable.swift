@@ -89,7 +89,8 @@ struct SubscriberTable {
     mutating func deliver(
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) {
-        let wanting = characteristics[handle]?.subscribers ?? []
+        // Where it stands, since each value passes here: a characteristic is not copied.
+        let wanting = characteristics.index(forKey: handle).map { characteristics.values[$0].subscribers } ?? []
         guard !wanting.isEmpty || events != nil else {
             unwantedCount += 1
             return
