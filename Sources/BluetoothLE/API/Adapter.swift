@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothKernel
-import KernelHost
 import Logging
 
 /// A Bluetooth adapter, through everything that happens to it.
@@ -17,39 +16,6 @@ public final class Adapter: Sendable {
 
     /// The loop everything of this adapter lives on.
     public var loop: EventLoop { session.loop }
-
-    /// Opens an adapter and makes sure that LE works on it.
-    ///
-    /// Needs CAP_NET_ADMIN when something has to be switched on. What was switched on stays on.
-    /// - Parameters:
-    ///   - selector: which adapter.
-    ///   - power: whether it may be powered on, now and later.
-    ///   - limit: how long to wait for an adapter that can be used, such as one that is found late while the machine
-    ///     boots or that is still blocked; nil for not at all.
-    ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
-    ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
-    ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
-    ///   - bondLimit: the maximum number of bonds, and what happens when a device pairs at that limit.
-    ///   - privacy: whether the adapter shows others addresses that change, behind which only bonded devices know it
-    ///     (management `Set Privacy`), with a key that is kept with the bonds; nil leaves that as it is. The kernel changes
-    ///     it while the adapter is off only, so one that is on is switched off and on for it, which ends what other
-    ///     programs do on it, unless `power` is ``PowerPolicy/leave``.
-    ///   - kernel: whose adapter; nil for the machine's own kernel.
-    ///   - log: takes what happens: PDUs and packets as `trace`, oddities as `debug`.
-    ///   - trace: records what goes over the air and between program and kernel; of the same kernel.
-    /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
-    ///   with the fix. Where several were tried, the message says what is wrong with each.
-    public static func open(
-        _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
-        trace: PacketTrace? = nil
-    ) async throws(BluetoothError) -> Adapter {
-        let kernel = try chosenKernel(kernel, .init("open \(selector)"))
-        return try await open(
-            selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)
-    }
 
     /// Opens an adapter of any host.
     package static func open(

@@ -20,33 +20,33 @@ struct ChannelReader {
     mutating func next() -> [UInt8]? { waiters.isEmpty ? leftovers.popFirst() : nil }
 
     /// An SDU that is in the host, unless others wait for it.
-    func next(from socket: any HostChannel) -> [UInt8]? {
+    func next(from channel: any HostChannel) -> [UInt8]? {
         guard waiters.isEmpty else { return nil }
         var taken: [UInt8]?
-        _ = Self.takeOne(from: socket) { taken = $0 }
+        _ = Self.takeOne(from: channel) { taken = $0 }
         return taken
     }
 
     /// Waits for an SDU, behind those that wait already.
-    mutating func makePromise(_ socket: (any HostChannel)?) -> Promise<[UInt8]?, BluetoothError> {
+    mutating func makePromise(_ channel: (any HostChannel)?) -> Promise<[UInt8]?, BluetoothError> {
         let promise = waiters.makePromise()
-        if let socket { setReading(true, socket) }
+        if let channel { setReading(true, channel) }
         return promise
     }
 
     /// Hands over what has come to who waits.
-    mutating func receive(from socket: any HostChannel) {
-        guard !waiters.isEmpty else { return setReading(false, socket) }
-        guard Self.takeOne(from: socket, { leftovers.append($0) }) else { return }
+    mutating func receive(from channel: any HostChannel) {
+        guard !waiters.isEmpty else { return setReading(false, channel) }
+        guard Self.takeOne(from: channel, { leftovers.append($0) }) else { return }
         serve()
     }
 
     /// Leaves what comes in the host.
-    mutating func pause(_ socket: any HostChannel) { setReading(false, socket) }
+    mutating func pause(_ channel: any HostChannel) { setReading(false, channel) }
 
     /// Takes all that is in the host, before it is gone.
-    mutating func takeAll(from socket: any HostChannel) {
-        while Self.takeOne(from: socket, { leftovers.append($0) }) {}
+    mutating func takeAll(from channel: any HostChannel) {
+        while Self.takeOne(from: channel, { leftovers.append($0) }) {}
     }
 
     /// Drops what was not read.
@@ -59,18 +59,18 @@ struct ChannelReader {
     }
 
     /// Takes one SDU out of the host; says whether there was one.
-    private static func takeOne(from socket: any HostChannel, _ take: ([UInt8]) -> Void) -> Bool {
+    private static func takeOne(from channel: any HostChannel, _ take: ([UInt8]) -> Void) -> Bool {
         // An end that the call learns of is told as an event, too, which is where it counts.
-        socket.receive { take([UInt8]($0)) }
+        channel.receive { take([UInt8]($0)) }
     }
 
     private mutating func serve() {
         while let sdu = leftovers.first, waiters.succeedFirst(sdu) { _ = leftovers.popFirst() }
     }
 
-    private mutating func setReading(_ isOn: Bool, _ socket: any HostChannel) {
+    private mutating func setReading(_ isOn: Bool, _ channel: any HostChannel) {
         guard isReading != isOn else { return }
         isReading = isOn
-        socket.setReading(isOn)
+        channel.setReading(isOn)
     }
 }

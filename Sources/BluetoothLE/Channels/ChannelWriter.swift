@@ -22,14 +22,14 @@ struct ChannelWriter {
         waiting.append(write)
     }
 
-    /// The socket tells that it can send.
-    mutating func socketCanSend(_ socket: any HostChannel, upTo longest: Int) {
+    /// The channel tells that it can send.
+    mutating func channelCanSend(_ channel: any HostChannel, upTo longest: Int) {
         isSocketFull = false
-        advance(socket, upTo: longest, isToldWritable: true)
+        advance(channel, upTo: longest, isToldWritable: true)
     }
 
-    /// Hands over SDUs of at most `longest` bytes until nothing is left or the socket is full.
-    mutating func advance(_ socket: any HostChannel, upTo longest: Int, isToldWritable: Bool = false) {
+    /// Hands over SDUs of at most `longest` bytes until nothing is left or the channel is full.
+    mutating func advance(_ channel: any HostChannel, upTo longest: Int, isToldWritable: Bool = false) {
         while !isSocketFull, let write = waiting.first {
             guard !write.call.isResolved else {
                 _ = waiting.popFirst()
@@ -37,29 +37,29 @@ struct ChannelWriter {
             }
             if write.awaitsRoom {
                 write.awaitsRoom = false
-                return waitForRoom(socket)
+                return waitForRoom(channel)
             }
             guard !write.isDone else {
                 _ = waiting.popFirst()
                 write.call.succeed()
                 continue
             }
-            switch write.sendNext(limit: longest, to: socket) {
+            switch write.sendNext(limit: longest, to: channel) {
             case .sent: break
-            case .wouldBlock: return waitForRoom(socket)
+            case .wouldBlock: return waitForRoom(channel)
             case .failed(let error):
                 // The end is told as an event, with what has arrived before. Where there is none, the host tells when
                 // it is worth trying again. What is refused all the same, or for its length, is this call's.
-                guard isToldWritable || error.kind == .tooLong else { return waitForRoom(socket) }
+                guard isToldWritable || error.kind == .tooLong else { return waitForRoom(channel) }
                 _ = waiting.popFirst()
                 write.fail(.refusedSDU(write.operation, error))
             }
         }
     }
 
-    private mutating func waitForRoom(_ socket: any HostChannel) {
+    private mutating func waitForRoom(_ channel: any HostChannel) {
         isSocketFull = true
-        socket.notifyWhenWritable()
+        channel.notifyWhenWritable()
     }
 
     /// Nothing more is written.
@@ -72,7 +72,7 @@ struct ChannelWriter {
 final class ChannelWrite {
     let call = Promise<Void, BluetoothError>()
     let operation: BluetoothError.Operation
-    /// Whether the socket has to take packets again before this counts as done.
+    /// Whether the channel has to take packets again before this counts as done.
     fileprivate var awaitsRoom = false
     private let bytes: [UInt8]
     private var sent = 0
@@ -82,7 +82,7 @@ final class ChannelWrite {
         self.operation = operation
     }
 
-    /// Writes nothing, and waits until the socket takes packets again.
+    /// Writes nothing, and waits until the channel takes packets again.
     convenience init(flush operation: BluetoothError.Operation) {
         self.init([], operation)
         awaitsRoom = true
@@ -90,10 +90,10 @@ final class ChannelWrite {
 
     var isDone: Bool { sent == bytes.count }
 
-    func sendNext(limit: Int, to socket: any HostChannel) -> ChannelSend {
+    func sendNext(limit: Int, to channel: any HostChannel) -> ChannelSend {
         let count = min(max(1, limit), bytes.count - sent)
         let bytes = bytes
-        let outcome = socket.send(bytes.span.bytes.extracting(sent..<sent + count))
+        let outcome = channel.send(bytes.span.bytes.extracting(sent..<sent + count))
         if outcome == .sent { sent += count }
         return outcome
     }

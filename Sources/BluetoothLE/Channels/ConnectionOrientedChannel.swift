@@ -1,7 +1,5 @@
 import BluetoothKernel
-import KernelHost
 import BluetoothPrimitives
-import Logging
 
 /// An L2CAP connection-oriented channel on LE: two streams of bytes with flow control, beside the attributes of the same
 /// link (Core Vol 3 Part A §3.4, §10).
@@ -19,7 +17,7 @@ public final class ConnectionOrientedChannel: Sendable {
     public let peer: BluetoothAddress
     /// The service's number: its Protocol/Service Multiplexer.
     public let psm: UInt16
-    private let core: SessionReference<CreditBasedChannel>
+    let core: SessionReference<CreditBasedChannel>
 
     /// A handle of a channel; called on the loop.
     //
@@ -29,25 +27,10 @@ public final class ConnectionOrientedChannel: Sendable {
         core = SessionReference(channel, in: LooseSession(on: channel.loop))
     }
 
-    /// A channel over a socket that is connected already, such as one of a pair that stands for a link in a test.
-    /// - Parameters:
-    ///   - connect: hands over the socket and is given the handler of its events; called once, on `loop`.
-    ///   - peer: the device at the other end.
-    ///   - psm: the service's number.
-    ///   - loop: the loop that owns the socket.
-    ///   - log: where the channel's end is told.
-    public init(
-        over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
-        to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")
-    ) async throws(KernelError) {
+    /// A handle of a channel that its maker gives away to `loop`.
+    init(sending channel: sending CreditBasedChannel, to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop) {
         (self.peer, self.psm) = (peer, psm)
-        let channel = CreditBasedChannel(to: peer, psm: psm, on: loop, log: log)
         core = SessionReference(sending: channel, in: LooseSession(on: loop))
-        try await core { (channel) throws(KernelError) in
-            try channel.adopt { (handler) throws(KernelError) in
-                try KernelChannel(connect, of: peer, .dynamic(psm: psm), nil, on: loop, handler)
-            }
-        }
     }
 
     deinit {

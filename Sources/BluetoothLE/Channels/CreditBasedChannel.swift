@@ -5,7 +5,7 @@ import Logging
 
 /// A connection-oriented channel, which ``ConnectionOrientedChannel`` stands for.
 ///
-/// Owned by its handle, and by its socket until the end.
+/// Owned by its handle, and by the host's channel until the end.
 final class CreditBasedChannel {
     private let mark: ComponentCount.Mark
     private enum State {
@@ -29,7 +29,7 @@ final class CreditBasedChannel {
     private let log: Logger
     /// Nil where no adapter has made it, and after the end.
     private var adapter: Owner?
-    private var socket: (any HostChannel)?
+    private var channel: (any HostChannel)?
     /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var state = State.opening(nil)
     private var reader = ChannelReader()
@@ -61,7 +61,7 @@ final class CreditBasedChannel {
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
         do {
-            socket = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions) { event in
+            channel = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions) { event in
                 self.handle(event)
             }
         } catch {
@@ -81,8 +81,8 @@ final class CreditBasedChannel {
     }
 
     /// Takes over a channel that a peer has opened; says who takes its events.
-    func adopt(_ socket: any HostChannel) -> ChannelHandler {
-        self.socket = socket
+    func adopt(_ channel: any HostChannel) -> ChannelHandler {
+        self.channel = channel
         establish()
         return { event in self.handle(event) }
     }
@@ -91,36 +91,36 @@ final class CreditBasedChannel {
     func adopt(
         _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel
     ) throws(KernelError) {
-        socket = try connect { event in self.handle(event) }
+        channel = try connect { event in self.handle(event) }
         establish()
     }
 
     private func establish() {
-        guard let socket, case .opening(let call) = state else { return }
+        guard let channel, case .opening(let call) = state else { return }
         state = .open
-        if let units = socket.maximumTransmissionUnits { maximumTransmissionUnits = units }
-        reader.pause(socket)
+        if let units = channel.maximumTransmissionUnits { maximumTransmissionUnits = units }
+        reader.pause(channel)
         call?.succeed()
     }
 
     private func handle(_ event: ChannelEvent) {
-        guard let socket else { return }
+        guard let channel else { return }
         switch event {
-        case .readable: reader.receive(from: socket)
+        case .readable: reader.receive(from: channel)
         case .writable:
             establish()
-            writer.socketCanSend(socket, upTo: maximumTransmissionUnits.send)
+            writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
         case .closed(let error):
             // What arrived before is still good.
-            if isOpen { reader.takeAll(from: socket) }
-            closed(socket, with: error)
+            if isOpen { reader.takeAll(from: channel) }
+            closed(channel, with: error)
         }
     }
 
-    /// The socket has ended, which may be the adapter's doing.
-    private func closed(_ socket: any HostChannel, with failure: ChannelFailure) {
+    /// The channel has ended, which may be the adapter's doing.
+    private func closed(_ channel: any HostChannel, with failure: ChannelFailure) {
         let wasOpen = isOpen
-        let other = socket.error(
+        let other = channel.error(
             failure,
             wasOpen
                 ? .channel(peer)
@@ -144,8 +144,8 @@ final class CreditBasedChannel {
         adapter = nil
         reader.end(isRegular ? .success(nil) : .failure(reason.during(operation("read"))))
         writer.end(reason)
-        socket?.close()
-        socket = nil
+        channel?.close()
+        channel = nil
         endWaiters.succeedAll(reason)
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }
@@ -176,13 +176,13 @@ final class CreditBasedChannel {
 
     func security() throws(BluetoothError) -> LinkSecurity {
         try checkOpen(operation("read the security level"))
-        guard let socket else {
+        guard let channel else {
             throw BluetoothError(.disconnected, operation("read the security level"), "The channel is not open yet.")
         }
         do throws(ChannelFailure) {
-            return try socket.security()
+            return try channel.security()
         } catch {
-            throw socket.error(error, .channel(peer))
+            throw channel.error(error, .channel(peer))
         }
     }
 
@@ -195,8 +195,8 @@ final class CreditBasedChannel {
         if case .ended(_, isRegular: true) = state { return nil }
         try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if let socket, let taken = reader.next(from: socket) { return taken }
-        return try await reader.makePromise(socket).value(operation, timeout: timeout, on: loop)
+        if let channel, let taken = reader.next(from: channel) { return taken }
+        return try await reader.makePromise(channel).value(operation, timeout: timeout, on: loop)
     }
 
     /// How many reads wait.
@@ -232,7 +232,7 @@ final class CreditBasedChannel {
         try checkOpen(write.operation)
         if Task.isCancelled { throw .cancelled(write.operation) }
         try writer.add(write)
-        if let socket { writer.advance(socket, upTo: maximumTransmissionUnits.send) }
+        if let channel { writer.advance(channel, upTo: maximumTransmissionUnits.send) }
         do {
             try await write.call.value(write.operation, timeout: timeout, on: loop)
         } catch {

@@ -5,13 +5,13 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-/// An ATT bearer over a socket: the one place where PDUs are sent and received.
+/// An ATT bearer over a channel: the one place where PDUs are sent and received.
 ///
-/// The rules are those of ``ATTBearerCore``; here are the socket and the timers, and what both sides of the link are to each
-/// other. Lives on the loop with its link, which feeds it the socket's events.
+/// The rules are those of ``ATTBearerCore``; here are the channel and the timers, and what both sides of the link are to each
+/// other. Lives on the loop with its link, which feeds it the channel's events.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
-    let socket: any HostChannel
+    let channel: any HostChannel
     private(set) var core: ATTBearerCore
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
@@ -38,7 +38,7 @@ final class ATTBearer {
     var id: UInt64? { kinship.id }
     private var mainBearer: ATTBearer? { kinship.main }
 
-    /// A bearer over a connected socket.
+    /// A bearer over a connected channel.
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
@@ -46,12 +46,12 @@ final class ATTBearer {
     ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
     ///   - id: which enhanced bearer it is.
     init(
-        _ socket: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
+        _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
         loop: EventLoop, log: Logger, of owner: any BearerOwner,
         enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
     ) {
         mark = loop.components.mark("ATTBearer")
-        self.socket = socket
+        self.channel = channel
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
@@ -66,7 +66,7 @@ final class ATTBearer {
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
         guard id == nil, !outstanding.isEmpty else { return }
-        timers.loop.execute { [socket] in socket.close(owing: outstanding) }
+        timers.loop.execute { [channel] in channel.close(owing: outstanding) }
     }
 
     /// The device at the other end.
@@ -99,7 +99,7 @@ final class ATTBearer {
         flush()
     }
 
-    /// Queues a command and sends it if the socket takes it.
+    /// Queues a command and sends it if the channel takes it.
     func submit(_ command: any CommandMessage) {
         core.submit(command)
         flush()
@@ -107,7 +107,8 @@ final class ATTBearer {
 
     /// Sends a Write Command from where it stands, or returns false when it has to wait for its turn, or is too long.
     func sendAtOnce(_ value: [UInt8], to handle: AttributeHandle) -> Bool {
-        value.count <= ATTValueLimits(mtu: mtu).write && core.encodeCommand(value.span.bytes, to: handle, into: &writer) && send()
+        value.count <= ATTValueLimits(mtu: mtu).write && core.encodeCommand(value.span.bytes, to: handle, into: &writer)
+            && send()
     }
 
     /// Begins nothing from now on, and calls `body` when nothing waits for the peer's answer.
@@ -124,7 +125,7 @@ final class ATTBearer {
         flush()
     }
 
-    /// Does what is to be done until there is nothing left or the socket is full.
+    /// Does what is to be done until there is nothing left or the channel is full.
     func flush() {
         while let step = core.next(into: &writer) { perform(step) }
     }
@@ -138,7 +139,7 @@ final class ATTBearer {
         case .end(let ended): ended.operation.end(ended.failure)
         case .clientChanged: peerClient.onChange?()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
-        case .setReading(let isOn): socket.setReading(isOn)
+        case .setReading(let isOn): channel.setReading(isOn)
         case .quiet: whenQuiet.take()?()
         case .close(let failure): close(BluetoothError(failure, peer), failure)
         }
@@ -154,36 +155,36 @@ final class ATTBearer {
 
     @discardableResult
     private func send() -> Bool {
-        switch socket.send(writer.bytes.span.bytes) {
+        switch channel.send(writer.bytes.span.bytes) {
         case .sent:
             record.sent(writer.bytes.span.bytes)
             core.didSend()
             return true
         case .wouldBlock:
-            core.socketIsFull()
-            socket.notifyWhenWritable()
+            core.channelIsFull()
+            channel.notifyWhenWritable()
         // The host tells the reason once, so it is not asked a second time.
-        case .failed(let error): socketEnded(error)
+        case .failed(let error): channelEnded(error)
         }
         return false
     }
 
     // MARK: Receiving
 
-    /// Takes an event of the connected socket.
+    /// Takes an event of the connected channel.
     func handle(_ event: ChannelEvent) {
         switch event {
         case .readable: receiveOne()
         case .writable:
-            core.socketIsWritable()
+            core.channelIsWritable()
             flush()
-        case .closed(let error): socketEnded(error)
+        case .closed(let error): channelEnded(error)
         }
     }
 
     @discardableResult
     private func receiveOne() -> Bool {
-        let outcome = socket.receive { receive($0) }
+        let outcome = channel.receive { receive($0) }
         flush()
         return outcome
     }
@@ -214,29 +215,29 @@ final class ATTBearer {
         flush()
     }
 
-    /// Takes in what arrived before the socket's end, which is still good, and closes.
-    private func socketEnded(_ error: ChannelFailure) {
+    /// Takes in what arrived before the channel's end, which is still good, and closes.
+    private func channelEnded(_ error: ChannelFailure) {
         guard core.sending != .ended else { return }
-        core.socketEnded()
+        core.channelEnded()
         while !isClosed, receiveOne() {}
         guard error.kind != .notEncrypted, let owner = kinship.owner else {
-            return close(socket.error(error, .link(peer)))
+            return close(channel.error(error, .link(peer)))
         }
         if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
     }
 
-    /// Closes the socket and ends everything that waits, for the given reason. Only the first reason counts.
+    /// Closes the channel and ends everything that waits, for the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) { close(reason, nil) }
 
     private func close(_ reason: BluetoothError, _ failure: ATTBearerCore.Failure?) {
         guard !isClosed else { return }
         closeReason = reason
-        let hasSocketEnded = core.sending == .ended
+        let hasChannelEnded = core.sending == .ended
         let outstanding = core.close(failure)
         whenQuiet = nil
         flush()
         // An enhanced bearer's channel is its own.
-        if hasSocketEnded || id != nil { socket.close() } else { socket.close(owing: outstanding) }
+        if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
         kinship.owner?.bearerHasEnded(self, reason)
     }
@@ -244,7 +245,7 @@ final class ATTBearer {
 
 /// Whose bearers these are: is told what happens on them.
 protocol BearerOwner: AnyObject {
-    /// What the end of a bearer's socket means; nil when that comes later, by its ``ATTBearer/close(_:)``.
+    /// What the end of a bearer's channel means; nil when that comes later, by its ``ATTBearer/close(_:)``.
     func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
     /// A bearer has closed, whoever closed it.
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
@@ -277,7 +278,7 @@ extension ATTBearer {
     }
 
     /// Reads how the link is protected, where that counts.
-    func updateSecurity() { peerClient.updateSecurity(&core, of: socket) }
+    func updateSecurity() { peerClient.updateSecurity(&core, of: channel) }
 
     /// Our own attributes have changed in `range`: the peer's client is sent an indication if it wants to know.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {

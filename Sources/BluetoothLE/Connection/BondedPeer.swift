@@ -80,7 +80,7 @@ final class BondedPeer {
         else { return }
         if isReturn, !link.isPairedAnew {
             isReturn = false
-            link.bonds?.noteUse(of: link.socketPeer)
+            link.bonds?.noteUse(of: link.identity)
         }
         if awaitsRestoring {
             awaitsRestoring = false
@@ -148,7 +148,7 @@ final class BondedPeer {
 
 extension Link {
     /// The bond with the peer.
-    fileprivate var bond: Bond? { bonds?.bond(with: socketPeer) }
+    fileprivate var bond: Bond? { bonds?.bond(with: identity) }
 
     /// Whether there is, or has been, a pairing on this link.
     fileprivate var isPairedAnew: Bool {

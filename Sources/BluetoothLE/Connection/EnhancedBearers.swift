@@ -24,7 +24,7 @@ final class EnhancedBearers {
 
     private struct Entry {
         let id: UInt64
-        let socket: any HostChannel
+        let channel: any HostChannel
         /// Whether the peer has opened it.
         let isPeers: Bool
         var state: State
@@ -111,10 +111,10 @@ final class EnhancedBearers {
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
         do {
-            let socket = try adapter.hostChannels.connect(
-                to: link.socketPeer, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
+            let channel = try adapter.hostChannels.connect(
+                to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
                 handler(of: id, link))
-            entries.append(Entry(id: id, socket: socket, isPeers: false, state: .opening(call)))
+            entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         } catch {
             let other = adapter.hostChannels.error(error, .openingBearer(operation))
             throw link.reason(of: error, otherwise: other, then: { _, _ in }) ?? other
@@ -141,21 +141,21 @@ final class EnhancedBearers {
     // MARK: Accepting
 
     /// Whether a channel is one of this link's, is encrypted, and is not more than the peer may open.
-    func takes(_ socket: any HostChannel, _ link: Link, atMost count: Int) -> Bool {
-        guard link.isConnected, link.socketPeer == socket.peer, entries.count(where: \.isPeers) < count,
-            let security = try? socket.security()
+    func takes(_ channel: any HostChannel, _ link: Link, atMost count: Int) -> Bool {
+        guard link.isConnected, link.identity == channel.peer, entries.count(where: \.isPeers) < count,
+            let security = try? channel.security()
         else { return false }
         return security.level >= .medium
     }
 
     /// Takes over a channel that the peer has opened for attributes; says who takes its events.
-    func accept(_ socket: any HostChannel, _ link: Link) -> ChannelHandler {
+    func accept(_ channel: any HostChannel, _ link: Link) -> ChannelHandler {
         guard link.isConnected else {
-            socket.close()
+            channel.close()
             return { _ in }
         }
         let id = makeID()
-        entries.append(Entry(id: id, socket: socket, isPeers: true, state: .opening(nil)))
+        entries.append(Entry(id: id, channel: channel, isPeers: true, state: .opening(nil)))
         establish(id, link)
         return handler(of: id, link)
     }
@@ -171,8 +171,8 @@ final class EnhancedBearers {
         switch event {
         case .writable: establish(id, link)
         case .closed(let error):
-            guard let socket = entries.first(where: { $0.id == id })?.socket else { return }
-            let other = socket.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
+            guard let channel = entries.first(where: { $0.id == id })?.channel else { return }
+            let other = channel.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
             if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
         case .readable: break
         }
@@ -182,10 +182,10 @@ final class EnhancedBearers {
         guard let main = try? link.bearer(for: .init("open enhanced bearers", peer: link.peer)),
             let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
         else { return }
-        let socket = entries[index].socket
-        let bearer = link.makeBearer(socket, enhancing: main, as: id)
+        let channel = entries[index].channel
+        let bearer = link.makeBearer(channel, enhancing: main, as: id)
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
-        if let units = socket.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
+        if let units = channel.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)
         call?.succeed()
     }
@@ -196,10 +196,10 @@ final class EnhancedBearers {
         link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
     }
 
-    /// What the end of a bearer's socket means; nil when that is told later.
+    /// What the end of a bearer's channel means; nil when that is told later.
     func reasonOfEnd(_ failure: ChannelFailure, of id: UInt64, _ link: Link) -> BluetoothError? {
         guard let bearer = self[id] else { return nil }
-        return reason(of: id, link, failure, otherwise: bearer.socket.error(failure, .bearer(link.peer)))
+        return reason(of: id, link, failure, otherwise: bearer.channel.error(failure, .bearer(link.peer)))
     }
 
     /// A bearer has ended, or is to.
@@ -210,7 +210,7 @@ final class EnhancedBearers {
         case .opening(let call): call?.fail(reason)
         case .open(let bearer): bearer.close(reason)
         }
-        ended.socket.close()
+        ended.channel.close()
     }
 
     /// The link has ended, and all bearers with it.

@@ -3,10 +3,10 @@ import BluetoothKernel
 
 // What a link's adapter has to do with its end.
 extension Link {
-    /// Why a bearer has ended, whose socket says `error`; nil when that is told later.
+    /// Why a bearer has ended, whose channel says `error`; nil when that is told later.
     func reasonOfEnd(_ error: ChannelFailure, of bearer: ATTBearer) -> BluetoothError? {
         if let id = bearer.id { return enhancedBearersIfAny?.reasonOfEnd(error, of: id, self) }
-        let channel = bearer.socket
+        let channel = bearer.channel
         let said = attachment?.host.reasonOfEnd(peer, error)
         let own = channel.error(error, said.map { .linkSaid($0, peer) } ?? .link(peer))
         // The peer's own word is beyond doubt, and so is that it was the end of an earlier link.
@@ -23,7 +23,7 @@ extension Link {
         eventsIfAny?.send(.servicesChanged(range))
     }
 
-    /// The adapter, if that is why a socket of the link ended with `error`, or `other`; nil when `end` is called with either
+    /// The adapter, if that is why a channel of the link ended with `error`, or `other`; nil when `end` is called with either
     /// later, within five seconds.
     func reason(
         of error: ChannelFailure, otherwise other: BluetoothError,

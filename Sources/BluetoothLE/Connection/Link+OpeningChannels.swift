@@ -7,6 +7,6 @@ extension Link {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         _ = try bearer(for: operation)
         guard let channels = adapter?.channels else { throw .noRoute(operation) }
-        return try await channels.open(psm: psm, to: socketPeer, answeringFor: peer, options: options)
+        return try await channels.open(psm: psm, to: identity, answeringFor: peer, options: options)
     }
 }

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 // The protection of a link, as its callers raise it.
 extension Link {
     /// The peer's addresses, by which pairings are asked about.
-    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: socketPeer) }
+    var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
 
     nonisolated(nonsending) func raiseSecurity(
         to level: SecurityLevel, timeout: Duration?

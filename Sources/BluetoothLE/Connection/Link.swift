@@ -132,10 +132,10 @@ final class Link: ConnectAttempt, BearerOwner {
         state = .opening(nil, call)
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let socket = try adapter.hostChannels.connect(to: peer, .attribute, options) { [weak self] event in
+            let channel = try adapter.hostChannels.connect(to: peer, .attribute, options) { [weak self] event in
                 self?.receive(event)
             }
-            if case .opening = state { state = .opening(socket, call) } else { socket.close() }
+            if case .opening = state { state = .opening(channel, call) } else { channel.close() }
         } catch {
             let own = adapter.hostChannels.error(error, .connecting(operation))
             let reason = reason(of: error, otherwise: own) ?? own
@@ -153,7 +153,7 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     /// The device has answered: the link is not about to end.
-    func linkHolds() { attributeSocket?.linkHolds() }
+    func linkHolds() { attributeChannel?.linkHolds() }
 
     func giveWay() {
         giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
@@ -164,7 +164,7 @@ final class Link: ConnectAttempt, BearerOwner {
         finish(reason.about(.init("connect", peer: peer)))
     }
 
-    /// Takes over a channel that is connected already, such as one of a pair of sockets in a test.
+    /// Takes over a channel that is connected already, such as one of a pair of channels in a test.
     func adopt(
         _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
@@ -176,10 +176,10 @@ final class Link: ConnectAttempt, BearerOwner {
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
-        _ socket: any HostChannel, onEnd: @escaping (Connection) -> Void
+        _ channel: any HostChannel, onEnd: @escaping (Connection) -> Void
     ) -> ChannelHandler {
         followers.keeper = onEnd
-        establish(socket)
+        establish(channel)
         attach()
         return { [weak self] event in self?.receive(event) }
     }
@@ -196,25 +196,25 @@ final class Link: ConnectAttempt, BearerOwner {
     /// is followed from when that is done.
     private func attach() {
         guard let adapter, case .up(let bearer, nil) = state else { return }
-        guard let handle = bearer.socket.linkHandle else { return }
+        guard let handle = bearer.channel.linkHandle else { return }
         let link = adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
         state = .up(bearer, link.map { LinkAttachment($0) })
     }
 
-    private func establish(_ socket: any HostChannel) {
-        socket.beginRecord(isCentral: role == .central)
+    private func establish(_ channel: any HostChannel) {
+        channel.beginRecord(isCentral: role == .central)
         log.debug("link up", metadata: ["peer": "\(peer)"])
-        state = .up(makeBearer(socket), nil)
+        state = .up(makeBearer(channel), nil)
         adapter?.registry.add(self)
         pairings?.mayConcern(addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
     }
 
     func makeBearer(
-        _ socket: any HostChannel, enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
+        _ channel: any HostChannel, enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
     ) -> ATTBearer {
         ATTBearer(
-            socket, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
+            channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
             of: self, enhancing: mainBearer, as: id)
     }
 
@@ -227,22 +227,22 @@ final class Link: ConnectAttempt, BearerOwner {
                 if protectionIfAny?.encryptionMayBeOver(self) == false { return }
             }
             bearer.handle(event)
-        case .opening(let socket, let call): opened(socket, event, call)
+        case .opening(let channel, let call): opened(channel, event, call)
         case .ended: break
         }
     }
 
-    /// - Parameter socket: nil where the host tells of an attempt before it has handed out the channel.
-    private func opened(_ socket: (any HostChannel)?, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
+    /// - Parameter channel: nil where the host tells of an attempt before it has handed out the channel.
+    private func opened(_ channel: (any HostChannel)?, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
         switch event {
         case .writable:
-            guard let socket else { return }
-            establish(socket)
+            guard let channel else { return }
+            establish(channel)
             attach()
             call?.succeed()
         case .closed(let error):
             let context = ChannelContext.connecting(.init("connect", peer: peer))
-            guard let failure = socket?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
+            guard let failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
                 return
             }
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
@@ -258,18 +258,18 @@ final class Link: ConnectAttempt, BearerOwner {
         bondedPeerIfAny?.keep(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
         let (former, attachment) = (state, attachment)
-        state = .ended(reason, identity: socketPeer, former.bearer)
+        state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.isOver(addresses)
         let registry = adapter?.registry
         home = nil
         enhancedBearersIfAny?.end(reason)
         switch former {
-        case .opening(let socket, let call):
+        case .opening(let channel, let call):
             call?.fail(reason)
-            socket?.close()
+            channel?.close()
         case .up(let bearer, _):
-            // It closes the socket, or leaves it to those who wait for the last answers.
+            // It closes the channel, or leaves it to those who wait for the last answers.
             bearer.close(reason)
         case .ended: break
         }
@@ -277,7 +277,7 @@ final class Link: ConnectAttempt, BearerOwner {
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
         attachment?.host.end(reason)
-        former.bearer?.socket.endRecord(reason)
+        former.bearer?.channel.endRecord(reason)
         followers.waiters.succeedAll(reason)
         if let connection { followers.keeper?(connection) }
         followers.keeper = nil
@@ -339,15 +339,13 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     /// The address the host knows the peer by now: after pairing its identity.
-    var socketPeer: BluetoothAddress {
+    var identity: BluetoothAddress {
         switch state {
-        case .opening(let socket, _): socket?.peer ?? peer
-        case .up(let bearer, _): bearer.socket.peer
+        case .opening(let channel, _): channel?.peer ?? peer
+        case .up(let bearer, _): bearer.channel.peer
         case .ended(_, let identity, _): identity
         }
     }
-
-    var identity: BluetoothAddress { socketPeer }
 
     var maximumTransmissionUnit: Int { state.bearer?.mtu ?? AttributeProtocol.defaultMTU }
 
@@ -355,16 +353,16 @@ final class Link: ConnectAttempt, BearerOwner {
 
     var unwantedValueCount: Int { state.bearer?.peerServer.subscribers.unwantedCount ?? 0 }
 
-    /// The attribute channel's socket.
-    var attributeSocket: (any HostChannel)? { mainBearer?.socket }
+    /// The attribute channel, while the link is up.
+    var attributeChannel: (any HostChannel)? { mainBearer?.channel }
 
     func security() throws(BluetoothError) -> LinkSecurity {
         let operation = BluetoothError.Operation("read the security level", peer: peer)
         let bearer = try bearer(for: operation)
         do throws(ChannelFailure) {
-            return try bearer.socket.security()
+            return try bearer.channel.security()
         } catch {
-            throw bearer.socket.error(error, .link(peer))
+            throw bearer.channel.error(error, .link(peer))
         }
     }
 

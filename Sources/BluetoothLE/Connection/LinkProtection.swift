@@ -7,7 +7,7 @@ import BluetoothPrimitives
 ///
 /// While the host raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
 /// arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
-/// raise that fails costs the link: the host ends it, or leaves a socket that never sends again.
+/// raise that fails costs the link: the host ends it, or leaves a channel that never sends again.
 ///
 /// Owned by its link, which it is given with each call.
 final class LinkProtection {
@@ -79,7 +79,7 @@ final class LinkProtection {
                 let call = Promise<Bool, BluetoothError>()
                 asking = call
                 defer { if self.number == number { asking = nil } }
-                try await link.pairings?.askFirst(about: link.socketPeer, operation, until: deadline, call)
+                try await link.pairings?.askFirst(about: link.identity, operation, until: deadline, call)
                 if self.number == number { raise?.userAgrees() }
             }
             try await link.pairings?.prepare(operation)
@@ -140,11 +140,11 @@ final class LinkProtection {
     /// There was no room for the bond that a pairing on this link has made, and its key is forgotten.
     func bondWasRefused(_ link: Link) { endLink(link, .bondStoreFull) }
 
-    /// The socket can send, so encryption is over, if that was under way. Says whether it can indeed.
+    /// The channel can send, so encryption is over, if that was under way. Says whether it can indeed.
     func encryptionMayBeOver(_ link: Link) -> Bool {
-        guard let raise, raise.isUnderWay, let socket = link.attributeSocket else { return true }
-        let isOver = socket.linkHandle != nil
-        let action = self.raise?.canSend(isOver ? try? socket.security() : nil)
+        guard let raise, raise.isUnderWay, let channel = link.attributeChannel else { return true }
+        let isOver = channel.linkHandle != nil
+        let action = self.raise?.canSend(isOver ? try? channel.security() : nil)
         perform(action, link)
         return action != .waitUntilWritable
     }
@@ -180,7 +180,7 @@ final class LinkProtection {
             let timer = timer ?? makeTimer(link)
             self.timer = timer
             timer.set(after: duration)
-        case .waitUntilWritable: link.attributeSocket?.notifyWhenWritable()
+        case .waitUntilWritable: link.attributeChannel?.notifyWhenWritable()
         case .succeed(let result):
             changeCount &+= 1
             complete(link, .success(result))
@@ -205,12 +205,12 @@ final class LinkProtection {
     }
 
     private func askHost(_ link: Link, _ level: SecurityLevel) {
-        guard let socket = link.attributeSocket else { return }
+        guard let channel = link.attributeChannel else { return }
         do throws(ChannelFailure) {
-            try socket.raiseSecurity(to: level)
+            try channel.raiseSecurity(to: level)
         } catch {
             let refusal: SecurityRaise.Refusal
-            if let now = try? socket.security(), now.level >= level {
+            if let now = try? channel.security(), now.level >= level {
                 refusal = .isSo(now)
             } else {
                 refusal = error.kind == .tooEarly ? .tooEarly(error.cause) : .other(error.cause)

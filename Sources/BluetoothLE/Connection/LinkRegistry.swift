@@ -19,7 +19,7 @@ final class LinkRegistry {
 
 extension LinkRegistry: PairingLinks {
     private func link(to peer: BluetoothAddress) -> Link? {
-        all.first { $0.peer == peer } ?? all.first { $0.socketPeer == peer }
+        all.first { $0.peer == peer } ?? all.first { $0.identity == peer }
     }
 
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }

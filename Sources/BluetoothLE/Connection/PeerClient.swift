@@ -50,8 +50,8 @@ struct PeerClient {
     }
 
     /// Reads how the link is protected, where that counts.
-    func updateSecurity(_ core: inout ATTBearerCore, of socket: any HostChannel) {
-        guard localServer.isProtected, let security = try? socket.security() else { return }
+    func updateSecurity(_ core: inout ATTBearerCore, of channel: any HostChannel) {
+        guard localServer.isProtected, let security = try? channel.security() else { return }
         core.server.security = BearerSecurity(security)
         guard isToldEncrypted, !core.server.security.isEncrypted else { return }
         // No link is encrypted with a shorter key.

@@ -120,7 +120,7 @@ final class PeerDatabase {
 
     /// Where the database is remembered: under who the peer is, whatever its address is today.
     private func key(of cache: ConnectionCache, _ link: Link) -> AttributeCacheKey {
-        AttributeCacheKey(adapter: cache.key.adapter, peer: link.socketPeer)
+        AttributeCacheKey(adapter: cache.key.adapter, peer: link.identity)
     }
 
     // MARK: Following

@@ -37,7 +37,7 @@ struct SecurityRaise: Equatable {
         case askHost(SecurityLevel)
         /// Call ``timeIsOver()`` after so long, in place of what was set before.
         case setTimer(Duration)
-        /// Tell when the socket can send again.
+        /// Tell when the channel can send again.
         case waitUntilWritable
         /// The raise is over, and the link goes on.
         case succeed(SecurityRaiseResult)
@@ -129,7 +129,7 @@ struct SecurityRaise: Equatable {
         return progresses(at: now)
     }
 
-    /// The socket can send; `security` is nil when that was said before encryption began.
+    /// The channel can send; `security` is nil when that was said before encryption began.
     mutating func canSend(_ security: LinkSecurity?) -> Action? {
         guard isUnderWay else { return nil }
         guard let security else { return .waitUntilWritable }

@@ -71,9 +71,9 @@ final class IncomingLinks {
         }
         do {
             try links.listener.listen(.attribute, by: maker.channels, options.socket) {
-                [weak self, weak links] socket in
-                guard let self, let links else { return refuse(socket) }
-                return take(socket, for: links, options)
+                [weak self, weak links] channel in
+                guard let self, let links else { return refuse(channel) }
+                return take(channel, for: links, options)
             }
         } catch {
             throw maker.channels.error(error, .listening(operation))
@@ -100,9 +100,9 @@ final class IncomingLinks {
     }
 
     private func take(
-        _ socket: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
+        _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> ChannelHandler {
-        let (connection, handler) = make(socket, options) { [weak links] in links?.remove($0) }
+        let (connection, handler) = make(channel, options) { [weak links] in links?.remove($0) }
         // One that has ended by now was told of before it was kept.
         if connection.isConnectedNow { links.add(connection) }
         return handler
@@ -129,9 +129,9 @@ final class IncomingLinks {
         guard listener == nil, accepted == nil else { return }
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(.attribute, options.socket) { [weak self] socket in
-                guard let self else { return refuse(socket) }
-                return serve(socket, options)
+            listener = try maker.channels.listen(.attribute, options.socket) { [weak self] channel in
+                guard let self else { return refuse(channel) }
+                return serve(channel, options)
             }
             hostLinks.beginFollowing()
         } catch {
@@ -163,14 +163,14 @@ final class IncomingLinks {
         accepted?.listener.end(reason)
     }
 
-    private func serve(_ socket: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
+    private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
         // It was on its way when the program began to take links.
-        if let accepted { return take(socket, for: accepted, options) }
+        if let accepted { return take(channel, for: accepted, options) }
         guard unclaimed.count < Self.limit else {
-            log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(socket.peer)"])
-            return refuse(socket)
+            log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(channel.peer)"])
+            return refuse(channel)
         }
-        let (connection, handler) = make(socket, options) { [weak self] connection in
+        let (connection, handler) = make(channel, options) { [weak self] connection in
             self?.unclaimed.removeAll { $0 === connection }
         }
         // One that has ended by now was told of before it was kept.
@@ -178,15 +178,15 @@ final class IncomingLinks {
         return handler
     }
 
-    // MARK: Sockets
+    // MARK: Channels
 
     /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
     private func make(
-        _ socket: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
+        _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
     ) -> (connection: Connection, handler: ChannelHandler) {
         let connection = maker.makeConnection(
-            to: socket.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
-        return (connection, connection.core.value.accept(socket, onEnd: onEnd))
+            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+        return (connection, connection.core.value.accept(channel, onEnd: onEnd))
     }
 
     /// Takes further bearers of any link that there is, whoever has made it.
@@ -198,17 +198,17 @@ final class IncomingLinks {
             flowControl: .enhancedCreditBased)
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
-        ) { [registry] socket in
+        ) { [registry] channel in
             let link = registry.all.first {
-                $0.enhancedBearers.takes(socket, $0, atMost: options.enhancedBearers)
+                $0.enhancedBearers.takes(channel, $0, atMost: options.enhancedBearers)
             }
-            return link.map { $0.enhancedBearers.accept(socket, $0) } ?? refuse(socket)
+            return link.map { $0.enhancedBearers.accept(channel, $0) } ?? refuse(channel)
         }
     }
 }
 
-/// Closes a socket that nobody wants.
-func refuse(_ socket: any HostChannel) -> ChannelHandler {
-    socket.close()
+/// Closes a channel that nobody wants.
+func refuse(_ channel: any HostChannel) -> ChannelHandler {
+    channel.close()
     return { _ in }
 }

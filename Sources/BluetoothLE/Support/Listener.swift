@@ -28,7 +28,7 @@ final class Listener<Element: Sendable>: Sendable {
     /// The channel that was listened on first; nil after the end.
     var first: L2CAPChannel? { state.withLock { $0.listeners.first?.channel } }
 
-    /// How many sockets ``refuse(_:)`` has closed.
+    /// How many channels ``refuse(_:)`` has closed.
     var refusedCount: Int { state.withLock { $0.refusedCount } }
 
     /// Begins to listen on one channel more, and returns it with the number that the host has chosen; none is listened on
@@ -48,10 +48,10 @@ final class Listener<Element: Sendable>: Sendable {
         }
     }
 
-    /// Closes a socket for which there is no room.
-    func refuse(_ socket: any HostChannel) {
+    /// Closes a channel for which there is no room.
+    func refuse(_ channel: any HostChannel) {
         state.withLock { $0.refusedCount += 1 }
-        socket.close()
+        channel.close()
     }
 
     /// Has `onEnd` called on the loop when listening has ended.

@@ -1,16 +1,16 @@
 import ATT
 import BluetoothPrimitives
 
-/// All rules of one ATT bearer, of this side's clients and of its server, without a socket or a clock.
+/// All rules of one ATT bearer, of this side's clients and of its server, without a channel or a clock.
 ///
 /// Every input is a call; after each the owner carries out the steps of ``next(into:)`` until there is none. Nothing is
 /// called back from inside. The owner lends the database to the calls that need it, and keeps ``server`` informed of the
 /// link's protection.
 package struct ATTBearerCore {
-    /// Whether the socket takes packets.
+    /// Whether the channel takes packets.
     package enum SendState: Hashable, Sendable {
         case ready
-        /// Waits until the socket is writable.
+        /// Waits until the channel is writable.
         case full
         /// Nothing is sent any more.
         case ended
@@ -35,7 +35,7 @@ package struct ATTBearerCore {
 
     /// What the owner has to do.
     package enum Step {
-        /// Send what is in the writer, and report what the socket said.
+        /// Send what is in the writer, and report what the channel said.
         case send
         /// Lend the database to ``encodeValue(database:into:)``, with the link's protection up to date, and send.
         case encodeValue
@@ -56,7 +56,7 @@ package struct ATTBearerCore {
     package private(set) var sending = SendState.ready
     private var engine: TransactionEngine
     private var served: BearerServer
-    /// What the writer holds that the socket has not taken; nil for a command that does not wait.
+    /// What the writer holds that the channel has not taken; nil for a command that does not wait.
     private var outgoing: TransactionEngine.Outgoing?
     private var timers = BearerTimers()
     private var quiescence = Quiescence.open
@@ -93,7 +93,7 @@ package struct ATTBearerCore {
     /// How many responses came that answer no request of ours.
     package var strayResponseCount: Int { engine.strayResponseCount }
 
-    /// Whether the socket takes nothing for now.
+    /// Whether the channel takes nothing for now.
     package var isCongested: Bool { sending == .full }
 
     private var canSend: Bool { sending == .ready }
@@ -166,9 +166,9 @@ extension ATTBearerCore {
     /// Whether a command or a notification may be sent at once, since nothing waits.
     package var isIdle: Bool { canSend && engine.isIdleForMessages }
 
-    // MARK: What the socket says
+    // MARK: What the channel says
 
-    /// The socket took what was in the writer.
+    /// The channel took what was in the writer.
     package mutating func didSend() {
         guard let sent = outgoing.take() else { return }
         engine.didSend(sent)
@@ -179,19 +179,19 @@ extension ATTBearerCore {
         }
     }
 
-    /// The socket is full.
-    package mutating func socketIsFull() {
+    /// The channel is full.
+    package mutating func channelIsFull() {
         outgoing = nil
         if canSend { sending = .full }
     }
 
-    /// The socket is writable.
-    package mutating func socketIsWritable() {
+    /// The channel is writable.
+    package mutating func channelIsWritable() {
         if sending != .ended { sending = .ready }
     }
 
-    /// The socket has ended: what it still holds is good, and nothing is sent any more.
-    package mutating func socketEnded() {
+    /// The channel has ended: what it still holds is good, and nothing is sent any more.
+    package mutating func channelEnded() {
         outgoing = nil
         sending = .ended
     }

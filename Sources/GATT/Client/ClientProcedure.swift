@@ -18,7 +18,7 @@ public protocol ClientProcedure: Sendable {
 
     /// Writes the request that is to be sent now into `writer`, whose capacity is the ATT_MTU.
     ///
-    /// Asked again with the same outcome when the socket was full.
+    /// Asked again with the same outcome when the channel was full.
     mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
     /// Takes the answer to that request.

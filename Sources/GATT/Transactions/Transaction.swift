@@ -27,7 +27,7 @@ public enum TransactionStep: Hashable, Sendable {
 public protocol ClientTransaction: BearerOperation {
     /// Writes the request to be sent now into `writer`, whose capacity is the ATT_MTU.
     ///
-    /// Called again with the same outcome when the socket was full.
+    /// Called again with the same outcome when the channel was full.
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
     /// Receives the answer to the request sent last: the response that belongs to it, or an Error Response.
@@ -50,7 +50,7 @@ public protocol ValueUpdate: BearerOperation {
     var value: [UInt8] { get }
 }
 
-/// A command, which the peer does not answer and which waits for room in the socket.
+/// A command, which the peer does not answer and which waits for room in the channel.
 public protocol CommandMessage: BearerOperation {
     /// Writes the PDU into `writer`, whose capacity is the ATT_MTU.
     func write(into writer: inout ByteWriter) throws(TransactionFailure)

@@ -1,12 +1,12 @@
 import ATT
 import BluetoothPrimitives
 
-/// The order of PDUs on one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a socket or a clock.
+/// The order of PDUs on one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a channel or a clock.
 ///
 /// - One request is outstanding at a time, and one indication; the others wait in the order they came.
 /// - A response answers the request in flight and no other; an abandoned request keeps its place until then.
 /// - Responses and confirmations go out before anything of our own, since the peer waits for them.
-/// - Commands and notifications go out in order whenever the socket takes them.
+/// - Commands and notifications go out in order whenever the channel takes them.
 /// - After ``timeOut()`` or ``close()`` nothing is sent any more and everything that waits has failed.
 ///
 /// The owner sends what ``nextToSend(into:)`` writes, reports with ``didSend(_:)``, feeds what arrives, ends the
@@ -155,7 +155,7 @@ public struct TransactionEngine {
 
     /// Writes the PDU to be sent next into `writer`, or returns nil when there is none; a value is encoded by the owner.
     ///
-    /// Nothing changes until ``didSend(_:)``; after a full socket the same PDU comes again.
+    /// Nothing changes until ``didSend(_:)``; after a full channel the same PDU comes again.
     public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
         // Asked after every packet, mostly for nothing.
         guard confirmationsOwed > 0 || hasResponse || (!isHeld && hasSomethingToBegin), !isClosed else { return nil }

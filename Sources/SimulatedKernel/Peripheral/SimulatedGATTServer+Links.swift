@@ -72,7 +72,7 @@ extension SimulatedGATTServer {
     }
 
     func writable(_ link: SimulatedLink) {
-        state.withLock { $0.sessions[link.identifier]?.core.socketIsWritable() }
+        state.withLock { $0.sessions[link.identifier]?.core.channelIsWritable() }
         flush(link)
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             defer { state.sessions[link.identifier]?.roomWaiters = [] }

@@ -56,7 +56,7 @@ public final class SimulatedGATTServer: Sendable {
             if link.send(pdu) == .sent {
                 core.didSend()
             } else {
-                core.socketIsFull()
+                core.channelIsFull()
                 link.notifyWhenWritable()
             }
         }

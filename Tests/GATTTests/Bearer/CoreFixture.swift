@@ -5,19 +5,19 @@ import Testing
 
 @testable import GATT
 
-/// What the owner of a bearer's core does, with a socket that does as it is told.
+/// What the owner of a bearer's core does, with a channel that does as it is told.
 final class CoreFixture {
-    /// What the socket says to a packet.
+    /// What the channel says to a packet.
     enum Socket { case takes, isFull }
 
     var core: ATTBearerCore
     var database: AttributeDatabase
-    var socket = Socket.takes
+    var channel = Socket.takes
     private var writer = ByteWriter(growingTo: 517)
     let endings = Endings()
     /// What the core had done since it was last asked, one line a step.
     private var steps: [String] = []
-    /// The packets that the socket took.
+    /// The packets that the channel took.
     private(set) var sent: [String] = []
     /// What the program has to know or to answer.
     private(set) var events: [GATTServerEvent] = []
@@ -53,14 +53,14 @@ final class CoreFixture {
 
     private func send() {
         let pdu = writer.bytes.hexadecimal
-        switch socket {
+        switch channel {
         case .takes:
             sent.append(pdu)
             steps.append(pdu)
             core.didSend()
         case .isFull:
             steps.append("full")
-            core.socketIsFull()
+            core.channelIsFull()
         }
     }
 

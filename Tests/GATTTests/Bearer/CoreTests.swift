@@ -48,11 +48,11 @@ import Testing
     @Test("an exchanged ATT_MTU is in force once our response is sent, and an enhanced bearer exchanges none")
     func exchange() throws {
         let bearer = try CoreFixture()
-        bearer.socket = .isFull
+        bearer.channel = .isFull
         #expect(bearer.receive("02 F700") == ["full", "reading off"])
         #expect(bearer.core.mtu == 23)
-        bearer.socket = .takes
-        bearer.core.socketIsWritable()
+        bearer.channel = .takes
+        bearer.core.channelIsWritable()
         #expect(bearer.run() == ["030502", "reading on"])
         #expect(bearer.core.mtu == 247)
         let enhanced = try CoreFixture(isEnhanced: true)
@@ -63,12 +63,12 @@ import Testing
     @Test("a request that comes before the answer to the last is reported and not answered")
     func outOfTurn() throws {
         let bearer = try CoreFixture()
-        bearer.socket = .isFull
+        bearer.channel = .isFull
         bearer.receive("0A 0600")
         #expect(bearer.receive("0A 0300") == [])
         #expect(bearer.events == [.requestOutOfTurn(.readRequest)])
-        bearer.socket = .takes
-        bearer.core.socketIsWritable()
+        bearer.channel = .takes
+        bearer.core.channelIsWritable()
         #expect(bearer.run() == ["0B64", "reading on"])
         #expect(bearer.receive("0A 4000") == [])
         #expect(bearer.receive("0A 0300") == [])
@@ -97,14 +97,14 @@ import Testing
         #expect(bearer.run() == [], "not subscribed")
         bearer.receive("12 FFFF 0200")
         bearer.receive("12 0700 0200")
-        bearer.socket = .isFull
+        bearer.channel = .isFull
         bearer.indicate("01")
         bearer.change(0x10, 0x20)
         bearer.change(0x04, 0x12)
         #expect(bearer.run() == ["full"])
         bearer.change(0x30, 0x40)
-        bearer.socket = .takes
-        bearer.core.socketIsWritable()
+        bearer.channel = .takes
+        bearer.core.channelIsWritable()
         #expect(bearer.run() == ["1DFEFF04004000", "indication timer on"])
         #expect(!bearer.core.server.client.isChangeAware)
         #expect(bearer.receive("1E") == ["client changed", "1D060001", "indication timer on"])
@@ -140,19 +140,19 @@ import Testing
         #expect(bearer.run() == ["quiet"])
     }
 
-    @Test("what cannot be sent waits until the socket is writable")
+    @Test("what cannot be sent waits until the channel is writable")
     func full() throws {
         let bearer = try CoreFixture()
-        bearer.socket = .isFull
+        bearer.channel = .isFull
         bearer.read(0x0003)
         #expect(bearer.run() == ["full"])
         #expect(bearer.core.isCongested)
-        bearer.socket = .takes
-        bearer.core.socketIsWritable()
+        bearer.channel = .takes
+        bearer.core.channelIsWritable()
         #expect(bearer.run() == ["0A0300", "request timer on"])
 
         let held = try CoreFixture()
-        held.socket = .isFull
+        held.channel = .isFull
         held.core.quiesce()
         #expect(held.receive("0A 0600") == ["full", "reading off", "quiet"], "an answer is sent all the same")
     }

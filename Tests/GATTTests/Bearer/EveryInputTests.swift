@@ -5,7 +5,7 @@ import Testing
 
 @testable import GATT
 
-/// Every input of a bearer's core in every state of its socket, with something and with nothing under way.
+/// Every input of a bearer's core in every state of its channel, with something and with nothing under way.
 @Suite struct EveryInputTests {
     enum State: CaseIterable { case ready, full, ended, closed }
 
@@ -13,7 +13,7 @@ import Testing
     enum Work: CaseIterable { case nothing, ours, peers, quiesced }
 
     enum Input: CaseIterable {
-        case writable, full, socketEnded, read, command, commandAtOnce, notify, indicate, answer, wrongAnswer
+        case writable, full, channelEnded, read, command, commandAtOnce, notify, indicate, answer, wrongAnswer
         case malformedAnswer, confirmation, peersValue, peersIndication, peersRequest, peersDynamicRequest, peersCommand
         case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
     }
@@ -59,7 +59,7 @@ import Testing
 
     /// Calls that wait, whatever happens; each says how it has ended.
     private func submissions(to fixture: CoreFixture) -> [() -> String?] {
-        fixture.socket = .isFull
+        fixture.channel = .isFull
         let command = fixture.submitCommand("02", "waiting")
         let read = fixture.read(0x0005, "waiting")
         let indication = fixture.indicate("03", "waiting")
@@ -67,11 +67,11 @@ import Testing
     }
 
     private func enter(_ state: State, _ fixture: CoreFixture) {
-        fixture.socket = .takes
+        fixture.channel = .takes
         switch state {
         case .ready: break
-        case .full: fixture.core.socketIsFull()
-        case .ended: fixture.core.socketEnded()
+        case .full: fixture.core.channelIsFull()
+        case .ended: fixture.core.channelEnded()
         case .closed: _ = fixture.core.close()
         }
         fixture.run()
@@ -83,8 +83,8 @@ import Testing
         // Nothing follows the end.
         if state == .ended || state == .closed { return .ended }
         switch input {
-        case .socketEnded, .late, .close: return .ended
-        // Only with a request in flight is an answer a wrong one. Where the socket takes packets, one of those is sent.
+        case .channelEnded, .late, .close: return .ended
+        // Only with a request in flight is an answer a wrong one. Where the channel takes packets, one of those is sent.
         case .wrongAnswer where work == .ours || (state == .ready && work != .quiesced): return .ended
         case .writable: return .ready
         case .full where state == .ready: return .full
@@ -99,9 +99,9 @@ import Testing
 
     private func apply(_ input: Input, to fixture: CoreFixture) {
         switch input {
-        case .writable: fixture.core.socketIsWritable()
-        case .full: fixture.core.socketIsFull()
-        case .socketEnded: fixture.core.socketEnded()
+        case .writable: fixture.core.channelIsWritable()
+        case .full: fixture.core.channelIsFull()
+        case .channelEnded: fixture.core.channelEnded()
         case .read: fixture.read(0x0007, "input")
         case .command: fixture.submitCommand("04", "input")
         case .commandAtOnce: _ = fixture.command([5])
