@@ -18,46 +18,45 @@ final class ATTBearer {
     private let record: BearerRecord
     /// Why it has ended; nil while it has not.
     private(set) var closeReason: BluetoothError?
-    private let kinship: Kinship
+    private weak var owner: (any BearerOwner)?
+    private let kind: Kind
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
     private var ownPeerServer = PeerServer()
     /// The peer as a client.
     var peerClient: PeerClient
 
-    /// What it is to its link.
-    private struct Kinship {
-        weak var owner: (any BearerOwner)?
-        /// The fixed channel's bearer, for an enhanced one.
-        weak var main: ATTBearer?
-        /// Which of the enhanced bearers it is; nil for the fixed channel's.
-        let id: UInt64?
+    private enum Kind {
+        /// The fixed channel's.
+        case main
+        /// An enhanced one, with its number, besides the fixed channel's.
+        case enhanced(UInt64, WeakReference<ATTBearer>)
     }
 
     /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
-    var id: UInt64? { kinship.id }
-    private var mainBearer: ATTBearer? { kinship.main }
+    var id: UInt64? { if case .enhanced(let id, _) = kind { id } else { nil } }
+    private var mainBearer: ATTBearer? { if case .enhanced(_, let main) = kind { main.object } else { nil } }
 
     /// A bearer over a connected channel.
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
     ///   - owner: is told what happens; it is not kept.
-    ///   - mainBearer: the fixed channel's bearer, for an enhanced one of its link.
-    ///   - id: which enhanced bearer it is.
+    ///   - main: the fixed channel's bearer, and the number of this one, for an enhanced one of its link.
     init(
         _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
         loop: EventLoop, log: Logger, of owner: any BearerOwner,
-        enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
+        enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
     ) {
         mark = loop.components.mark("ATTBearer")
         self.channel = channel
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
         server.asksForAuthorization = true
-        core = ATTBearerCore(server: server, isEnhanced: mainBearer != nil)
+        core = ATTBearerCore(server: server, isEnhanced: main != nil)
         timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
-        kinship = Kinship(owner: owner, main: mainBearer, id: id)
+        self.owner = owner
+        kind = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
         peerClient = PeerClient(of: localServer)
     }
 
@@ -203,7 +202,7 @@ final class ATTBearer {
 
     private func deliver(_ pdu: ATTServerPDU) {
         guard let range = peerServer.receive(pdu, record) else { return }
-        kinship.owner?.servicesChanged(in: range)
+        owner?.servicesChanged(in: range)
         peerServer.deliverServiceChange(pdu)
     }
 
@@ -220,7 +219,7 @@ final class ATTBearer {
         guard core.sending != .ended else { return }
         core.channelEnded()
         while !isClosed, receiveOne() {}
-        guard error.kind != .notEncrypted, let owner = kinship.owner else {
+        guard error.kind != .notEncrypted, let owner else {
             return close(channel.error(error, .link(peer)))
         }
         if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
@@ -239,7 +238,7 @@ final class ATTBearer {
         // An enhanced bearer's channel is its own.
         if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
-        kinship.owner?.bearerHasEnded(self, reason)
+        owner?.bearerHasEnded(self, reason)
     }
 }
 
@@ -306,7 +305,7 @@ extension ATTBearer {
     private func tell(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            kinship.owner?.take(event, from: id)
+            owner?.take(event, from: id)
         }
     }
 }

@@ -183,7 +183,7 @@ final class EnhancedBearers {
             let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
         else { return }
         let channel = entries[index].channel
-        let bearer = link.makeBearer(channel, enhancing: main, as: id)
+        let bearer = link.makeBearer(channel, enhancing: (main, id))
         // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
         if let units = channel.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)

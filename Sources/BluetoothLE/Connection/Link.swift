@@ -211,11 +211,11 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     func makeBearer(
-        _ channel: any HostChannel, enhancing mainBearer: ATTBearer? = nil, as id: UInt64? = nil
+        _ channel: any HostChannel, enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
     ) -> ATTBearer {
         ATTBearer(
             channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
-            of: self, enhancing: mainBearer, as: id)
+            of: self, enhancing: main)
     }
 
     /// Takes an event of the attribute channel.

@@ -13,14 +13,16 @@ struct SubscriberTable {
         let confirmation: Promise<Void, BluetoothError>
     }
 
-    private struct Characteristic {
+    /// What the peer is asked for a characteristic's values.
+    private struct Configuration {
         var arbiter: SubscriptionArbiter
-        var subscribers: [Subscriber] = []
         /// The write under way.
         var write: ConfigurationWrite?
     }
 
-    private var characteristics: [AttributeHandle: Characteristic] = [:]
+    /// Those of each characteristic that has any, besides what follows for its configuration, since each value passes here.
+    private var subscribers: [AttributeHandle: [Subscriber]] = [:]
+    private var configurations: [AttributeHandle: Configuration] = [:]
     /// The characteristics whose configuration may have to be written.
     private var due: [AttributeHandle] = []
     private var nextID: UInt64 = 0
@@ -32,14 +34,14 @@ struct SubscriberTable {
     // MARK: Subscribers
 
     /// Whether the values of `handle` have a subscriber.
-    func contains(_ handle: AttributeHandle) -> Bool { characteristics[handle]?.subscribers.isEmpty == false }
+    func contains(_ handle: AttributeHandle) -> Bool { subscribers[handle] != nil }
 
     /// The characteristics whose values have a subscriber.
-    var handles: [AttributeHandle] { characteristics.filter { !$0.value.subscribers.isEmpty }.map(\.key) }
+    var handles: [AttributeHandle] { Array(subscribers.keys) }
 
     /// What subscribers request of `handle` now.
     func wanted(of handle: AttributeHandle) -> ClientCharacteristicConfiguration {
-        characteristics[handle]?.arbiter.wanted ?? []
+        configurations[handle]?.arbiter.wanted ?? []
     }
 
     /// Hands the values of `handle` to `channel` from now on; the number removes it again.
@@ -50,31 +52,35 @@ struct SubscriberTable {
         configuredBy descriptor: AttributeHandle, confirmation: Promise<Void, BluetoothError>
     ) -> UInt64 {
         nextID += 1
-        var characteristic =
-            characteristics[handle] ?? Characteristic(arbiter: SubscriptionArbiter(descriptor: descriptor))
-        characteristic.subscribers.append(
+        subscribers[handle, default: []].append(
             Subscriber(id: nextID, kind: kind, channel: channel, confirmation: confirmation))
-        characteristic.arbiter.add(nextID, kind)
-        characteristics[handle] = characteristic
+        let new = Configuration(arbiter: SubscriptionArbiter(descriptor: descriptor))
+        configurations[handle, default: new].arbiter.add(nextID, kind)
         return nextID
     }
 
     /// Removes a subscriber, after which the peer may have to be asked for less.
     mutating func remove(_ id: UInt64, for handle: AttributeHandle) {
-        characteristics[handle]?.subscribers.removeAll { $0.id == id }
-        characteristics[handle]?.arbiter.remove(id)
+        removeSubscribers(of: handle) { $0.id == id }
+        configurations[handle]?.arbiter.remove(id)
         dropIfIdle(handle)
+    }
+
+    private mutating func removeSubscribers(of handle: AttributeHandle, where condition: (Subscriber) -> Bool) {
+        subscribers[handle]?.removeAll(where: condition)
+        if subscribers[handle]?.isEmpty == true { subscribers[handle] = nil }
     }
 
     /// Ends all streams with `reason` once what is buffered has been taken.
     mutating func finish(_ reason: BluetoothError) {
-        for handle in characteristics.keys { finish(reason, of: handle) }
+        for handle in configurations.keys { finish(reason, of: handle) }
     }
 
     /// Ends the streams of `handle` with `reason` once what is buffered has been taken, and forgets what the peer has
     /// been asked.
     mutating func finish(_ reason: BluetoothError, of handle: AttributeHandle) {
-        for subscriber in characteristics.removeValue(forKey: handle)?.subscribers ?? [] {
+        configurations[handle] = nil
+        for subscriber in subscribers.removeValue(forKey: handle) ?? [] {
             subscriber.confirmation.fail(reason)
             subscriber.channel.finish(reason)
         }
@@ -89,8 +95,7 @@ struct SubscriberTable {
     mutating func deliver(
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) {
-        // Where it stands, since each value passes here: a characteristic is not copied.
-        let wanting = characteristics.index(forKey: handle).map { characteristics.values[$0].subscribers } ?? []
+        let wanting = subscribers[handle] ?? []
         guard !wanting.isEmpty || events != nil else {
             unwantedCount += 1
             return
@@ -114,20 +119,20 @@ struct SubscriberTable {
     /// The next write that has to be sent, so that the peer sends what is requested; nil when there is none for now.
     mutating func nextWrite(on bearer: ATTBearer) -> ConfigurationWrite? {
         while let handle = due.popLast() {
-            guard var characteristic = characteristics[handle] else { continue }
-            let decision = characteristic.arbiter.next(isSent: characteristic.write?.isSent ?? false)
+            guard var configuration = configurations[handle] else { continue }
+            let decision = configuration.arbiter.next(isSent: configuration.write?.isSent ?? false)
             if decision.isAbandoned {
-                characteristic.write?.abandon()
-                characteristic.write = nil
+                configuration.write?.abandon()
+                configuration.write = nil
             }
-            for subscriber in characteristic.subscribers where decision.live.contains(subscriber.id) {
+            for subscriber in subscribers[handle] ?? [] where decision.live.contains(subscriber.id) {
                 subscriber.confirmation.succeed()
             }
             let write = decision.write.map {
-                ConfigurationWrite($0, to: characteristic.arbiter.descriptor, of: handle, on: bearer)
+                ConfigurationWrite($0, to: configuration.arbiter.descriptor, of: handle, on: bearer)
             }
-            if let write { characteristic.write = write }
-            characteristics[handle] = characteristic
+            if let write { configuration.write = write }
+            configurations[handle] = configuration
             dropIfIdle(handle)
             if let write { return write }
         }
@@ -137,25 +142,25 @@ struct SubscriberTable {
     /// Takes the outcome of a write; the subscribers that are out because of it get `error`.
     mutating func didEnd(_ write: ConfigurationWrite, _ error: BluetoothError?) {
         let handle = write.characteristic
-        guard var characteristic = characteristics[handle], characteristic.write === write else { return }
-        characteristic.write = nil
+        guard var configuration = configurations[handle], configuration.write === write else { return }
+        configuration.write = nil
         // After anything but a refusal it is not known what the peer has done.
         let failure: SubscriptionArbiter.Outcome = error?.code == .attributeProtocol ? .refused : .lost
-        let out = characteristic.arbiter.didEnd(error == nil ? .taken : failure)
+        let out = configuration.arbiter.didEnd(error == nil ? .taken : failure)
         if let error {
-            characteristic.subscribers.removeAll { subscriber in
+            removeSubscribers(of: handle) { subscriber in
                 guard out.contains(subscriber.id) else { return false }
                 subscriber.confirmation.fail(error)
                 return true
             }
         }
-        characteristics[handle] = characteristic
+        configurations[handle] = configuration
         isDue(handle)
     }
 
     /// Forgets a characteristic without subscribers of which the peer has nothing to be asked.
     private mutating func dropIfIdle(_ handle: AttributeHandle) {
-        if characteristics[handle]?.arbiter.isIdle == true { characteristics[handle] = nil }
+        if configurations[handle]?.arbiter.isIdle == true { configurations[handle] = nil }
     }
 }
 
