@@ -121,24 +121,9 @@ public final class SimulatedKernel: BluetoothKernel {
 
 extension SimulatedRadio {
     /// A machine with adapters on this band, in the order of their indexes.
-    public func makeKernel(adapters: [SimulatedController] = [SimulatedController()]) -> SimulatedKernel {
-        let number = withWorld { world in
-            let host = HostKernel(world: world, conditions: HostConditions())
-            world.kernels.append(host)
-            for controller in adapters {
-                host.plug(controller, address: world.address(for: controller), isSettled: true)
-            }
-            return world.kernels.count - 1
-        }
-        return SimulatedKernel(radio: self, number: number)
-    }
-}
-
-extension KernelWorld {
-    /// A controller's own address, or the next that is free.
-    func address(for controller: SimulatedController) -> BluetoothAddress {
-        if let address = controller.address { return address }
-        let count = kernels.reduce(0) { $0 + $1.pluggedCount }
-        return BluetoothAddress(0x00AA_0100_0001 + UInt64(count), kind: .public)
+    public func makeKernel(adapters: [SimulatedController] = [SimulatedController()])
+        -> SimulatedKernel
+    {
+        SimulatedKernel(radio: self, number: withWorld { $0.addKernel(adapters: adapters) })
     }
 }

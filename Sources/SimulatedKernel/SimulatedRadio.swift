@@ -47,7 +47,7 @@ public final class SimulatedRadio: Sendable {
         }
         world = Mutex(KernelWorld(seed: seed))
         let timer = loop.makeTimer { [weak self] in self?.pump() }
-        world.withLock { $0.timer = timer }
+        world.withLock { $0.install(timer) }
     }
 
     deinit {
@@ -68,24 +68,15 @@ public final class SimulatedRadio: Sendable {
         var released: [any Sendable] = []
         defer { released.removeAll() }
         return try world.withLock { world throws(Failure) -> Result in
-            world.now = max(now, world.now)
-            defer {
-                swap(&released, &world.released)
-                world.arm()
-            }
+            world.enter(at: now)
+            defer { released = world.leave() }
             return try body(world)
         }
     }
 
     /// Lets happen what is due, then tells those whom it concerns, outside the world.
     private func pump() {
-        let outputs = withWorld { world in
-            world.armedFor = nil
-            world.runDueEvents()
-            defer { world.outputs = [] }
-            return world.outputs
-        }
-        for output in outputs { deliver(output) }
+        for output in withWorld({ $0.run() }) { deliver(output) }
     }
 
     private func deliver(_ output: Output) {
@@ -105,7 +96,7 @@ public final class SimulatedRadio: Sendable {
             let handler = LoopBound(accept.value(socket), on: loop)
             withWorld { $0.sockets[identifier]?.install(handler) }
         case .peripheral(let end, let event): deliver(event, toPeripheralAt: end)
-        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchWatches[identifier]?.handler })?.value()
+        case .radioSwitches(let identifier): withWorld({ $0.radioSwitchHandler(identifier) })?.value()
         }
     }
 
@@ -116,19 +107,11 @@ public final class SimulatedRadio: Sendable {
     /// its thread. A test that closes what it opens does not need this.
     public func tearDown() {
         withWorld { world in
-            for socket in world.sockets.sorted(by: { $0.key < $1.key }) { socket.value.close() }
-            for listener in world.listeners.sorted(by: { $0.key < $1.key }) { listener.value.close() }
-            world.outputs = []
-            for peripheral in world.peripherals.sorted(by: { $0.key < $1.key }) {
-                world.removePeripheral(peripheral.key)
-            }
-            for end in world.peripheralEnds.values {
-                if let program = end.side.program.take() { world.released.append(program) }
-            }
-            world.peripheralEnds = [:]
-            for watch in world.radioSwitchWatches.values { world.released.append(watch.handler) }
-            world.radioSwitchWatches = [:]
-            world.outputs = []
+            world.closeAll()
+            for peripheral in world.peripherals.all { peripheral.remove() }
+            for identifier in world.peripherals.ends.keys { world.removePeripheralEnd(identifier) }
+            world.endRadioSwitchWatches()
+            world.dropOutputs()
         }
     }
 

@@ -6,9 +6,7 @@ extension SimulatedKernel {
         let handler = LoopBound(handler, on: loop)
         let identifier = withHost { host -> Int? in
             guard host.conditions.canWatchRadioSwitches else { return nil }
-            let identifier = host.world.makeIdentifier()
-            host.world.radioSwitchWatches[identifier] = RadioSwitchHandler(kernel: host, handler: handler)
-            return identifier
+            return host.world.watchRadioSwitches(of: host, handler)
         }
         return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
     }
@@ -31,10 +29,6 @@ private final class SimulatedRadioSwitchWatch: RadioSwitchWatch {
     }
 
     deinit {
-        radio.withWorld { [identifier] world in
-            if let watch = world.radioSwitchWatches.removeValue(forKey: identifier) {
-                world.released.append(watch.handler)
-            }
-        }
+        radio.withWorld { [identifier] in $0.endRadioSwitchWatch(identifier) }
     }
 }

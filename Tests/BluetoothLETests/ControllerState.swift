@@ -7,12 +7,12 @@ import HCI
 extension SimulatedKernel {
     /// Whether the scanner of the adapter's controller is on.
     func isScanning(adapter index: UInt16 = 0) -> Bool {
-        withHost { $0.adapter(index)?.controller.scan.isEnabled ?? false }
+        withHost { $0.adapter(index)?.controller.scanner.isEnabled ?? false }
     }
 
     /// Whether the scanner asks devices for their scan responses, if it is on.
     func isScanningActively(adapter index: UInt16 = 0) -> Bool {
-        withHost { $0.adapter(index)?.controller.scan.timing?.type == .active }
+        withHost { $0.adapter(index)?.controller.scanner.timing?.type == .active }
     }
 
     /// Has the controller of an adapter send an HCI event packet that nothing caused.
@@ -24,14 +24,14 @@ extension SimulatedKernel {
 extension SimulatedKernel {
     /// How the scanner listens on LE Coded; nil when it does not.
     func codedScan(adapter index: UInt16 = 0) -> LEScanTiming? {
-        withHost { $0.adapter(index)?.controller.scan.coded }
+        withHost { $0.adapter(index)?.controller.scanner.coded }
     }
 
     /// Whether the scanner lets everybody through, and whenever they are heard.
     func scansForEverybody(adapter index: UInt16 = 0) -> Bool {
         withHost {
-            guard let scan = $0.adapter(index)?.controller.scan else { return false }
-            return scan.isEnabled && scan.filterPolicy == .all && scan.duplicates == .disabled
+            guard let scanner = $0.adapter(index)?.controller.scanner else { return false }
+            return scanner.isEnabled && scanner.filterPolicy == .all && scanner.duplicates == .disabled
         }
     }
 }

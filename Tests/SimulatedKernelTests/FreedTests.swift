@@ -59,7 +59,7 @@ struct FreedTests {
         #expect(links.count { !$0.isFreed } == 0)
         radio.withWorld { world in
             #expect(world.links.isEmpty)
-            #expect(world.peripheralEnds.isEmpty)
+            #expect(world.peripherals.ends.isEmpty)
             #expect(world.sockets.isEmpty)
         }
     }

@@ -1,37 +1,14 @@
 import BluetoothKernel
 import BluetoothPrimitives
-import HCI
 
 /// Something a device advertises: one legacy advertisement or one advertising set.
 final class Advertiser {
     unowned let node: RadioNode
+    /// The address on the air.
     var address: BluetoothAddress
-    /// Without its address on the air.
-    var isAnonymous = false
-    var isConnectable = true
-    var isScannable = true
-    /// Legacy PDUs, which every scanner hears; others only extended scanners do.
-    var isLegacy = true
-    /// For whom a directed advertisement is.
-    var target: BluetoothAddress?
-    var data: [UInt8] = []
-    var scanResponse: [UInt8] = []
-    var setIdentifier: UInt8 = 0
-    var primaryPHY = LEPHY.le1M
-    var secondaryPHY = LEPHY.le1M
-    var transmitPower: Int8?
-    /// The interval of the periodic advertising that belongs to the set, in units of 1.25 ms.
-    var periodicInterval: UInt16?
-    /// How much of the data scanners get before they lose the rest of the chain.
-    var heardByteCount: Int?
-    /// From one advertisement to the next, before the random delay.
-    var interval = Duration.milliseconds(100)
-    /// How many times each advertisement is sent.
-    var repetitions = 1
-    /// Stops by itself after so many advertisements.
-    var remainingEvents: Int?
-    /// Called when ``remainingEvents`` are over.
-    var onFinish: (() -> Void)?
+    var advertisement: SimulatedAdvertisement
+    private var limit: Limit?
+    private var next: ScheduledEvent?
 
     var isEnabled = false {
         didSet {
@@ -40,11 +17,30 @@ final class Advertiser {
         }
     }
 
-    private var next: ScheduledEvent?
+    /// Advertising that stops by itself.
+    private struct Limit {
+        var remainingEvents: Int
+        let onReach: () -> Void
+    }
 
-    init(node: RadioNode, address: BluetoothAddress) {
+    init(
+        node: RadioNode, address: BluetoothAddress,
+        advertisement: SimulatedAdvertisement = SimulatedAdvertisement()
+    ) {
         self.node = node
         self.address = address
+        self.advertisement = advertisement
+    }
+
+    /// Begins to advertise; after so many advertisements, if any number is given, it stops and calls `onLimit`.
+    func start(events: Int?, onLimit: @escaping () -> Void) {
+        limit = events.map { Limit(remainingEvents: $0, onReach: onLimit) }
+        isEnabled = true
+    }
+
+    /// Whether a central at `address` may connect to what is advertised.
+    func isFor(_ address: BluetoothAddress) -> Bool {
+        advertisement.isConnectable && (advertisement.target == nil || advertisement.target == address)
     }
 
     /// Starts or stops, by whether there is something to send and somebody who might hear it.
@@ -58,6 +54,9 @@ final class Advertiser {
         }
     }
 
+    /// From one advertisement to the next, before the random delay.
+    private var interval: Duration { max(advertisement.interval, .milliseconds(1)) }
+
     private func schedule(after delay: Duration) {
         next = node.world.schedule(after: delay) { [unowned self] in
             // Every event is delayed by up to 10 ms, so that two advertisers do not collide for ever
@@ -70,7 +69,7 @@ final class Advertiser {
     private func send() {
         let world = node.world
         world.statistics.advertisementsSent += 1
-        for _ in 0..<max(1, repetitions) {
+        for _ in 0..<max(1, advertisement.repetitions) {
             for listener in world.nodes
             where listener !== node && listener.isListening && world.isReachable(listener, node) {
                 guard !world.happens(world.conditions.advertisementLoss) else { continue }
@@ -79,11 +78,10 @@ final class Advertiser {
                 guard isEnabled else { return }
             }
         }
-        guard let remaining = remainingEvents else { return }
-        remainingEvents = max(0, remaining - 1)
-        if remaining <= 1 {
-            isEnabled = false
-            onFinish?()
-        }
+        guard let limit else { return }
+        self.limit?.remainingEvents -= 1
+        guard limit.remainingEvents <= 1 else { return }
+        isEnabled = false
+        limit.onReach()
     }
 }

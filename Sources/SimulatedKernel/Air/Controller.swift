@@ -36,34 +36,6 @@ protocol ControllerHost: AnyObject {
 
 /// An adapter's radio and link layer: commands in, events out, as a chip does it (Core Vol 4 Part E).
 final class Controller: RadioNode {
-    struct Scan {
-        var isEnabled = false
-        var isExtended = false
-        /// How it listens on LE 1M; nil does not.
-        var timing: LEScanTiming? = LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
-        /// How it listens on LE Coded; nil does not.
-        var coded: LEScanTiming?
-        var filterPolicy = LEScanFilterPolicy.all
-        var duplicates = LEDuplicateFilter.disabled
-        /// What was reported, while duplicates are filtered.
-        var reported: Set<ReportKey> = []
-        var end: ScheduledEvent?
-    }
-
-    struct ReportKey: Hashable {
-        var address: BluetoothAddress
-        var isResponse: Bool
-        var set: UInt8
-    }
-
-    struct Initiation {
-        /// With whom; nil for whoever is on the accept list.
-        var peer: BluetoothAddress?
-        var ownAddress: BluetoothAddress
-        var parameters: LEConnectionParameters
-        var isExtended: Bool
-    }
-
     let configuration: SimulatedController
     let publicAddress: BluetoothAddress
     weak var host: (any ControllerHost)?
@@ -78,28 +50,13 @@ final class Controller: RadioNode {
     /// A chip that hangs: it answers no command and tells nothing.
     var isSilent = false
     var randomAddress = BluetoothAddress(0, kind: .random)
-    var scan = Scan()
-    var initiation: Initiation?
-    var acceptList: [LEFilterAcceptListEntry] = []
-    var legacy = LegacyAdvertising()
-    var advertisingSets: [UInt8: AdvertisingSet] = [:]
+    private(set) lazy var scanner = Scanner(controller: self)
+    private(set) lazy var initiator = Initiator(controller: self)
+    private(set) lazy var advertising = ControllerAdvertising(controller: self)
+    private(set) var acceptList = FilterAcceptList()
     /// Which generation of commands was used since the last reset.
-    var usedFamily: HCICommandFamily?
+    private var usedFamily: HCICommandFamily?
     private var lastHandle: UInt16 = 0
-
-    /// What legacy advertising consists of; the advertiser exists once there were parameters.
-    struct LegacyAdvertising {
-        var advertiser: Advertiser?
-        var data: [UInt8] = []
-        var scanResponse: [UInt8] = []
-    }
-
-    struct AdvertisingSet {
-        var advertiser: Advertiser
-        var parameters: LEExtendedAdvertisingParameters
-        var randomAddress: BluetoothAddress?
-        var end: ScheduledEvent?
-    }
 
     init(world: World, configuration: SimulatedController, address: BluetoothAddress) {
         self.configuration = configuration
@@ -110,7 +67,7 @@ final class Controller: RadioNode {
 
     override var user: AnyObject? { host }
     override var isOnAir: Bool { isRunning }
-    override var isListening: Bool { isRunning && (scan.isEnabled || initiation != nil) }
+    override var isListening: Bool { isRunning && (scanner.isEnabled || initiator.isConnecting) }
 
     override func uses(_ address: BluetoothAddress) -> Bool {
         (address == publicAddress && !address.isZero) || (address == randomAddress && !address.isZero)
@@ -135,18 +92,87 @@ final class Controller: RadioNode {
 
     /// Everything as after power-on; links end as if this side had gone.
     func reset() {
-        scan.end?.cancel()
-        scan = Scan()
-        initiation = nil
-        acceptList = []
-        for advertiser in advertisers { advertiser.isEnabled = false }
-        for set in advertisingSets.values { set.end?.cancel() }
-        advertisers = []
-        legacy = LegacyAdvertising()
-        advertisingSets = [:]
+        scanner.reset()
+        initiator.reset()
+        acceptList = FilterAcceptList()
+        advertising.reset()
         usedFamily = nil
         for end in world.links(of: self) { end.link.abandon(by: end) }
         world.updateAdvertising()
+    }
+
+    // MARK: Commands
+
+    /// Carries out a command and sends the events that answer it.
+    ///
+    /// - Returns: how the command ended, or how it began where more follows.
+    @discardableResult
+    func perform(_ command: HCICommand) -> HCIStatus {
+        guard isRunning, !isSilent else { return .hardwareFailure }
+        if let family = command.family {
+            guard family == configuration.family, usedFamily ?? family == family else {
+                return answer(command, .commandDisallowed)
+            }
+            usedFamily = family
+        }
+        switch command {
+        case .reset:
+            reset()
+            return answer(command, .success)
+        case .setEventMask, .leSetEventMask: return answer(command, .success)
+        case .readLocalVersionInformation:
+            return answer(command, .versionInformation(configuration.version))
+        case .readLocalSupportedCommands:
+            return answer(command, .supportedCommands(configuration.commands))
+        case .readLocalSupportedFeatures:
+            return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
+        case .readBDADDR: return answer(command, .address(publicAddress))
+        case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
+        case .leSetRandomAddress(let address):
+            guard !scanner.isEnabled, !advertising.isLegacyEnabled else {
+                return answer(command, .commandDisallowed)
+            }
+            randomAddress = address
+            return answer(command, .success)
+        case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList,
+            .leRemoveDeviceFromFilterAcceptList:
+            // Not while it is in use (Core Vol 4 Part E §7.8.16).
+            guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
+                return answer(command, .commandDisallowed)
+            }
+            acceptList.perform(command)
+            return answer(command, .success)
+        case .leSetScanParameters, .leSetScanEnable, .leSetExtendedScanParameters,
+            .leSetExtendedScanEnable:
+            return answer(command, scanner.perform(command))
+        case .leCreateConnection, .leExtendedCreateConnection, .leCreateConnectionCancel:
+            return initiator.perform(command)
+        case .disconnect, .readRSSI, .readTransmitPowerLevel, .leConnectionUpdate,
+            .leReadRemoteFeatures,
+            .leSetDataLength, .leReadPHY, .leSetPHY:
+            return performOnLink(command)
+        case .unknown: return answer(command, .unknownHCICommand)
+        default: return advertising.perform(command)
+        }
+    }
+
+    /// Command Complete with a status, or Command Status for the commands that answer with one.
+    @discardableResult
+    func answer(_ command: HCICommand, _ status: HCIStatus) -> HCIStatus {
+        if command.isAnsweredByStatus {
+            emit(.commandStatus(HCICommandStatus(status: status, opcode: command.opcode)))
+        } else {
+            answer(command, .status(status))
+        }
+        return status
+    }
+
+    @discardableResult
+    func answer(_ command: HCICommand, _ parameters: HCIReturnParameters) -> HCIStatus {
+        // Every answer fits.
+        if let packet = try? parameters.commandComplete(command.opcode) { emit(packet) }
+        if case .status(let status) = parameters { return status }
+        return .success
     }
 
     // MARK: Telling the host
@@ -170,25 +196,28 @@ final class Controller: RadioNode {
         }
     }
 
+    /// An advertisement was reported.
+    func reported(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
+    }
+
     override func hear(_ advertiser: Advertiser) {
-        listen(to: advertiser)
+        guard !isSilent else { return }
+        let timing = scanner.timing(for: advertiser.advertisement)
+        // Outside its window the radio is elsewhere.
+        if !initiator.isConnecting, let timing, timing.window < timing.interval {
+            guard world.happens(Double(timing.window) / Double(max(1, timing.interval))) else { return }
+        }
+        if let target = advertiser.advertisement.target, !uses(target) { return }
+        scanner.hear(advertiser, timing: timing)
+        initiator.hear(advertiser)
     }
 
     // MARK: Links
 
     override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
         emitConnectionComplete(end)
-        if let advertiser {
-            advertiser.isEnabled = false
-            if let set = advertisingSets.first(where: { $0.value.advertiser === advertiser }) {
-                set.value.end?.cancel()
-                emit(
-                    .leMeta(
-                        .advertisingSetTerminated(
-                            LEAdvertisingSetTerminated(
-                                status: .success, advertisingHandle: set.key, connectionHandle: end.handle))))
-            }
-        }
+        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
         host?.connected(end)
     }
 
@@ -207,8 +236,7 @@ final class Controller: RadioNode {
     }
 
     override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isConnectable && (advertiser.target == nil || advertiser.target == address)
-            && !world.links(of: self).contains { $0.peerAddress == address }
+        advertiser.isFor(address) && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
@@ -272,10 +300,12 @@ final class Controller: RadioNode {
         }
     }
 
-    /// A connection that was being made is there.
-    func connectionMade(_ end: LinkEnd) {
-        initiation = nil
-        world.updateAdvertising()
-        linkEstablished(end, through: nil)
+    /// A peer has told its features, which are the same as this controller's.
+    func receivedRemoteFeatures(_ end: LinkEnd) {
+        emit(
+            .leMeta(
+                .readRemoteFeaturesComplete(
+                    LERemoteFeatures(handle: end.handle, features: configuration.features))))
+        host?.receivedRemoteFeatures(end)
     }
 }

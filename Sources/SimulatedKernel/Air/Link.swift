@@ -281,27 +281,3 @@ final class Link {
         end(centralReason: reason, peripheralReason: reason)
     }
 }
-
-extension World {
-    /// A central's answer to a connectable advertisement: both have a link from now on.
-    func connect(
-        central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress, to advertiser: Advertiser,
-        parameters: LEActiveConnectionParameters
-    ) -> LinkEnd {
-        let peripheral = advertiser.node
-        let link = Link(
-            world: self, central: LinkSide(world: self, node: node, handle: handle, address: address),
-            peripheral: LinkSide(
-                world: self, node: peripheral, handle: peripheral.makeHandle(), address: advertiser.address),
-            parameters: parameters)
-        add(link)
-        let ends = link.ends
-        peripheral.linkEstablished(ends[1], through: advertiser)
-        return ends[0]
-    }
-
-    /// The links a device has.
-    func links(of node: RadioNode) -> [LinkEnd] {
-        links.flatMap { $0.ends }.filter { $0.side.node === node }
-    }
-}

@@ -27,31 +27,24 @@ enum PeripheralEvent: Sendable {
 /// Everything there is on one radio band: who sends, who listens, what happens next.
 ///
 /// Not safe to use from several threads: ``SimulatedRadio`` keeps it in a mutex, with all it refers to. What belongs to
-/// the program outside (handlers) is never called nor released in here, but put into ``outputs`` and ``released``. What the
+/// the program outside (handlers) is never called nor released in here, but left to ``tell(_:)`` and ``release(_:)``. What the
 /// floors above have in it they add: ``KernelWorld``.
 class World {
-    /// The present moment; set by whoever enters.
-    var now = KernelInstant(nanoseconds: 0)
+    private var clock = WorldClock()
     var generator: SimulationGenerator
     var conditions = RadioConditions()
     var statistics = SimulationStatistics()
 
     private(set) var nodes: [RadioNode] = []
     private(set) var links: [Link] = []
-    var peripheralEnds: [Int: LinkEnd] = [:]
-    var peripherals: [Int: RadioNode] = [:]
-
-    var outputs: [Output] = []
-    /// What has to be released after the world is unlocked, because releasing it may run the program's code.
-    var released: [any Sendable] = []
-    /// Runs the world on the loop.
-    var timer: LoopTimer?
-    /// For when it is set.
-    var armedFor: KernelInstant?
-
-    private var events = EventQueue()
-    private var nextIdentifier = 1
+    /// Pairs of devices that are out of each other's range.
     private var separations: Set<Set<ObjectIdentifier>> = []
+    var peripherals = PeripheralRegistry()
+
+    private var outputs: [Output] = []
+    /// What has to be released after the world is unlocked, because releasing it may run the program's code.
+    private var released: [any Sendable] = []
+    private var nextIdentifier = 1
 
     init(seed: UInt64) {
         generator = SimulationGenerator(seed: seed)
@@ -62,31 +55,64 @@ class World {
         return nextIdentifier
     }
 
-    // MARK: Time
+    // MARK: Entering and leaving
+
+    /// Has the world run by a timer of the loop.
+    func install(_ timer: LoopTimer) {
+        clock.install(timer)
+    }
+
+    /// To be called first by whoever enters the world at `moment`.
+    func enter(at moment: KernelInstant) {
+        clock.advance(to: moment)
+    }
+
+    /// Lets happen what is due, when the timer has fired; returns whom to tell outside.
+    func run() -> [Output] {
+        clock.fired()
+        while let action = clock.removeDue() { action() }
+        defer { outputs = [] }
+        return outputs
+    }
+
+    /// Provides for what comes next, at once when somebody has to be told something; returns what is to be released
+    /// outside.
+    func leave() -> [any Sendable] {
+        clock.arm(atOnce: !outputs.isEmpty)
+        defer { released = [] }
+        return released
+    }
+
+    /// Has somebody told something outside.
+    func tell(_ output: Output) {
+        outputs.append(output)
+    }
+
+    /// Tells nobody what they have not been told yet.
+    func dropOutputs() {
+        outputs = []
+    }
+
+    /// Has something of the program's own released outside.
+    func release(_ object: any Sendable) {
+        released.append(object)
+    }
+
+    // MARK: Time and chance
+
+    /// The present moment.
+    var now: KernelInstant { clock.now }
 
     /// Does `action` at `moment`.
     @discardableResult
     func schedule(at moment: KernelInstant, _ action: @escaping () -> Void) -> ScheduledEvent {
-        events.schedule(at: moment, action)
+        clock.schedule(at: moment, action)
     }
 
     /// Does `action` after `delay`.
     @discardableResult
     func schedule(after delay: Duration, _ action: @escaping () -> Void) -> ScheduledEvent {
-        events.schedule(at: now.advanced(by: delay), action)
-    }
-
-    /// Does what is due.
-    func runDueEvents() {
-        while let action = events.removeDue(at: now) { action() }
-    }
-
-    /// Sets the timer for what comes next: at once when somebody has to be told something.
-    func arm() {
-        let next = outputs.isEmpty ? events.nextMoment() : now
-        guard next != armedFor else { return }
-        armedFor = next
-        if let next { timer?.set(at: next) } else { timer?.cancel() }
+        clock.schedule(at: now.advanced(by: delay), action)
     }
 
     /// A random time below `limit`.
@@ -109,6 +135,8 @@ class World {
 
     func remove(_ node: RadioNode) {
         nodes.removeAll { $0 === node }
+        // The next device may come to be at the same place in memory.
+        separations = separations.filter { !$0.contains(ObjectIdentifier(node)) }
         updateAdvertising()
     }
 
@@ -145,90 +173,38 @@ class World {
         }
     }
 
+    /// Forgets a peripheral's end of a link, and lets go of the program behind it.
+    func removePeripheralEnd(_ identifier: Int) {
+        guard let end = peripherals.removeEnd(identifier) else { return }
+        if let program = end.side.program.take() { release(program) }
+    }
+
     // MARK: Links
 
-    func add(_ link: Link) {
+    /// A central's answer to a connectable advertisement: both have a link from now on.
+    func connect(
+        central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress,
+        to advertiser: Advertiser,
+        parameters: LEActiveConnectionParameters
+    ) -> LinkEnd {
+        let peripheral = advertiser.node
+        let link = Link(
+            world: self, central: LinkSide(world: self, node: node, handle: handle, address: address),
+            peripheral: LinkSide(
+                world: self, node: peripheral, handle: peripheral.makeHandle(), address: advertiser.address),
+            parameters: parameters)
         links.append(link)
+        let ends = link.ends
+        peripheral.linkEstablished(ends[1], through: advertiser)
+        return ends[0]
+    }
+
+    /// The links a device has.
+    func links(of node: RadioNode) -> [LinkEnd] {
+        links.flatMap { $0.ends }.filter { $0.side.node === node }
     }
 
     func remove(_ link: Link) {
         links.removeAll { $0 === link }
     }
-}
-
-/// A device with an antenna.
-class RadioNode {
-    unowned let world: World
-    /// Out of everybody's range.
-    var isHidden = false
-    /// How strong the others receive it, in dBm.
-    var signalStrength: Int8 = -50
-    var advertisers: [Advertiser] = []
-    /// The PHYs its radio has.
-    var supportedPHYs: LEPHYSet = [.le1M, .le2M]
-    /// How it refuses other connection parameters; nil takes them.
-    var parameterRefusal: HCIStatus?
-    /// Who it really is, where it advertises with private addresses, and the key that tells.
-    var identityResolvingKey: IdentityResolvingKey?
-
-    init(world: World) {
-        self.world = world
-    }
-
-    /// Whether the radio is switched on.
-    var isOnAir: Bool { true }
-    /// Whether advertisements are of any use to it.
-    var isListening: Bool { false }
-
-    /// Who acts for it: the device itself, or the host of a controller.
-    var user: AnyObject? { self }
-
-    /// Whether this device uses an address on the air.
-    func uses(_ address: BluetoothAddress) -> Bool {
-        advertisers.contains { $0.address == address }
-    }
-
-    /// An advertisement came in.
-    func hear(_ advertiser: Advertiser) {}
-
-    /// Whether a central at `address` may connect to what this device advertises.
-    func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool { advertiser.isConnectable }
-
-    /// A link has come up; `advertiser` is what the central answered to, for the peripheral.
-    func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {}
-
-    /// A link is down.
-    func linkEnded(_ end: LinkEnd, reason: HCIStatus) {}
-
-    /// A number for a new link.
-    func makeHandle() -> ConnectionHandle { 0 }
-
-    /// The other side of a link asks for a channel to a service; the answer goes to `completion`.
-    func openChannel(
-        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
-        _ completion: @escaping (ChannelAnswer) -> Void
-    ) {
-        completion(.refused)
-    }
-
-    /// The other side, a peripheral, asks for other connection parameters.
-    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {}
-
-    /// A frame of a connection-oriented channel came in that was not the last of its SDU.
-    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {}
-
-    /// The other side takes so many frames more on a connection-oriented channel.
-    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {}
-
-    /// The other side has closed a connection-oriented channel.
-    func channelClosed(_ key: ChannelKey, on end: LinkEnd) {}
-
-    /// A packet came in.
-    func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {}
-
-    /// The controller of `end` has room for packets again.
-    func hasRoom(_ end: LinkEnd) {}
-
-    /// The link's parameters, data length or PHYs have changed.
-    func linkChanged(_ end: LinkEnd, _ change: LinkChange) {}
 }

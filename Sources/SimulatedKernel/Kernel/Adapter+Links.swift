@@ -14,7 +14,7 @@ extension Adapter: ControllerHost {
     func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
         let peer = keys.identity(of: advertiser) ?? address
         discovered(peer, advertiser, isResponse: isResponse, rssi: rssi)
-        guard advertiser.isConnectable, !isResponse,
+        guard advertiser.advertisement.isConnectable, !isResponse,
             !connections.contains(where: { $0.state == .initiating })
         else { return }
         if autoConnected.contains(peer), !connections.contains(where: { $0.peer == peer }) {
@@ -24,7 +24,7 @@ extension Adapter: ControllerHost {
             return
         }
         connection.airAddress = address
-        connection.advertisingData = advertiser.data
+        connection.advertisingData = advertiser.advertisement.data
         initiate(connection)
     }
 
@@ -33,7 +33,7 @@ extension Adapter: ControllerHost {
         // The event is still being handled; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, isRunning else { return }
-            discovery.isInterrupted = controller.scan.isEnabled
+            discovery.isInterrupted = controller.scanner.isEnabled
             stopScan()
             discovery.isInterrupted = false
             createConnection(connection)
@@ -73,7 +73,7 @@ extension Adapter: ControllerHost {
         connection.initiationTimer?.cancel()
         guard connection.state == .initiating else { return }
         connection.state = .ended
-        if controller.initiation != nil { perform(.leCreateConnectionCancel) }
+        if controller.initiator.isConnecting { perform(.leCreateConnectionCancel) }
     }
 
     func connected(_ end: LinkEnd) {
@@ -124,7 +124,7 @@ extension Adapter: ControllerHost {
                 adapter: self, connection: connection, channel: listener.channel, options: listener.options)
             connection.channels.append(socket)
             socket.acceptedOn(end)
-            world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
+            world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
         }
     }
 
@@ -164,7 +164,7 @@ extension Adapter: ControllerHost {
         connection.channels.append(socket)
         socket.key = key
         let answer = socket.accept(terms, on: end)
-        world.outputs.append(.accepted(listener: listener.identifier, socket: socket.identifier))
+        world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
         completion(.accepted(answer))
     }
 

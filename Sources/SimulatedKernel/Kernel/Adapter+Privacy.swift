@@ -46,7 +46,7 @@ extension Adapter {
 
     /// Gives the controller the private address of what is about to begin, unless it uses one already.
     func updateRandomAddress() {
-        guard privacy.mode != .off, !controller.scan.isEnabled, controller.legacy.advertiser?.isEnabled != true else {
+        guard privacy.mode != .off, !controller.scanner.isEnabled, !controller.advertising.isLegacyEnabled else {
             return
         }
         let address = privacy.address ?? makePrivateAddress()

@@ -130,7 +130,7 @@ final class Adapter {
         guard soft != power.isSoftBlocked || hard != power.isHardBlocked else { return }
         power.isSoftBlocked = soft
         power.isHardBlocked = hard
-        kernel.radioSwitchesChanged()
+        world.radioSwitchesChanged(of: kernel)
         if isBlocked, power.isUp { setPowered(false, linkError: .connectionReset) }
     }
 
@@ -198,7 +198,7 @@ final class Adapter {
 
     /// Switches a scan off, whoever switched it on.
     func stopScan() {
-        guard controller.scan.isEnabled else { return }
+        guard controller.scanner.isEnabled else { return }
         if scansExtended {
             perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false)))
         } else {
@@ -231,7 +231,7 @@ final class Adapter {
         let wanted = connections.filter { $0.state == .searching }.map(\.peer) + autoConnectCandidates
         stopScan()
         guard !wanted.isEmpty else { return }
-        for entry in controller.acceptList { perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
+        for entry in controller.acceptList.entries { perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
         for peer in wanted { perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
         // A device that hides behind changing addresses cannot be put on a list.
         let isListEnough = !wanted.contains { keys.hasIdentityResolvingKey(of: $0) }

@@ -199,7 +199,7 @@ extension Adapter {
         advertising.instances[number] = nil
         guard isRunning else { return }
         if isExtended {
-            guard controller.advertisingSets[number] != nil else { return }
+            guard controller.advertising.hasSet(number) else { return }
             perform(
                 .leSetExtendedAdvertisingEnable(false, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
             perform(.leRemoveAdvertisingSet(advertisingHandle: number))
@@ -229,10 +229,10 @@ extension Adapter {
     func resumeAdvertising() {
         guard isRunning, configured.isLEEnabled else { return }
         if isExtended {
-            for number in advertising.numbers where controller.advertisingSets[number]?.advertiser.isEnabled != true {
+            for number in advertising.numbers where !controller.advertising.isSetEnabled(number) {
                 start(number)
             }
-        } else if controller.legacy.advertiser?.isEnabled != true {
+        } else if !controller.advertising.isLegacyEnabled {
             advertising.current = nil
             rotate()
         }
@@ -255,7 +255,7 @@ extension Adapter {
             properties.insert(.scannable)
         }
         let set = LEAdvertisingSetEnable(advertisingHandle: number)
-        if controller.advertisingSets[number] != nil {
+        if controller.advertising.hasSet(number) {
             perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
         }
         perform(
@@ -281,7 +281,7 @@ extension Adapter {
     }
 
     private func advertiseLegacy(_ instance: AdvertisingInstances.Instance) {
-        if controller.legacy.advertiser?.isEnabled == true { perform(.leSetAdvertisingEnable(false)) }
+        if controller.advertising.isLegacyEnabled { perform(.leSetAdvertisingEnable(false)) }
         updateRandomAddress()
         let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
         let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
@@ -305,11 +305,11 @@ extension Adapter {
     /// Shows other addresses in what is advertised.
     func renewAdvertisingAddresses() {
         guard isExtended else {
-            guard controller.legacy.advertiser?.isEnabled == true else { return }
+            guard controller.advertising.isLegacyEnabled else { return }
             perform(.leSetAdvertisingEnable(false))
             return resumeAdvertising()
         }
-        for number in advertising.numbers where controller.advertisingSets[number]?.advertiser.isEnabled == true {
+        for number in advertising.numbers where controller.advertising.isSetEnabled(number) {
             start(number)
         }
         applySetAdvertising()
@@ -333,13 +333,13 @@ extension Adapter {
                 advertising.instances[0] = instance
                 start(0)
                 advertising.instances[0] = nil
-            } else if controller.advertisingSets[0] != nil {
+            } else if controller.advertising.hasSet(0) {
                 perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
                 perform(.leRemoveAdvertisingSet(advertisingHandle: 0))
             }
         } else if advertising.isSettingOn {
             advertiseLegacy(instance)
-        } else if advertising.numbers.isEmpty, controller.legacy.advertiser?.isEnabled == true {
+        } else if advertising.numbers.isEmpty, controller.advertising.isLegacyEnabled {
             perform(.leSetAdvertisingEnable(false))
         }
     }

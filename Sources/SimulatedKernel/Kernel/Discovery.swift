@@ -122,7 +122,7 @@ extension Adapter {
 
     /// Goes on after a connection attempt has stopped the scan.
     func resumeDiscovery() {
-        guard discovery.isOn, isRunning, !controller.scan.isEnabled,
+        guard discovery.isOn, isRunning, !controller.scanner.isEnabled,
             !connections.contains(where: { $0.state == .initiating })
         else { return }
         startDiscoveryScan()
@@ -130,18 +130,20 @@ extension Adapter {
 
     func discovered(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
         guard discovery.isOn else { return }
+        let advertisement = advertiser.advertisement
         if isResponse, let first = discovery.waiting, first.address == address {
             discovery.waiting = nil
-            report(address, first.data + advertiser.scanResponse, rssi, isConnectable: first.isConnectable)
+            report(
+                address, first.data + advertisement.scanResponse, rssi, isConnectable: first.isConnectable)
             return
         }
         flushDiscovery()
-        if advertiser.isScannable, !isResponse {
-            discovery.waiting = (address, advertiser.data, rssi, advertiser.isConnectable)
+        if advertisement.isScannable, !isResponse {
+            discovery.waiting = (address, advertisement.data, rssi, advertisement.isConnectable)
         } else {
             report(
-                address, isResponse ? advertiser.scanResponse : advertiser.data, rssi,
-                isConnectable: advertiser.isConnectable)
+                address, isResponse ? advertisement.scanResponse : advertisement.data, rssi,
+                isConnectable: advertisement.isConnectable)
         }
     }
 

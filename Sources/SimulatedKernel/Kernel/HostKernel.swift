@@ -72,7 +72,7 @@ final class HostKernel {
         guard adapters.contains(where: { $0 === adapter }) else { return }
         adapter.unplugged()
         adapters.removeAll { $0 === adapter }
-        world.remove(adapter.controller)
+        adapter.controller.remove()
         send(.indexRemoved, index: adapter.index)
         monitor(.deletedIndex, adapter: adapter.index)
     }
@@ -108,15 +108,15 @@ final class ListenerState {
         self.options = options
         self.accept = accept
         identifier = kernel.world.makeIdentifier()
-        kernel.world.listeners[identifier] = self
+        kernel.world.add(self)
         kernel.listeners.insert(self, at: 0)
     }
 
     func close() {
         guard let accept else { return }
         self.accept = nil
-        kernel.world.released.append(accept)
-        kernel.world.listeners[identifier] = nil
+        kernel.world.release(accept)
+        kernel.world.remove(self)
         kernel.listeners.removeAll { $0 === self }
     }
 

@@ -75,7 +75,7 @@ class SocketState {
         self.world = world
         self.handler = handler
         identifier = world.makeIdentifier()
-        world.sockets[identifier] = self
+        world.add(self)
     }
 
     /// Whether the receive buffer takes another packet.
@@ -140,9 +140,9 @@ class SocketState {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        if let handler { world.released.append(handler) }
+        if let handler { world.release(handler) }
         handler = nil
-        world.sockets[identifier] = nil
+        world.remove(self)
         didClose()
     }
 
@@ -163,7 +163,7 @@ class SocketState {
     func fail(_ error: KernelError) {
         guard !isClosed, endError == nil else { return }
         ending.error = error
-        world.outputs.append(.socket(identifier, .closed(error)))
+        world.tell(.socket(identifier, .closed(error)))
     }
 
     /// Asks for a writable event without having been asked to, as for a connection that came about.
@@ -176,14 +176,14 @@ class SocketState {
     func writabilityChanged() {
         guard writability.isWanted, isWritable, !writability.isAnnounced, !isClosed, endError == nil else { return }
         writability.isAnnounced = true
-        world.outputs.append(.socket(identifier, .writable))
+        world.tell(.socket(identifier, .writable))
     }
 
     func announceReadable() {
         guard inbox.isReading, !inbox.packets.isEmpty, !inbox.isAnnounced, !isClosed, endError == nil else { return }
         inbox.isAnnounced = true
         inbox.reminder?.cancel()
-        world.outputs.append(.socket(identifier, .readable))
+        world.tell(.socket(identifier, .readable))
     }
 
     /// To be called when the program has been told of packets: as long as there are some, it is told again.
@@ -205,12 +205,12 @@ class SocketState {
     /// Takes over the handler of a socket that was accepted, and tells it what has happened so far.
     func install(_ handler: LoopBound<SocketHandler>) {
         guard !isClosed else {
-            world.released.append(handler)
+            world.release(handler)
             return
         }
         self.handler = handler
         announceReadable()
-        if let endError, !isEndTold { world.outputs.append(.socket(identifier, .closed(endError))) }
+        if let endError, !isEndTold { world.tell(.socket(identifier, .closed(endError))) }
     }
 
     /// Whom to tell an event now that it is its turn; nil when it is no longer true.

@@ -5,45 +5,77 @@ import Management
 
 /// A simulated peripheral's place in the world.
 final class PeripheralNode: RadioNode {
+    let identifier: Int
     let address: BluetoothAddress
     let makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
-    var isAdvertising = true
-    var connectionLimit = 1
+    private var isAdvertising = true
+    private var connectionLimit = 1
+    /// Why every link is dropped as soon as it is up; nil accepts.
     var refusal: HCIStatus?
+    /// Whether it hears nothing that is said on its links.
     var isMute = false
-    var security = SimulatedSecurity()
-    var bonds: [BluetoothAddress: LongTermKey] = [:]
-    /// The services that connection-oriented channels may be opened to.
-    var services: [UInt16: PeripheralService] = [:]
-    /// The connection-oriented channels there are.
-    var channels: [ChannelKey: PeripheralChannel] = [:]
-    /// Whether what has come in on connection-oriented channels is made room for at once.
-    var isGrantingCredits = true
+    private(set) lazy var security = PeripheralSecurity(node: self)
+    private(set) lazy var channels = PeripheralChannels(node: self)
     private var lastHandle: UInt16 = 0
 
     init(
         world: World, address: BluetoothAddress, makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
     ) {
+        identifier = world.makeIdentifier()
         self.address = address
         self.makeHandler = makeHandler
         super.init(world: world)
     }
 
+    override var user: AnyObject? { security }
+
+    // MARK: On the air
+
+    /// Comes on the air.
+    func add() {
+        world.peripherals.add(self, identifier: identifier)
+        world.add(self)
+    }
+
+    /// Goes off the air for good, as if its battery were taken out.
+    override func remove() {
+        guard world.peripherals.remove(identifier) else { return }
+        for end in world.links(of: self) {
+            end.link.abandon(by: end)
+            linkEnded(end, reason: .connectionTimeout)
+        }
+        setAdvertising(false)
+        if let makeHandler { world.release(makeHandler) }
+        super.remove()
+    }
+
+    func setAdvertising(_ isOn: Bool) {
+        isAdvertising = isOn
+        updateAdvertisers()
+    }
+
+    func setConnectionLimit(_ limit: Int) {
+        connectionLimit = max(0, limit)
+        updateAdvertisers()
+    }
+
     func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         for advertiser in advertisers { advertiser.isEnabled = false }
-        advertisers = advertisements.map { advertisement in
-            let advertiser = Advertiser(node: self, address: advertisement.address ?? address)
-            advertisement.apply(to: advertiser)
-            return advertiser
+        advertisers = advertisements.map {
+            Advertiser(node: self, address: $0.address ?? address, advertisement: $0)
         }
         updateAdvertisers()
     }
 
     /// Nothing connectable is advertised while there are as many links as there may be.
-    func updateAdvertisers() {
+    private func updateAdvertisers() {
         let isFull = world.links(of: self).count >= connectionLimit
-        for advertiser in advertisers { advertiser.isEnabled = isAdvertising && !(advertiser.isConnectable && isFull) }
+        for advertiser in advertisers {
+            advertiser.isEnabled = isAdvertising && !(advertiser.advertisement.isConnectable && isFull)
+        }
     }
+
+    // MARK: Links
 
     override func makeHandle() -> ConnectionHandle {
         lastHandle = lastHandle % 0x0EFF + 1
@@ -52,13 +84,12 @@ final class PeripheralNode: RadioNode {
 
     override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
         let links = world.links(of: self)
-        return advertiser.isConnectable && links.count < connectionLimit
-            && (advertiser.target == nil || advertiser.target == address)
+        return advertiser.isFor(address) && links.count < connectionLimit
             && !links.contains { $0.peerAddress == address }
     }
 
     private func tell(_ event: PeripheralEvent, at end: LinkEnd) {
-        world.outputs.append(.peripheral(end: end.side.identifier, event))
+        world.tell(.peripheral(end: end.side.identifier, event))
     }
 
     override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
@@ -67,13 +98,13 @@ final class PeripheralNode: RadioNode {
             world.schedule(after: .milliseconds(1)) { end.link.end(reason: refusal) }
             return
         }
-        world.peripheralEnds[end.side.identifier] = end
+        world.peripherals.add(end)
         tell(.connected, at: end)
     }
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
         tell(.disconnected(reason), at: end)
-        channels = channels.filter { $0.value.link !== end.link }
+        channels.linkEnded(end)
         updateAdvertisers()
     }
 
@@ -82,7 +113,7 @@ final class PeripheralNode: RadioNode {
         switch channel {
         case .fixed(let identifier): tell(.received(.fixed(identifier), packet), at: end)
         case .dynamic:
-            guard let psm = takeFrame(channel, on: end) else { return }
+            guard let psm = channels.frameArrived(channel, on: end) else { return }
             tell(.received(.dynamic(psm: psm), packet), at: end)
         }
     }
@@ -98,74 +129,24 @@ final class PeripheralNode: RadioNode {
         _ completion: @escaping (ChannelAnswer) -> Void
     ) {
         guard !isMute else { return }
-        guard let service = services[psm] else { return completion(.refused) }
-        guard service.security <= end.link.security.level else { return completion(.needsSecurity) }
-        var channel = PeripheralChannel(link: end.link, psm: psm, mtu: service.receiveMTU)
-        channel.credits.open(with: terms)
-        completion(.accepted(channel.credits.terms(room: PeripheralChannel.room)))
-        channels[key] = channel
+        completion(channels.open(psm, key: key, terms, on: end))
     }
 
     override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
-        _ = takeFrame(key, on: end)
-    }
-
-    /// Takes note of a frame; says which service's it is.
-    private func takeFrame(_ key: ChannelKey, on end: LinkEnd) -> UInt16? {
-        guard channels[key]?.credits.frameArrived() == true else { return nil }
-        grantCredits(key, on: end)
-        return channels[key]?.psm
-    }
-
-    private func grantCredits(_ key: ChannelKey, on end: LinkEnd) {
-        guard isGrantingCredits, let count = channels[key]?.credits.grant(room: PeripheralChannel.room), count > 0
-        else { return }
-        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
-    }
-
-    /// Makes room again for what has come in meanwhile.
-    func grantAllCredits() {
-        for end in world.links(of: self) {
-            for (key, channel) in channels.sorted(by: { $0.key.number < $1.key.number })
-            where channel.link === end.link { grantCredits(key, on: end) }
-        }
+        _ = channels.frameArrived(key, on: end)
     }
 
     override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
-        channels[key]?.credits.received(count)
+        channels.creditsGranted(count, key)
         end.side.awaitsCredits = false
         if end.hasRoom { hasRoom(end) }
     }
 
     override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
-        channels[key] = nil
+        channels.closed(key)
     }
 
     override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
         if case .security = change { tell(.securityChanged(end.link.security), at: end) }
-    }
-}
-
-/// What a peripheral offers connection-oriented channels for.
-struct PeripheralService {
-    /// The largest SDU taken.
-    var receiveMTU: UInt16
-    /// How the link has to be protected.
-    var security: SecurityLevel
-}
-
-/// A connection-oriented channel of a peripheral.
-struct PeripheralChannel {
-    let link: Link
-    let psm: UInt16
-    var credits: ChannelCredits
-
-    /// How much a peripheral takes before its program has to have seen to it; its program takes everything at once.
-    static let room = 4096
-
-    init(link: Link, psm: UInt16, mtu: UInt16) {
-        self.link = link
-        self.psm = psm
-        credits = ChannelCredits(mtu: mtu, mps: min(mtu, 247))
     }
 }

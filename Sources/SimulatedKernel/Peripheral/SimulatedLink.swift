@@ -9,7 +9,7 @@ public struct SimulatedLink: Sendable {
     let identifier: Int
 
     private func withEnd<Result: Sendable>(_ body: @Sendable (LinkEnd) -> Result) -> Result? {
-        radio.withWorld { [identifier] world in world.peripheralEnds[identifier].map(body) }
+        radio.withWorld { [identifier] world in world.peripherals.ends[identifier].map(body) }
     }
 
     /// The central's address; zero after the end.
@@ -54,24 +54,17 @@ extension LinkEnd {
     fileprivate func key(of channel: L2CAPChannel) -> ChannelKey? {
         switch channel {
         case .fixed(let identifier): return .fixed(identifier)
-        case .dynamic(let psm):
-            // The oldest, where a central has opened several.
-            let open = (side.node as? PeripheralNode)?.channels.filter { $0.value.psm == psm && $0.value.link === link }
-            return open?.map(\.key).min { $0.number < $1.number }
+        case .dynamic(let psm): return (side.node as? PeripheralNode)?.channels.key(of: psm, on: self)
         }
     }
 
     /// Hands a packet of a peripheral to its controller, if the other side takes it.
     fileprivate func send(_ packet: [UInt8], on key: ChannelKey, ignoresCredits: Bool) -> SendOutcome {
         if case .dynamic = key, !ignoresCredits, let node = side.node as? PeripheralNode {
-            guard var credits = node.channels[key]?.credits, credits.toSend >= credits.frames(of: packet.count) else {
+            guard node.channels.sendFrames(ofSDU: packet.count, key, on: self) else {
                 side.awaitsCredits = true
                 return .wouldBlock
             }
-            while !credits.sendFrame(ofSDU: packet.count) {
-                send(.procedure { other.side.node.frameArrived(key, on: other) })
-            }
-            node.channels[key]?.credits = credits
         }
         send(.data(key, packet))
         return .sent
@@ -83,18 +76,22 @@ extension SimulatedRadio {
     func deliver(_ event: PeripheralEvent, toPeripheralAt identifier: Int) {
         let link = SimulatedLink(radio: self, identifier: identifier)
         if case .connected = event {
-            let make = withWorld { ($0.peripheralEnds[identifier]?.side.node as? PeripheralNode)?.makeHandler }
+            let make = withWorld {
+                ($0.peripherals.ends[identifier]?.side.node as? PeripheralNode)?.makeHandler
+            }
             guard let handler = make?(link) else { return }
             withWorld { world in
-                if let end = world.peripheralEnds[identifier] {
+                if let end = world.peripherals.ends[identifier] {
                     end.side.program = LinkProgram(handler)
                 } else {
-                    world.released.append(handler)
+                    world.release(handler)
                 }
             }
             return
         }
-        let handler = withWorld { ($0.peripheralEnds[identifier]?.side.program as? LinkProgram)?.handler }
+        let handler = withWorld {
+            ($0.peripherals.ends[identifier]?.side.program as? LinkProgram)?.handler
+        }
         switch event {
         case .connected: break
         case .received(let channel, let packet): handler?.received(packet.span.bytes, on: channel, of: link)
@@ -102,10 +99,7 @@ extension SimulatedRadio {
         case .securityChanged(let security): handler?.securityChanged(security, of: link)
         case .disconnected(let reason):
             handler?.disconnected(link, reason: reason)
-            withWorld { world in
-                guard let end = world.peripheralEnds.removeValue(forKey: identifier) else { return }
-                if let program = end.side.program.take() { world.released.append(program) }
-            }
+            withWorld { $0.removePeripheralEnd(identifier) }
         }
     }
 }

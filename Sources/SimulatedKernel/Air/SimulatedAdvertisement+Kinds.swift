@@ -6,7 +6,8 @@ extension SimulatedAdvertisement {
     ///
     /// Throws when they do not fit into a legacy advertisement.
     public init(
-        fields: [ADField], scanResponse: [ADField] = [], isConnectable: Bool = true, isScannable: Bool = true,
+        fields: [ADField], scanResponse: [ADField] = [], isConnectable: Bool = true,
+        isScannable: Bool = true,
         interval: Duration = .milliseconds(100)
     ) throws(AdvertisementDataError) {
         self.init(
