@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// The numbers the specification fixes for the Attribute Protocol.
 public enum AttributeProtocol {
     /// The ATT_MTU of an LE link until one is exchanged, in bytes (Core Vol 3 Part G §5.2.1).
@@ -90,4 +92,18 @@ public struct ATTValueLimits: Hashable, Sendable {
     /// Value bytes in an entry of a Read By Group Type Response, whose length is one byte that also counts both
     /// handles (Core Vol 3 Part F §3.4.4.10).
     @inlinable public var readByGroupType: Int { limit(header: 6, maximum: 251) }
+}
+
+extension AttributeProtocol {
+    /// A PDU in one line, whoever sent it: its name and fields, values in hexadecimal. What cannot be read is told with
+    /// its bytes.
+    public static func description(of pdu: RawSpan) -> String {
+        guard let opcode = ATTOpcode(of: pdu) else { return "empty PDU" }
+        do throws(ATTDecodingError) {
+            return opcode.isSentByClient
+                ? try ATTClientPDU(decoding: pdu).description : try ATTServerPDU(decoding: pdu).description
+        } catch {
+            return "malformed \(opcode) \([UInt8](pdu).hexadecimal) (\(error))"
+        }
+    }
 }

@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
+import LinuxKernel
 import Logging
 import Management
 
@@ -212,5 +213,23 @@ package final class KernelDirectory: HostDirectory {
 
     package func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host {
         AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
+    }
+}
+
+/// The adapters of a kernel.
+package struct KernelProvider: HostProvider {
+    package let kernel: any BluetoothKernel
+    private let trace: PacketSynthesis?
+
+    package init(_ kernel: any BluetoothKernel, trace: PacketSynthesis? = nil) {
+        (self.kernel, self.trace) = (kernel, trace)
+    }
+
+    package var loop: EventLoop { kernel.loop }
+
+    package var isMachine: Bool { kernel is LinuxKernel }
+
+    package func makeDirectory(log: Logger) -> any HostDirectory {
+        KernelDirectory(on: kernel, log: log, trace: trace)
     }
 }

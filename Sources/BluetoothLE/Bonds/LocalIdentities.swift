@@ -1,4 +1,6 @@
+import BluetoothCryptography
 import BluetoothHost
+import BluetoothPrimitives
 import Logging
 
 /// What adapters call themselves, by their places.
@@ -25,5 +27,40 @@ final class LocalIdentities: AdapterKnowledge {
         }
         known[place] = identity
         return identity
+    }
+}
+
+// The body: the place it is for, address and key.
+
+private let format = RecordFormat("BLE-SELF", version: 1, trustsLaterVersions: true)
+
+extension LocalIdentity {
+    /// The most bytes that an identity is read from.
+    static let maximumLength = 1 << 14
+
+    /// The bytes to keep for the adapter in a place.
+    func encoded(forAdapterAt place: String) -> [UInt8] {
+        // Nothing here is longer than the limit: a path has at most 4096 bytes.
+        let address = (0..<6).map { UInt8(truncatingIfNeeded: staticAddress.value >> (8 * UInt64($0))) }
+        let name = Array(place.utf8.prefix(4096))
+        let length = [UInt8(truncatingIfNeeded: name.count), UInt8(name.count >> 8)]
+        return format.seal(length + name + address + identityResolvingKey.bytes)
+    }
+
+    /// Reads what ``encoded(forAdapterAt:)`` wrote.
+    init(decoding bytes: [UInt8], place: String) throws(RecordFormat.Failure) {
+        let body = try format.open(bytes)
+        var reader = ByteReader(body.span.bytes)
+        do {
+            let name = [UInt8](try reader.read(Int(try reader.readUInt16())))
+            guard name == Array(place.utf8.prefix(4096)) else { throw RecordFormat.Failure.otherOwner }
+            let address = try reader.readAddress(.random)
+            self.init(staticAddress: address, identityResolvingKey: try reader.readKey())
+            guard address.randomKind == .static, reader.isAtEnd else { throw RecordFormat.Failure.damaged }
+        } catch let error as RecordFormat.Failure {
+            throw error
+        } catch {
+            throw .damaged
+        }
     }
 }

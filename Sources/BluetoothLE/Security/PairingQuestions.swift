@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 
@@ -256,5 +257,19 @@ struct PairingQuestions: Hashable {
         if let since = dialog?.lastProgress ?? since, since.duration(to: now) >= .seconds(29) { return .timedOut }
         if dialog?.course == .numbered { return .authenticationFailed }
         return dialog == nil && hasKey ? .keyMissing : .rejected
+    }
+}
+
+extension PairingQuestion {
+    /// Has an agent answer.
+    func answer(of agent: any PairingAgent, _ request: PairingRequest) async throws -> PairingAnswer {
+        switch self {
+        case .confirm: return try await agent.confirmPairing(request) ? .yes : .no
+        case .compare(let number): return try await agent.compareNumber(number, request) ? .yes : .no
+        case .enter: return try await agent.enterPasskey(request).map { .passkey($0) } ?? .no
+        case .show(let passkey, let count):
+            try await agent.showPasskey(passkey, enteredCount: count, request)
+            return .yes
+        }
     }
 }

@@ -29,7 +29,7 @@ actor AdapterSession: LoopActor {
         /// What is known of the adapter, and how it stands; written on the loop.
         let facts: AdapterFacts
         let standing: LatestValue<AdapterState>
-        /// What the devices connected to find here; see AdapterSession+Publishing.
+        /// What the devices connected to find here; see AdapterSession+Peripheral.
         let localServer: LocalServer
         /// Who answers the questions of pairing, and those that are being asked.
         let pairings: LoopBound<Pairings>

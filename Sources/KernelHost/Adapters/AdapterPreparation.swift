@@ -164,3 +164,47 @@ struct AdapterPreparation {
         }
     }
 }
+
+extension BluetoothError {
+    /// Why an adapter cannot be used in this state: the cause and the fix; nil when it can.
+    package static func unavailable(_ state: AdapterState, _ operation: Operation) -> BluetoothError? {
+        let name = operation.adapter ?? "The adapter"
+        switch state {
+        case .poweredOn: return nil
+        case .lowEnergyOff:
+            return BluetoothError(
+                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy)
+        case .poweredOff: return BluetoothError(.adapterOff, operation, "\(name) is off.", remedy: powerRemedy)
+        case .blocked(let isHard):
+            return BluetoothError(
+                .adapterBlocked, operation, "\(name) is blocked by rfkill (\(isHard ? "hard" : "soft")).",
+                remedy: isHard ? hardBlockRemedy : softBlockRemedy)
+        case .absent:
+            return BluetoothError(
+                .noAdapter, operation, "\(name) was unplugged or taken away.",
+                remedy: "Plug it in again; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+        case .unsupported: return BluetoothError(.unsupported, operation, "\(name) has no Bluetooth LE.")
+        }
+    }
+
+    package static let hardBlockRemedy = "Use the radio switch of the machine, or its firmware settings."
+    package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
+}
+
+// What the kernel tells of an adapter.
+extension AdapterInformation {
+    /// What the kernel's management interface tells of an adapter.
+    package init(_ read: ControllerInformation, index: UInt16) {
+        self.init(
+            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
+            currentSettings: read.currentSettings)
+    }
+
+    /// Takes over what the radio switch of this adapter says.
+    package mutating func take(_ switches: [HostEnvironment.RadioSwitch]) {
+        let own = switches.first { $0.name == name }
+        isSoftBlocked = own?.isSoftBlocked ?? false
+        isHardBlocked = own?.isHardBlocked ?? false
+    }
+}

@@ -29,4 +29,11 @@ extension AdapterSession {
         for try await advertisement in advertisements where condition(advertisement) { return advertisement }
         throw .cancelled(operation("look for a device"))
     }
+
+    var obstacles: HostObstacles { host.obstacles }
+
+    func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
+        try checkUsable()
+        return try await host.scanning.features(operation("read features")).contains(.extendedAdvertising)
+    }
 }

@@ -1,4 +1,6 @@
+import Advertising
 import ATT
+import BluetoothKernel
 import BluetoothPrimitives
 import GATT
 
@@ -53,13 +55,68 @@ extension AdapterSession {
         let serviceChanged = localServer.serviceChanged
         for link in links.all { link.localServicesChanged(in: range, serviceChanged) }
     }
-}
 
-extension AdapterSession {
     func incomingConnections(
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
     ) throws(BluetoothError) -> AcceptedLinks {
         try checkUsable()
         return try incoming.accept(options, operation("accept connections"))
+    }
+
+    func advertise(
+        _ content: AdvertisementContent, options: AdvertisingOptions
+    ) async throws(BluetoothError) -> (id: UInt64, AdvertisingRecord) {
+        try checkUsable()
+        return try await advertising.begin(content, options, operation("advertise"))
+    }
+
+    func removeForeignAdvertising() async throws(BluetoothError) -> Int {
+        try checkUsable()
+        return try await advertising.removeForeign(operation("read the advertising features"))
+    }
+
+    func updateAdvertising(
+        _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
+    ) async throws(BluetoothError) {
+        try await advertising.update(id, content, record)
+    }
+
+    func stopAdvertising(_ id: UInt64) async { await advertising.stop(id) }
+}
+
+/// What became of a value that was sent to a device.
+public struct ValueDelivery: Sendable {
+    /// The link to the device.
+    public let connection: Connection
+    /// Whether the host has the notification, or the device has confirmed the indication; otherwise why not.
+    public let result: Result<Void, BluetoothError>
+}
+
+extension AdapterSession {
+    func broadcast(
+        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
+        timeout: Duration?
+    ) async -> [ValueDelivery] {
+        // All are on their way before anybody is waited for.
+        let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
+            guard let connection = link.connection else { return nil }
+            return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
+        }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        var deliveries: [ValueDelivery] = []
+        deliveries.reserveCapacity(sent.count)
+        for (connection, call) in sent {
+            // One that is done needs no timer.
+            let remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
+            let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
+            do throws(BluetoothError) {
+                try await call.value(operation, timeout: remaining, on: loop)
+                deliveries.append(ValueDelivery(connection: connection, result: .success(())))
+            } catch {
+                if error.code == .timedOut { connection.core.value.fallsBehind() }
+                deliveries.append(ValueDelivery(connection: connection, result: .failure(error)))
+            }
+        }
+        return deliveries
     }
 }
