@@ -140,19 +140,17 @@ extension SimulatedKernel {
     /// Has the kernel refuse a management command with `status`, such as Busy while another program uses it; nil as
     /// usual.
     public func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
-        withHost { $0.refusedOpcodes[opcode] = status }
+        withHost { $0.management.setRefusal(status, of: opcode) }
     }
 
     /// Has the kernel never answer a management command.
     public func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
-        withHost { host in
-            if isSilent { host.silentOpcodes.insert(opcode) } else { host.silentOpcodes.remove(opcode) }
-        }
+        withHost { $0.management.setSilent(isSilent, for: opcode) }
     }
 
     /// Has another program discover devices, so that Start Discovery is Busy.
     public func setDiscoveryTaken(_ isTaken: Bool) {
-        withHost { $0.isDiscoveryTaken = isTaken }
+        withHost { $0.conditions.isDiscoveryTaken = isTaken }
     }
 }
 

@@ -99,7 +99,8 @@ public final class SimulatedKernel: BluetoothKernel {
         let handler = LoopBound(handler, on: loop)
         let identifier = try withHost { host throws(KernelError) in
             if let error = host.conditions.socketError { throw error }
-            return try host.connect(to: peer, channel: channel, from: adapter, options: options, handler).identifier
+            return try host.l2cap.connect(to: peer, channel: channel, from: adapter, options: options, handler)
+                .identifier
         }
         return SimulatedL2CAPSocket(radio: radio, identifier: identifier, peer: peer)
     }
@@ -112,7 +113,7 @@ public final class SimulatedKernel: BluetoothKernel {
         let accept = LoopBound(accept, on: loop)
         let (identifier, channel) = try withHost { host throws(KernelError) -> (Int, L2CAPChannel) in
             if let error = host.conditions.socketError { throw error }
-            let listener = try host.listen(channel: channel, on: adapter, options: options, accept)
+            let listener = try host.l2cap.listen(channel: channel, on: adapter, options: options, accept)
             return (listener.identifier, listener.channel)
         }
         return SimulatedListener(radio: radio, identifier: identifier, channel: channel)

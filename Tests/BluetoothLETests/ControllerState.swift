@@ -38,5 +38,5 @@ extension SimulatedKernel {
 
 extension SimulatedKernel {
     /// How many management sockets are open.
-    var managementSocketCount: Int { withHost { $0.managementSockets.count } }
+    var managementSocketCount: Int { withHost { $0.management.sockets.count } }
 }

@@ -70,5 +70,5 @@ import Testing
 
 extension SimulatedKernel {
     /// How many management sockets are open.
-    fileprivate var managementSocketCount: Int { withHost { $0.managementSockets.count } }
+    fileprivate var managementSocketCount: Int { withHost { $0.management.sockets.count } }
 }

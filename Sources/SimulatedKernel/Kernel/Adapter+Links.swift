@@ -5,8 +5,8 @@ import Management
 
 extension Adapter: ControllerHost {
     func received(event: [UInt8]) {
-        kernel.monitor(.event, adapter: index, event.dropFirst())
-        for socket in kernel.hciSockets where socket.index == index { socket.offer(event) }
+        kernel.monitor.tell(.event, adapter: index, event.dropFirst())
+        kernel.rawSockets.offer(event, of: index)
     }
 
     // MARK: Making links
@@ -23,13 +23,8 @@ extension Adapter: ControllerHost {
         guard let connection = connections.first(where: { $0.state == .searching && $0.peer == peer }) else {
             return
         }
-        connection.airAddress = address
-        connection.advertisingData = advertiser.advertisement.data
-        initiate(connection)
-    }
-
-    private func initiate(_ connection: HostConnection) {
-        connection.state = .initiating
+        connection.beginInitiation(
+            HostConnection.Advertised(address: address, data: advertiser.advertisement.data))
         // The event is still being handled; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, isRunning else { return }
@@ -42,18 +37,19 @@ extension Adapter: ControllerHost {
 
     private func createConnection(_ connection: HostConnection) {
         // The kernel gives up an attempt after 20 s.
-        connection.initiationTimer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
+        let timer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating else { return }
             // Directed advertising that nobody answered ends with another reason than connecting.
             let error: ErrorNumber = advertising.isSettingOn ? .hostDown : .timedOut
             cancelInitiation(of: connection)
             remove(connection, error: error)
         }
+        connection.setInitiationTimer(timer)
         // While Set Advertising is on, the kernel advertises to the peer instead of connecting to it.
         guard !advertising.isSettingOn else { return }
         updateRandomAddress()
         let parameters = keys.parameters(for: connection.peer)
-        let peer = LEPeerAddress(connection.airAddress)
+        let peer = LEPeerAddress(connection.advertised.address)
         if controller.configuration.commands.connectFamily == .extended {
             perform(
                 .leExtendedCreateConnection(
@@ -70,27 +66,24 @@ extension Adapter: ControllerHost {
     }
 
     func cancelInitiation(of connection: HostConnection) {
-        connection.initiationTimer?.cancel()
-        guard connection.state == .initiating else { return }
-        connection.state = .ended
+        guard connection.cancelInitiation() else { return }
         if controller.initiator.isConnecting { perform(.leCreateConnectionCancel) }
     }
 
     func connected(_ end: LinkEnd) {
         let connection: HostConnection
         if end.isCentral,
-            let waiting = connections.first(where: { $0.state == .initiating && $0.airAddress == end.peerAddress })
+            let waiting = connections.first(where: {
+                $0.state == .initiating && $0.advertised.address == end.peerAddress
+            })
         {
             connection = waiting
-            connection.initiationTimer?.cancel()
         } else {
             let identity = keys.identity(ofDeviceBehind: end.other)
             connection = HostConnection(adapter: self, peer: identity ?? end.peerAddress, isCentral: end.isCentral)
             connections.append(connection)
         }
-        connection.end = end
-        connection.state = .establishing
-        connection.isReported = true
+        connection.linked(end)
         deviceConnected(connection)
         // The link is used once the features are known; until then it may still turn out not to be established.
         perform(.leReadRemoteFeatures(end.handle))
@@ -105,24 +98,20 @@ extension Adapter: ControllerHost {
 
     func receivedRemoteFeatures(_ end: LinkEnd) {
         guard let connection = connection(of: end), connection.state == .establishing else { return }
-        connection.state = .connected
-        for socket in connection.channels { socket.linkReady(end) }
+        connection.established()
+        for socket in connection.channels.sockets { socket.linkReady(end) }
         acceptFixedChannels(connection, end)
-        connection.pairIfAsked()
-        if connection.channels.isEmpty, connection.isCentral, !autoConnected.contains(connection.peer) {
-            connection.startDropTimer()
-        }
+        connection.security.linkReady()
+        if connection.isCentral, !autoConnected.contains(connection.peer) { connection.dropIfUnused() }
     }
 
     /// The newest listener of each fixed channel gets its channel of a new link, unless there is one already.
     private func acceptFixedChannels(_ connection: HostConnection, _ end: LinkEnd) {
-        for listener in kernel.listeners where listener.matches(self) {
-            guard case .fixed = listener.channel,
-                !connection.channels.contains(where: { $0.channel == listener.channel })
-            else { continue }
+        for listener in kernel.l2cap.listeners(of: self) {
+            guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
             let socket = L2CAPSocketState(
                 adapter: self, connection: connection, channel: listener.channel, options: listener.options)
-            connection.channels.append(socket)
+            connection.channels.add(socket)
             socket.acceptedOn(end)
             world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
         }
@@ -137,7 +126,7 @@ extension Adapter: ControllerHost {
     func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
         monitor(packet, channel: channel, on: end, isSent: false)
         guard let connection = connection(of: end),
-            let socket = connection.channels.first(where: { $0.key == channel })
+            let socket = connection.channels.socket(channel)
         else {
             world.statistics.packetsWithoutChannel += 1
             return
@@ -154,14 +143,14 @@ extension Adapter: ControllerHost {
         _ completion: @escaping (ChannelAnswer) -> Void
     ) {
         guard let connection = connection(of: end),
-            let listener = kernel.listeners.first(where: { $0.channel == .dynamic(psm: psm) && $0.matches(self) })
+            let listener = kernel.l2cap.listeners(of: self).first(where: { $0.channel == .dynamic(psm: psm) })
         else { return completion(.refused) }
         if let wanted = listener.options.security, wanted > end.link.security.level {
             return completion(.needsSecurity)
         }
         let socket = L2CAPSocketState(
             adapter: self, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
-        connection.channels.append(socket)
+        connection.channels.add(socket)
         socket.key = key
         let answer = socket.accept(terms, on: end)
         world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
@@ -182,32 +171,28 @@ extension Adapter: ControllerHost {
     }
 
     func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
-        connection(of: end)?.channels.first { $0.key == key }?.frameArrived()
+        connection(of: end)?.channels.socket(key)?.frameArrived()
     }
 
     func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
-        connection(of: end)?.channels.first { $0.key == key }?.creditsGranted(count)
+        connection(of: end)?.channels.socket(key)?.creditsGranted(count)
     }
 
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
-        guard let connection = connection(of: end),
-            let socket = connection.channels.first(where: { $0.key == key })
-        else { return }
-        connection.channels.removeAll { $0 === socket }
-        socket.fail(KernelError("recv", .connectionReset))
-        connection.channelsChanged()
+        guard let connection = connection(of: end), let socket = connection.channels.socket(key) else { return }
+        connection.closed(socket)
     }
 
     func securityChanged(_ end: LinkEnd) {
         guard let connection = connection(of: end) else { return }
-        for socket in connection.channels { socket.securityRaised() }
+        for socket in connection.channels.sockets { socket.securityRaised() }
     }
 
     // MARK: Ending links
 
     func disconnected(_ end: LinkEnd, reason: HCIStatus) {
         guard let connection = connection(of: end) else { return }
-        connection.end = nil
+        connection.linkLost()
         remove(connection, error: reason.errorNumber)
         if connection.isReported { deviceDisconnected(connection, reason: reason) }
         resumeAdvertising()

@@ -156,9 +156,9 @@ extension Adapter {
         guard let connection = connections.first(where: { $0.peer == device.address }) else {
             return request.complete(.device(device), status: .notConnected)
         }
-        guard !connection.isDisconnecting else { return request.complete(.device(device), status: .busy) }
-        connection.isDisconnecting = true
-        connection.onEnd = { request.complete(.device(device)) }
+        guard connection.requestEnd({ request.complete(.device(device)) }) else {
+            return request.complete(.device(device), status: .busy)
+        }
         if let end = connection.end {
             perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
         } else {

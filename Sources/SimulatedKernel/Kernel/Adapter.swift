@@ -54,7 +54,7 @@ final class Adapter {
     /// How long a raw command takes to the chip and back.
     private static let commandLatency = Duration.microseconds(300)
     /// How long the kernel keeps a new adapter up that nobody powers.
-    static let settlingTime = Duration.seconds(2)
+    private static let settlingTime = Duration.seconds(2)
 
     init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
     {
@@ -95,6 +95,17 @@ final class Adapter {
 
     // MARK: Power
 
+    /// It is new: the kernel opens it to look at it, and closes it again if nobody powers it.
+    func plugged() {
+        monitorPlugged()
+        guard isSettling else { return }
+        monitorOpened(isOpen: false)
+        world.schedule(after: Self.settlingTime) { [weak self] in
+            guard let self, power.isPluggedIn, !power.isUp else { return }
+            kernel.monitor.tell(.closedIndex, adapter: index)
+        }
+    }
+
     /// Powers the adapter on or off.
     ///
     /// - Parameter linkError: what sockets of links that end with it are told.
@@ -117,7 +128,7 @@ final class Adapter {
             endPrivacy()
             power.isUp = false
             controller.isRunning = false
-            kernel.monitor(.closedIndex, adapter: index)
+            kernel.monitor.tell(.closedIndex, adapter: index)
         }
         settingsChanged(skipping: socket)
         if isOn {
@@ -158,19 +169,17 @@ final class Adapter {
         power.isLeaving = true
         setPowered(false)
         power.isPluggedIn = false
-        for socket in kernel.hciSockets where socket.index == index {
-            socket.fail(KernelError("recv", .brokenPipe))
-        }
+        kernel.rawSockets.fail(of: index)
     }
 
     // MARK: Commands
 
     /// A command that a raw socket sends. The others see it as it goes to the controller.
     func sendRaw(_ command: HCICommand, packet: [UInt8], from sender: HCISocketState) {
-        kernel.monitor(.command, adapter: index, packet.dropFirst())
+        kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
             guard let self else { return }
-            for socket in kernel.hciSockets where socket.index == index && socket !== sender { socket.offer(packet) }
+            kernel.rawSockets.offer(packet, of: index, except: sender)
             scanChanged(by: command, controller.perform(command))
         }
     }
@@ -188,8 +197,8 @@ final class Adapter {
     private func show(_ command: HCICommand) {
         // Those made by the kernel fit.
         guard let packet = try? command.packet() else { return }
-        kernel.monitor(.command, adapter: index, packet.dropFirst())
-        for socket in kernel.hciSockets where socket.index == index { socket.offer(packet) }
+        kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
+        kernel.rawSockets.offer(packet, of: index)
     }
 
     // MARK: Scanning

@@ -55,7 +55,7 @@ extension Adapter {
         rssiThreshold: Int8? = nil
     ) {
         guard isRunning else { return request.complete(.discovery(types), status: .notPowered) }
-        guard !discovery.isFinding, !kernel.isDiscoveryTaken else {
+        guard !discovery.isFinding, !kernel.conditions.isDiscoveryTaken else {
             return request.complete(.discovery(types), status: .busy)
         }
         let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]

@@ -22,11 +22,11 @@ final class HCISocketState: SocketState {
         self.adapter = adapter
         index = adapter.index
         super.init(world: kernel.world, handler: handler)
-        kernel.hciSockets.append(self)
+        kernel.rawSockets.add(self)
     }
 
     override func didClose() {
-        kernel.hciSockets.removeAll { $0 === self }
+        kernel.rawSockets.remove(self)
     }
 
     func setFilter(_ wanted: HCISocketFilter) {
@@ -72,5 +72,30 @@ final class HCISocketState: SocketState {
         case .commandStatus(let event): return event.opcode.rawValue
         default: return nil
         }
+    }
+}
+
+/// A kernel's raw sockets, also of adapters that are gone.
+final class RawSockets {
+    private var sockets: [HCISocketState] = []
+
+    func add(_ socket: HCISocketState) {
+        sockets.append(socket)
+    }
+
+    func remove(_ socket: HCISocketState) {
+        sockets.removeAll { $0 === socket }
+    }
+
+    func hasOne(of adapter: UInt16) -> Bool { sockets.contains { $0.index == adapter } }
+
+    /// Shows a packet of an adapter to all but the one that sent it.
+    func offer(_ packet: [UInt8], of adapter: UInt16, except sender: HCISocketState? = nil) {
+        for socket in sockets where socket.index == adapter && socket !== sender { socket.offer(packet) }
+    }
+
+    /// An adapter is gone.
+    func fail(of adapter: UInt16) {
+        for socket in sockets where socket.index == adapter { socket.fail(KernelError("recv", .brokenPipe)) }
     }
 }

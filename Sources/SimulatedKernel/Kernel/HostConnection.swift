@@ -21,33 +21,30 @@ final class HostConnection {
     /// The address the kernel knows the peer by: the one on the air, or after bonding its identity.
     var peer: BluetoothAddress
     let isCentral: Bool
-    var state = State.searching
-    var end: LinkEnd?
-    /// The sockets, oldest first.
-    var channels: [L2CAPSocketState] = []
-    var initiationTimer: ScheduledEvent?
+    private(set) var state = State.searching
+    private(set) var end: LinkEnd?
+    let channels: ConnectionChannels
+    private(set) lazy var security = ConnectionSecurity(connection: self)
+    /// What the peer was advertising when it was connected to.
+    private(set) var advertised: Advertised
     /// Whether Device Connected was sent for it.
-    var isReported = false
-    /// The address on the air, where the peer hides its own behind it.
-    var airAddress: BluetoothAddress
-    /// What the peer advertised when it was connected to.
-    var advertisingData: [UInt8] = []
-    /// The pairing, or the encryption with a key, that is going on.
-    var pairing: Pairing?
-    /// Whether the link ends because of it.
-    var hasFailedAuthentication = false
-    /// Somebody has asked for the link to be ended, and waits.
-    var isDisconnecting = false
-    var onEnd: (() -> Void)?
-    /// Somebody waits for a pairing to end.
-    var onPaired: ((ManagementStatus) -> Void)?
-    /// What to pair with as soon as the link is up.
-    var wantedLevel: SecurityLevel?
+    private(set) var isReported = false
+    private var initiationTimer: ScheduledEvent?
     private var dropTimer: ScheduledEvent?
-    /// What sockets left behind when they were closed.
-    private var unsent: [LinkMessage] = []
-    /// Whose turn it is to send.
-    private var turn = 0
+    private var ending = Ending()
+
+    struct Advertised {
+        /// The address on the air, where the peer hides its own behind it.
+        var address: BluetoothAddress
+        var data: [UInt8] = []
+    }
+
+    private struct Ending {
+        /// Whether a program has asked for the link to be ended.
+        var isRequested = false
+        /// A program waits for the end.
+        var onEnd: (() -> Void)?
+    }
 
     /// How long a link, or an attempt at one, outlives the last that used it.
     private static let dropDelay = Duration.seconds(2)
@@ -55,49 +52,73 @@ final class HostConnection {
     init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
         self.adapter = adapter
         self.peer = peer
-        airAddress = peer
         self.isCentral = isCentral
+        channels = ConnectionChannels(adapter: adapter)
+        advertised = Advertised(address: peer)
     }
 
-    /// Moves packets from sockets to the controller as long as it takes them, each socket in turn.
+    // MARK: Connecting
+
+    /// The peer was heard: it is being connected to from now on.
+    func beginInitiation(_ advertised: Advertised) {
+        self.advertised = advertised
+        state = .initiating
+    }
+
+    /// The attempt is given up when `timer` says so.
+    func setInitiationTimer(_ timer: ScheduledEvent) {
+        initiationTimer = timer
+    }
+
+    /// Gives up an attempt; says whether there was one.
+    func cancelInitiation() -> Bool {
+        initiationTimer?.cancel()
+        guard state == .initiating else { return false }
+        state = .ended
+        return true
+    }
+
+    /// The link is there; it is used once the peer's features are known.
+    func linked(_ end: LinkEnd) {
+        initiationTimer?.cancel()
+        self.end = end
+        state = .establishing
+        isReported = true
+    }
+
+    /// The link is in use from now on.
+    func established() {
+        state = .connected
+    }
+
+    // MARK: Channels
+
+    /// Moves packets from sockets to the controller as long as it takes them.
     func pump() {
         guard let end, state == .connected else { return }
-        while end.hasRoom, !unsent.isEmpty {
-            let message = unsent.removeFirst()
-            if case .data(let key, let packet) = message {
-                adapter.monitor(packet, channel: key, on: end, isSent: true)
-            }
-            end.send(message)
-        }
-        var silent = 0
-        while end.hasRoom, silent < channels.count {
-            turn = (turn + 1) % channels.count
-            if channels[turn].sendNext(over: end) { silent = 0 } else { silent += 1 }
-        }
-        for socket in channels { socket.writabilityChanged() }
+        channels.pump(over: end)
     }
 
     /// A socket was closed by its program.
     func close(_ socket: L2CAPSocketState) {
-        guard channels.contains(where: { $0 === socket }) else { return }
-        channels.removeAll { $0 === socket }
+        guard channels.remove(socket) else { return }
         if let end, state == .connected {
-            let key = socket.key
-            while let message = socket.takeLast() { unsent.append(message) }
-            if case .dynamic = key {
-                unsent.append(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
-            }
+            channels.finish(socket, over: end)
             pump()
         }
-        channelsChanged()
+        dropIfUnused()
     }
 
-    func channelsChanged() {
+    /// The peer has closed the channel of a socket.
+    func closed(_ socket: L2CAPSocketState) {
+        _ = channels.remove(socket)
+        socket.fail(KernelError("recv", .connectionReset))
+        dropIfUnused()
+    }
+
+    /// Ends the link, or the attempt, after a while without sockets.
+    func dropIfUnused() {
         guard channels.isEmpty else { return }
-        startDropTimer()
-    }
-
-    func startDropTimer() {
         dropTimer?.cancel()
         dropTimer = adapter.world.schedule(after: Self.dropDelay) { [weak self] in
             guard let self, channels.isEmpty, !adapter.autoConnected.contains(peer) else { return }
@@ -115,28 +136,37 @@ final class HostConnection {
 
     func join(_ socket: L2CAPSocketState) {
         dropTimer?.cancel()
-        channels.append(socket)
+        channels.add(socket)
     }
 
     // MARK: Ending
+
+    /// A program asks for the link to be ended, and waits; false when one has asked already.
+    func requestEnd(_ completion: @escaping () -> Void) -> Bool {
+        guard !ending.isRequested else { return false }
+        ending = Ending(isRequested: true, onEnd: completion)
+        return true
+    }
+
+    /// Calls `completion` when it has ended.
+    func whenEnded(_ completion: @escaping () -> Void) {
+        ending.onEnd = completion
+    }
+
+    /// The controller says that the link is down.
+    func linkLost() {
+        end = nil
+    }
 
     /// The link is down, or the attempt was given up.
     func ended(with error: ErrorNumber) {
         state = .ended
         dropTimer?.cancel()
         initiationTimer?.cancel()
-        adapter.world.statistics.packetsLostWithLink += unsent.count
-        unsent = []
-        pairing?.linkEnded()
-        pairing = nil
-        paired(.disconnected)
-        defer {
-            onEnd?()
-            onEnd = nil
-        }
-        let sockets = channels
-        channels = []
-        for socket in sockets { socket.linkEnded(error) }
+        channels.dropUnsent()
+        security.linkEnded()
+        channels.end(with: error)
+        ending.onEnd.take()?()
     }
 
     /// The adapter goes down or away, and takes the link with it, which the controller tells after `delay`.

@@ -57,7 +57,7 @@ final class KernelWorld: World {
         for kernel in kernels {
             for adapter in kernel.adapters {
                 for connection in adapter.connections {
-                    let sockets = connection.channels.count
+                    let sockets = connection.channels.sockets.count
                     all.append("hci\(adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets")
                 }
             }

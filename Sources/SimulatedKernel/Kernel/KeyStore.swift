@@ -11,6 +11,16 @@ struct KeyStore {
     var exchangesIdentities = false
     var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
 
+    mutating func store(_ key: IdentityResolvingKey) {
+        identityResolvingKeys.removeAll { $0.address == key.address }
+        identityResolvingKeys.append(key)
+    }
+
+    mutating func replaceLongTermKeys(of peer: BluetoothAddress, with keys: [LongTermKey]) {
+        longTermKeys.removeAll { $0.address == peer }
+        longTermKeys += keys
+    }
+
     /// What to connect to a device with.
     func parameters(for peer: BluetoothAddress) -> LEConnectionParameters {
         guard let known = connectionParameters[peer] else {

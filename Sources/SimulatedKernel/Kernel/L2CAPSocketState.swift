@@ -99,7 +99,7 @@ final class L2CAPSocketState: SocketState {
         guard case .dynamic(let psm) = channel else { return becomeConnected(end) }
         // A connection-oriented channel waits for the protection it wants before it asks.
         if let wantedSecurity, wantedSecurity > end.link.security.level {
-            connection?.raiseSecurity(to: wantedSecurity)
+            connection?.security.raise(to: wantedSecurity)
             return
         }
         // A channel of a service has to be asked for; the answer takes a round trip.
@@ -132,7 +132,7 @@ final class L2CAPSocketState: SocketState {
         state = .connected
         announceWritable()
         if let wantedSecurity, wantedSecurity > end.link.security.level {
-            connection?.raiseSecurity(to: wantedSecurity)
+            connection?.security.raise(to: wantedSecurity)
         }
     }
 
@@ -293,7 +293,7 @@ final class L2CAPSocketState: SocketState {
             throw KernelError("setsockopt(BT_SECURITY)", .invalidArgument)
         }
         state = .configuring
-        connection.raiseSecurity(to: level)
+        connection.security.raise(to: level)
     }
 
     /// The link has been encrypted.

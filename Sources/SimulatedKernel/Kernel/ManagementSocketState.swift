@@ -17,13 +17,13 @@ final class ManagementSocketState: SocketState {
         self.kernel = kernel
         isTrusted = kernel.conditions.hasNetAdmin
         super.init(world: kernel.world, handler: handler)
-        kernel.managementSockets.append(self)
+        kernel.management.add(self)
         monitorOpened()
     }
 
     override func didClose() {
-        kernel.managementSockets.removeAll { $0 === self }
-        kernel.monitor(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
+        kernel.management.remove(self)
+        kernel.monitor.tell(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
     }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
@@ -43,8 +43,8 @@ final class ManagementSocketState: SocketState {
         guard let header = try? ManagementPacket(decoding: packet.span.bytes) else { return }
         let request = ManagementRequest(
             socket: self, opcode: ManagementOpcode(rawValue: header.code), index: header.index)
-        if kernel.silentOpcodes.contains(request.opcode) { return }
-        if let status = kernel.refusedOpcodes[request.opcode] { return request.fail(status) }
+        if kernel.management.isSilent(request.opcode) { return }
+        if let status = kernel.management.refusal(of: request.opcode) { return request.fail(status) }
         let command: ManagementCommand
         do throws(TruncatedBytes) {
             command = try ManagementCommand(decoding: header)
@@ -135,23 +135,11 @@ extension HostKernel {
         .authenticationFailed, .deviceUnpaired, .deviceFound, .discovering, .deviceAdded, .deviceRemoved,
         .advertisingAdded, .advertisingRemoved,
     ]
-
-    /// Tells all management sockets, those without CAP_NET_ADMIN only what everybody may know.
-    func send(_ event: borrowing ManagementEvent, index: UInt16, skipping skipped: ManagementSocketState? = nil) {
-        // Events made here fit.
-        guard let packet = try? event.packet(for: index) else { return }
-        let isForEverybody = Self.publicEvents.contains(event.code)
-        for socket in managementSockets where socket !== skipped && (socket.isTrusted || isForEverybody) {
-            socket.offer(packet)
-        }
-    }
-
-    private static let publicEvents: [ManagementEventCode] = [.indexAdded, .indexRemoved, .newSettings]
 }
 
 extension Adapter {
     func send(_ event: borrowing ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
-        kernel.send(event, index: index, skipping: skipped)
+        kernel.management.send(event, index: index, skipping: skipped)
     }
 
     var supportedSettings: ManagementSettings {
@@ -188,7 +176,7 @@ extension Adapter {
     }
 
     func deviceConnected(_ connection: HostConnection) {
-        let data = connection.advertisingData
+        let data = connection.advertised.data
         send(
             .deviceConnected(
                 ManagementDeviceConnected(
@@ -200,7 +188,7 @@ extension Adapter {
     func deviceDisconnected(_ connection: HostConnection, reason: HCIStatus) {
         let told: ManagementDisconnectReason
         switch reason {
-        case _ where connection.hasFailedAuthentication: told = .authenticationFailure
+        case _ where connection.security.hasFailed: told = .authenticationFailure
         case .connectionTimeout: told = .timeout
         case .remoteUserTerminatedConnection, .remoteDeviceLowResources, .remoteDevicePoweringOff: told = .remoteHost
         case .connectionTerminatedByLocalHost: told = .localHost

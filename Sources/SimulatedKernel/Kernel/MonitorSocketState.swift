@@ -17,8 +17,8 @@ final class MonitorSocketState: SocketState {
         offer(.systemNote, MonitorPayload.systemNote("Linux version \(kernel.conditions.kernelRelease)"))
         offer(.systemNote, MonitorPayload.systemNote("Bluetooth subsystem version 2.22"))
         for adapter in kernel.adapters { adapter.replay(to: self) }
-        for socket in kernel.managementSockets { offer(.controlOpened, socket.controlOpened) }
-        kernel.monitorSockets.append(self)
+        for socket in kernel.management.sockets { offer(.controlOpened, socket.controlOpened) }
+        kernel.monitor.add(self)
     }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
@@ -26,7 +26,7 @@ final class MonitorSocketState: SocketState {
     }
 
     override func didClose() {
-        kernel.monitorSockets.removeAll { $0 === self }
+        kernel.monitor.remove(self)
     }
 
     func offer(
@@ -39,22 +39,6 @@ final class MonitorSocketState: SocketState {
     }
 }
 
-extension HostKernel {
-    /// Tells all monitors, if there are any.
-    func monitor(
-        _ kind: CapturedPacketKind, adapter: UInt16 = CapturedPacket.noAdapter,
-        _ payload: @autoclosure () -> some Sequence<UInt8>
-    ) {
-        guard !monitorSockets.isEmpty else { return }
-        let payload = Array(payload())
-        for socket in monitorSockets { socket.offer(kind, adapter: adapter, payload) }
-    }
-
-    func monitor(_ kind: CapturedPacketKind, adapter: UInt16) {
-        monitor(kind, adapter: adapter, [])
-    }
-}
-
 extension Adapter {
     private var name: String { "hci\(index)" }
 
@@ -64,22 +48,15 @@ extension Adapter {
             manufacturer: CompanyIdentifier(controller.configuration.version.companyIdentifier))
     }
 
-    /// A new adapter: the kernel opens it to look at it, and closes it again if nobody powers it.
+    /// A new adapter, whose address is not known before it is asked for.
     func monitorPlugged() {
-        // The address is not known before it is asked for.
-        kernel.monitor(.newIndex, adapter: index, MonitorPayload.newIndex(address: .zero, name: name))
-        guard isSettling else { return }
-        monitorOpened(isOpen: false)
-        world.schedule(after: Self.settlingTime) { [weak self] in
-            guard let self, power.isPluggedIn, !power.isUp else { return }
-            kernel.monitor(.closedIndex, adapter: index)
-        }
+        kernel.monitor.tell(.newIndex, adapter: index, MonitorPayload.newIndex(address: .zero, name: name))
     }
 
     /// The adapter is up; its transport may have been open before.
     func monitorOpened(isOpen: Bool) {
-        if !isOpen { kernel.monitor(.openedIndex, adapter: index) }
-        kernel.monitor(.indexInformation, adapter: index, information)
+        if !isOpen { kernel.monitor.tell(.openedIndex, adapter: index) }
+        kernel.monitor.tell(.indexInformation, adapter: index, information)
     }
 
     /// Tells a new monitor how the adapter is.
@@ -93,7 +70,7 @@ extension Adapter {
 
     /// Tells of a packet of a channel, as it travels between host and controller.
     func monitor(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd, isSent: Bool) {
-        kernel.monitor(isSent ? .aclSent : .aclReceived, adapter: index, Self.data(packet, channel, end, isSent))
+        kernel.monitor.tell(isSent ? .aclSent : .aclReceived, adapter: index, Self.data(packet, channel, end, isSent))
     }
 
     private static func data(_ packet: [UInt8], _ key: ChannelKey, _ end: LinkEnd, _ isSent: Bool) -> [UInt8] {
@@ -123,12 +100,12 @@ extension ManagementSocketState {
     }
 
     func monitorOpened() {
-        kernel.monitor(.controlOpened, controlOpened)
+        kernel.monitor.tell(.controlOpened, controlOpened)
     }
 
     func monitor(_ kind: CapturedPacketKind, _ packet: borrowing ManagementPacket) {
-        guard !kernel.monitorSockets.isEmpty else { return }
-        kernel.monitor(
+        guard kernel.monitor.hasListeners else { return }
+        kernel.monitor.tell(
             kind, adapter: packet.index,
             MonitorPayload.control(cookie: cookie, code: packet.code, parameters: packet.parameters))
     }

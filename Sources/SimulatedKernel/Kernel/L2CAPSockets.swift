@@ -1,23 +1,29 @@
 import BluetoothKernel
 import BluetoothPrimitives
 
-extension HostKernel {
+/// A kernel's L2CAP: connects sockets, and gives those that listen what peers open.
+final class L2CAPSockets {
+    private unowned let kernel: HostKernel
+    /// Newest first.
+    private var listeners: [ListenerState] = []
+
+    init(kernel: HostKernel) {
+        self.kernel = kernel
+    }
+
     /// What `bind` and `connect` do.
     func connect(
         to peer: BluetoothAddress, channel: L2CAPChannel, from source: BluetoothAddress, options: L2CAPOptions,
         _ handler: LoopBound<SocketHandler>
     ) throws(KernelError) -> L2CAPSocketState {
         try check(channel, options)
-        guard let adapter = route(from: source, to: peer) else {
-            let isSettling = adapters.contains {
-                $0.isSettling && (source.isZero || $0.controller.publicAddress == source)
-            }
-            throw KernelError("connect", isSettling ? .connectionRefused : .hostUnreachable)
+        guard let adapter = kernel.route(from: source, to: peer) else {
+            throw KernelError("connect", kernel.isSettling(source) ? .connectionRefused : .hostUnreachable)
         }
         guard adapter.controller.configuration.hasLE else { throw KernelError("connect", .operationNotSupported) }
         guard adapter.configured.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
         let existing = adapter.connections.first { $0.peer == peer && $0.state != .ended }
-        if case .fixed = channel, existing?.channels.contains(where: { $0.channel == channel }) == true {
+        if case .fixed = channel, existing?.channels.has(channel) == true {
             throw KernelError("connect", .busy)
         }
         // An attempt that became directed advertising is in everybody's way.
@@ -46,7 +52,7 @@ extension HostKernel {
         try check(channel, options)
         var channel = channel
         if case .dynamic(let psm) = channel {
-            if psm != 0, psm < 0x80, !conditions.hasNetBindService { throw KernelError("bind", .accessDenied) }
+            if psm != 0, psm < 0x80, !kernel.conditions.hasNetBindService { throw KernelError("bind", .accessDenied) }
             // The kernel picks a service number where none is given, and gives each to one listener.
             let taken = listeners.map(\.channel)
             if psm == 0 {
@@ -58,7 +64,20 @@ extension HostKernel {
                 throw KernelError("bind", .addressInUse)
             }
         }
-        return ListenerState(kernel: self, channel: channel, source: source, options: options, accept: accept)
+        let listener = ListenerState(
+            kernel: kernel, channel: channel, source: source, options: options, accept: accept)
+        listeners.insert(listener, at: 0)
+        return listener
+    }
+
+    /// A listener was closed.
+    func remove(_ listener: ListenerState) {
+        listeners.removeAll { $0 === listener }
+    }
+
+    /// Those that links of an adapter are for, newest first.
+    func listeners(of adapter: Adapter) -> [ListenerState] {
+        listeners.filter { $0.matches(adapter) }
     }
 
     private func check(_ channel: L2CAPChannel, _ options: L2CAPOptions) throws(KernelError) {
@@ -66,7 +85,7 @@ extension HostKernel {
         case .fixed(let identifier): if identifier != 4 { throw KernelError("bind", .invalidArgument) }
         case .dynamic(let psm): if psm > 0xFF { throw KernelError("bind", .invalidArgument) }
         }
-        if options.flowControl == .enhancedCreditBased, !conditions.hasEnhancedFlowControl {
+        if options.flowControl == .enhancedCreditBased, !kernel.conditions.hasEnhancedFlowControl {
             throw KernelError("setsockopt(BT_MODE)", .protocolOptionNotAvailable)
         }
     }
