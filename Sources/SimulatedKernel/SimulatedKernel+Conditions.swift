@@ -71,7 +71,7 @@ extension SimulatedKernel {
     /// The links of an adapter, by the address the kernel knows the peer by.
     public func links(adapter index: UInt16) -> [BluetoothAddress] {
         withHost { host in
-            host.adapter(index)?.connections.filter { $0.end != nil }.map(\.peer) ?? []
+            host.adapter(index)?.connections.all.filter { $0.end != nil }.map(\.peer) ?? []
         }
     }
 

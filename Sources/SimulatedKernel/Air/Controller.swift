@@ -4,6 +4,8 @@ import HCI
 
 /// What a controller's host is told beside the events themselves.
 protocol ControllerHost: AnyObject {
+    /// Who acts for the device: what pairs.
+    var user: AnyObject { get }
     /// An event packet with its leading 0x04.
     func received(event: [UInt8])
     /// An advertisement was reported.
@@ -65,7 +67,7 @@ final class Controller: RadioNode {
         signalStrength = configuration.signalStrength
     }
 
-    override var user: AnyObject? { host }
+    override var user: AnyObject? { host?.user }
     override var isOnAir: Bool { isRunning }
     override var isListening: Bool { isRunning && (scanner.isEnabled || initiator.isConnecting) }
 

@@ -11,8 +11,14 @@ final class Adapter {
     var world: KernelWorld { kernel.world }
 
     private(set) var power: Power
-    var configured: Configuration
-    var privacy = AdapterPrivacy()
+    private(set) lazy var settings = AdapterSettings(adapter: self)
+    private(set) lazy var privacy = AdapterPrivacy(adapter: self)
+    let keys = KeyStore()
+    private(set) lazy var devices = AdapterDevices(adapter: self)
+    private(set) lazy var connections = AdapterConnections(adapter: self)
+    private(set) lazy var pairing = AdapterPairing(adapter: self)
+    private(set) lazy var discovery = Discovery(adapter: self)
+    private(set) lazy var advertising = AdapterAdvertising(adapter: self)
 
     /// Whether it is there and on.
     struct Power {
@@ -28,31 +34,10 @@ final class Adapter {
         fileprivate(set) var isChanging = false
     }
 
-    /// What programs have switched on and told it.
-    struct Configuration {
-        var isLEEnabled: Bool
-        var isBREDREnabled: Bool
-        var isConnectable = false
-        var isBondable = false
-        var isSSPEnabled = false
-        var isSecureConnectionsEnabled = false
-        var isSecureConnectionsOnly = false
-        var ioCapability = IOCapability.noInputNoOutput
-        var staticAddress: BluetoothAddress?
-        var localName = "simulated"
-    }
-
-    var connections: [HostConnection] = []
-    var discovery = Discovery()
-    var advertising = AdvertisingInstances()
-    var keys = KeyStore()
-    /// Those the kernel is to keep a link to by itself.
-    var autoConnected: [BluetoothAddress] = []
-    /// Those of Add Device, whatever for.
-    var addedDevices: [ManagementAddress] = []
-
     /// How long a raw command takes to the chip and back.
     private static let commandLatency = Duration.microseconds(300)
+    /// How long powering on or off takes.
+    private static let powerLatency = Duration.milliseconds(5)
     /// How long the kernel keeps a new adapter up that nobody powers.
     private static let settlingTime = Duration.seconds(2)
 
@@ -61,18 +46,9 @@ final class Adapter {
         self.kernel = kernel
         self.index = index
         self.controller = Controller(world: kernel.world, configuration: controller, address: address)
-        configured = Configuration(
-            isLEEnabled: controller.hasLE && (controller.isLEEnabled || !controller.isDualMode),
-            isBREDREnabled: controller.isDualMode)
         power = Power(
             settlesAt: isSettled ? kernel.world.now : kernel.world.now.advanced(by: Self.settlingTime))
-        self.controller.host = self
-    }
-
-    /// It is being powered on or off.
-    var isPowerChanging: Bool {
-        get { power.isChanging }
-        set { power.isChanging = newValue }
+        self.controller.host = connections
     }
 
     /// Up, and not taken away.
@@ -83,7 +59,7 @@ final class Adapter {
 
     /// The address the adapter goes by: the static one where there is no public one, or where BR/EDR is off.
     var identityAddress: BluetoothAddress {
-        if let staticAddress = configured.staticAddress, controller.publicAddress.isZero || !configured.isBREDREnabled {
+        if let staticAddress = settings.staticAddress, controller.publicAddress.isZero || !settings.isBREDREnabled {
             return staticAddress
         }
         return controller.publicAddress
@@ -119,21 +95,21 @@ final class Adapter {
             monitorOpened(isOpen: isOpen)
             power.settlesAt = world.now
             controller.isRunning = true
-            if let staticAddress = configured.staticAddress { controller.randomAddress = staticAddress }
-            beginPrivacy()
+            if let staticAddress = settings.staticAddress { controller.randomAddress = staticAddress }
+            privacy.begin()
         } else {
-            endAllLinks(with: linkError)
-            stopDiscovery()
-            if !power.isLeaving { advertisingPowersOff() }
-            endPrivacy()
+            connections.endAll(with: linkError)
+            discovery.stop()
+            if !power.isLeaving { advertising.powerOff() }
+            privacy.end()
             power.isUp = false
             controller.isRunning = false
             kernel.monitor.tell(.closedIndex, adapter: index)
         }
-        settingsChanged(skipping: socket)
+        settings.changed(skipping: socket)
         if isOn {
-            resumeAdvertising()
-            updatePassiveScan()
+            advertising.resume()
+            connections.updatePassiveScan()
         }
     }
 
@@ -145,24 +121,23 @@ final class Adapter {
         if isBlocked, power.isUp { setPowered(false, linkError: .connectionReset) }
     }
 
-    /// Ends the scan and all links because the adapter is about to be powered off.
-    ///
-    /// The kernel does not wait for the controller's word on them, and the adapter counts as up meanwhile.
-    func sayGoodbye() {
-        stopScan()
-        for connection in connections {
-            guard let end = connection.end else { continue }
-            let command = HCICommand.disconnect(end.handle, reason: .remoteDevicePoweringOff)
-            show(command)
-            controller.answer(command, .success)
-            connection.adapterGone(.connectionReset, after: Self.commandLatency)
+    /// Set Powered.
+    private func setPowered(_ isOn: Bool, for request: ManagementRequest) {
+        guard !power.isChanging else { return request.fail(.busy) }
+        guard isOn != isRunning else { return request.complete(.settings(settings.current)) }
+        guard !isOn || !isBlocked else { return request.fail(.failed) }
+        power.isChanging = true
+        if !isOn {
+            stopScan()
+            connections.sayGoodbye(after: Self.commandLatency)
         }
-        connections.removeAll { $0.state == .ended }
-    }
-
-    private func endAllLinks(with error: ErrorNumber) {
-        for connection in connections { connection.adapterGone(error) }
-        connections = []
+        world.schedule(after: Self.powerLatency) { [weak self] in
+            guard let self, power.isPluggedIn else { return }
+            power.isChanging = false
+            guard !isOn || !isBlocked else { return request.fail(.failed) }
+            setPowered(isOn, skipping: request.socket)
+            request.complete(.settings(settings.current))
+        }
     }
 
     func unplugged() {
@@ -170,6 +145,32 @@ final class Adapter {
         setPowered(false)
         power.isPluggedIn = false
         kernel.rawSockets.fail(of: index)
+    }
+
+    // MARK: Management
+
+    /// Carries out a management command.
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .setPowered(let isOn): setPowered(isOn, for: request)
+        case .readControllerInformation, .setConnectable, .setBondable, .setLowEnergy, .setBREDR,
+            .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setIOCapability, .setAppearance:
+            settings.perform(command, for: request)
+        case .setPrivacy(let mode, let key): privacy.set(mode, key, for: request)
+        case .loadLongTermKeys, .loadIdentityResolvingKeys, .loadConnectionParameters:
+            keys.perform(command, for: request)
+        case .startDiscovery, .stopDiscovery, .startServiceDiscovery: discovery.perform(command, for: request)
+        case .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
+            .addExtendedAdvertisingParameters, .addExtendedAdvertisingData:
+            advertising.perform(command, for: request)
+        case .disconnect, .getConnections, .getConnectionInformation, .addDevice, .removeDevice:
+            devices.perform(command, for: request)
+        default: pairing.perform(command, for: request)
+        }
+    }
+
+    func send(_ event: borrowing ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
+        kernel.management.send(event, index: index, skipping: skipped)
     }
 
     // MARK: Commands
@@ -180,7 +181,7 @@ final class Adapter {
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
             guard let self else { return }
             kernel.rawSockets.offer(packet, of: index, except: sender)
-            scanChanged(by: command, controller.perform(command))
+            discovery.scanChanged(by: command, controller.perform(command))
         }
     }
 
@@ -189,12 +190,12 @@ final class Adapter {
     func perform(_ command: HCICommand) -> HCIStatus {
         show(command)
         let status = controller.perform(command)
-        scanChanged(by: command, status)
+        discovery.scanChanged(by: command, status)
         return status
     }
 
     /// Shows a command of the kernel's own to whoever listens.
-    private func show(_ command: HCICommand) {
+    func show(_ command: HCICommand) {
         // Those made by the kernel fit.
         guard let packet = try? command.packet() else { return }
         kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
@@ -220,7 +221,7 @@ final class Adapter {
     ) {
         let timing = LEScanTiming(type: type, interval: interval, window: window)
         let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
-        updateRandomAddress()
+        privacy.updateRandomAddress()
         if scansExtended {
             perform(
                 .leSetExtendedScanParameters(
@@ -232,23 +233,5 @@ final class Adapter {
                     LEScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: policy)))
             perform(.leSetScanEnable(true, duplicates: duplicates))
         }
-    }
-
-    /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
-    func updatePassiveScan() {
-        guard isRunning, !discovery.isFinding, !connections.contains(where: { $0.state == .initiating }) else { return }
-        let wanted = connections.filter { $0.state == .searching }.map(\.peer) + autoConnectCandidates
-        stopScan()
-        guard !wanted.isEmpty else { return }
-        for entry in controller.acceptList.entries { perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
-        for peer in wanted { perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
-        // A device that hides behind changing addresses cannot be put on a list.
-        let isListEnough = !wanted.contains { keys.hasIdentityResolvingKey(of: $0) }
-        startScan(
-            .passive, interval: 0x60, window: 0x60, policy: isListEnough ? .acceptList : .all, filtersDuplicates: true)
-    }
-
-    private var autoConnectCandidates: [BluetoothAddress] {
-        autoConnected.filter { address in !connections.contains { $0.peer == address } }
     }
 }

@@ -84,6 +84,12 @@ final class HostConnection {
         self.end = end
         state = .establishing
         isReported = true
+        let data = advertised.data
+        adapter.send(
+            .deviceConnected(
+                ManagementDeviceConnected(
+                    address: ManagementAddress(peer), flags: isCentral ? .initiatedConnection : [],
+                    data: data.span.bytes)))
     }
 
     /// The link is in use from now on.
@@ -121,12 +127,9 @@ final class HostConnection {
         guard channels.isEmpty else { return }
         dropTimer?.cancel()
         dropTimer = adapter.world.schedule(after: Self.dropDelay) { [weak self] in
-            guard let self, channels.isEmpty, !adapter.autoConnected.contains(peer) else { return }
+            guard let self, channels.isEmpty, !adapter.devices.autoConnected.contains(peer) else { return }
             switch state {
-            case .searching: adapter.remove(self, error: .connectionAborted)
-            case .initiating:
-                adapter.cancelInitiation(of: self)
-                adapter.remove(self, error: .connectionAborted)
+            case .searching, .initiating: adapter.connections.cancel(self, error: .connectionAborted)
             case .establishing, .connected:
                 end.map { _ = self.adapter.perform(.disconnect($0.handle, reason: .remoteUserTerminatedConnection)) }
             case .ended: break
@@ -175,7 +178,7 @@ final class HostConnection {
         let end = end
         self.end = nil
         ended(with: error)
-        if isReported { adapter.deviceDisconnected(self, reason: .connectionTerminatedByLocalHost) }
+        reportDisconnected(.connectionTerminatedByLocalHost)
         // Switched off, the kernel says good-bye; pulled out, it cannot.
         guard let end, !adapter.power.isLeaving else { return }
         let disconnect = {
@@ -184,5 +187,19 @@ final class HostConnection {
                 peripheralReason: end.isCentral ? .remoteDevicePoweringOff : .connectionTerminatedByLocalHost)
         }
         if delay == .zero { disconnect() } else { adapter.world.schedule(after: delay, disconnect) }
+    }
+
+    /// Tells programs of the end of a link that they were told of.
+    func reportDisconnected(_ reason: HCIStatus) {
+        guard isReported else { return }
+        let told: ManagementDisconnectReason
+        switch reason {
+        case _ where security.hasFailed: told = .authenticationFailure
+        case .connectionTimeout: told = .timeout
+        case .remoteUserTerminatedConnection, .remoteDeviceLowResources, .remoteDevicePoweringOff: told = .remoteHost
+        case .connectionTerminatedByLocalHost: told = .localHost
+        default: told = .unspecified
+        }
+        adapter.send(.deviceDisconnected(ManagementAddress(peer), told))
     }
 }

@@ -56,7 +56,7 @@ final class KernelWorld: World {
         var all: [String] = []
         for kernel in kernels {
             for adapter in kernel.adapters {
-                for connection in adapter.connections {
+                for connection in adapter.connections.all {
                     let sockets = connection.channels.sockets.count
                     all.append("hci\(adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets")
                 }

@@ -4,21 +4,58 @@ import HCI
 import Management
 
 /// What the kernel keeps of devices it was told about or has paired with.
-struct KeyStore {
-    var longTermKeys: [LongTermKey] = []
-    var identityResolvingKeys: [IdentityResolvingKey] = []
-    /// Whether pairing exchanges identities, which it does once Load Identity Resolving Keys was sent.
-    var exchangesIdentities = false
-    var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
+final class KeyStore {
+    private(set) var longTermKeys: [LongTermKey] = []
+    private(set) var identityResolvingKeys: [IdentityResolvingKey] = []
+    /// Whether pairing exchanges identities, which it does once Load Identity Resolving Keys or Set Privacy was sent.
+    private(set) var exchangesIdentities = false
+    private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
 
-    mutating func store(_ key: IdentityResolvingKey) {
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .loadLongTermKeys(let keys):
+            // One that cannot be refuses the whole list.
+            guard keys.allSatisfy({ $0.address.isIdentity && $0.encryptionSize <= 16 }) else {
+                return request.fail(.invalidParameters)
+            }
+            longTermKeys = keys
+        case .loadIdentityResolvingKeys(let keys):
+            guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
+            identityResolvingKeys = keys
+            exchangeIdentities()
+        case .loadConnectionParameters(let all):
+            connectionParameters = [:]
+            for parameters in all { connectionParameters[parameters.address] = parameters }
+        default: return request.fail(.unknownCommand)
+        }
+        request.complete()
+    }
+
+    /// Pairing exchanges identities from now on.
+    func exchangeIdentities() {
+        exchangesIdentities = true
+    }
+
+    // MARK: Keys
+
+    func store(_ key: IdentityResolvingKey) {
         identityResolvingKeys.removeAll { $0.address == key.address }
         identityResolvingKeys.append(key)
     }
 
-    mutating func replaceLongTermKeys(of peer: BluetoothAddress, with keys: [LongTermKey]) {
+    func replaceLongTermKeys(of peer: BluetoothAddress, with keys: [LongTermKey]) {
         longTermKeys.removeAll { $0.address == peer }
         longTermKeys += keys
+    }
+
+    /// Forgets a device's keys; false when there are none.
+    func forget(_ peer: BluetoothAddress) -> Bool {
+        let hadKeys = longTermKeys.contains { $0.address == peer } || hasIdentityResolvingKey(of: peer)
+        longTermKeys.removeAll { $0.address == peer }
+        identityResolvingKeys.removeAll { $0.address == peer }
+        return hadKeys
     }
 
     /// What to connect to a device with.

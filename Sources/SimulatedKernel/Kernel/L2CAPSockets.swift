@@ -21,13 +21,13 @@ final class L2CAPSockets {
             throw KernelError("connect", kernel.isSettling(source) ? .connectionRefused : .hostUnreachable)
         }
         guard adapter.controller.configuration.hasLE else { throw KernelError("connect", .operationNotSupported) }
-        guard adapter.configured.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
-        let existing = adapter.connections.first { $0.peer == peer && $0.state != .ended }
+        guard adapter.settings.isLEEnabled else { throw KernelError("connect", .connectionRefused) }
+        let existing = adapter.connections.connection(with: peer)
         if case .fixed = channel, existing?.channels.has(channel) == true {
             throw KernelError("connect", .busy)
         }
         // An attempt that became directed advertising is in everybody's way.
-        if adapter.advertising.isSettingOn, adapter.connections.contains(where: { $0.state == .initiating }) {
+        if adapter.advertising.isSettingOn, adapter.connections.isInitiating {
             throw KernelError("connect", .busy)
         }
         let connection = existing ?? HostConnection(adapter: adapter, peer: peer, isCentral: true)
@@ -36,8 +36,7 @@ final class L2CAPSockets {
         connection.join(socket)
         socket.startConnecting(timeout: options.connectTimeout)
         if existing == nil {
-            adapter.connections.append(connection)
-            adapter.updatePassiveScan()
+            adapter.connections.add(connection)
         } else if connection.state == .connected, let end = connection.end {
             socket.linkReady(end)
         }

@@ -3,34 +3,25 @@ import BluetoothPrimitives
 import HCI
 import Management
 
-/// What management advertising consists of.
-struct AdvertisingInstances {
-    struct Instance {
-        var flags: AdvertisingInstanceFlags
-        var duration: UInt16 = 0
-        var intervals: ExtendedAdvertisingInstanceParameters.Intervals?
-        var transmitPower: Int8?
-        var data: [UInt8] = []
-        var scanResponse: [UInt8] = []
-        /// Begun with parameters, but without data.
-        var isPending = false
-        var timer: ScheduledEvent?
+/// An adapter's advertising by management: the instances that programs have added, and Set Advertising.
+final class AdapterAdvertising {
+    private unowned let adapter: Adapter
+    private var instances: [UInt8: AdvertisedInstance] = [:]
+    /// Set Advertising.
+    private var mode = AdvertisingMode.off
+    /// Which instance a controller that has only one is advertising, and when the next has its turn.
+    private var current: UInt8?
+    private var rotation: ScheduledEvent?
+
+    init(adapter: Adapter) {
+        self.adapter = adapter
     }
 
-    var instances: [UInt8: Instance] = [:]
-    /// Set Advertising.
-    var mode = AdvertisingMode.off
-    /// Which instance a controller that has only one is advertising, and when the next has its turn.
-    var current: UInt8?
-    var rotation: ScheduledEvent?
-
+    private var controller: Controller { adapter.controller }
     var isSettingOn: Bool { mode != .off }
     /// Those that Read Advertising Features lists: the kernel leaves out numbers above the number of instances.
-    var listedNumbers: [UInt8] { instances.keys.filter { $0 <= instances.count }.sorted() }
-    var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
-}
-
-extension Adapter {
+    private var listedNumbers: [UInt8] { instances.keys.filter { $0 <= instances.count }.sorted() }
+    private var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
     private var isExtended: Bool { controller.configuration.features.advertisingFamily == .extended }
     private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
@@ -38,7 +29,7 @@ extension Adapter {
     private static let defaultInterval: UInt32 = 0x0800
     private static let defaultDuration = Duration.seconds(2)
 
-    func performAdvertising(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
         guard controller.configuration.hasLE else { return request.fail(.notSupported) }
         switch command {
         case .readAdvertisingFeatures:
@@ -47,19 +38,19 @@ extension Adapter {
                     AdvertisingFeatures(
                         supportedFlags: supportedFlags, maximumAdvertisingDataLength: UInt8(clamping: maximumLength),
                         maximumScanResponseLength: UInt8(clamping: maximumLength),
-                        maximumInstances: maximumInstances, instances: advertising.listedNumbers)))
+                        maximumInstances: maximumInstances, instances: listedNumbers)))
         case .setAdvertising(let mode):
-            guard configured.isLEEnabled else { return request.fail(.rejected) }
-            change(request) { adapter in
-                adapter.advertising.mode = mode
-                adapter.applySetAdvertising()
+            guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
+            adapter.settings.change(request) {
+                self.mode = mode
+                applySetAdvertising()
             }
         case .addAdvertising(let wanted):
-            guard configured.isLEEnabled else { return request.fail(.rejected) }
+            guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
             guard isAcceptable(wanted.instance, wanted.flags, wanted.advertisingData, wanted.scanResponse) else {
                 return request.fail(.invalidParameters)
             }
-            var instance = AdvertisingInstances.Instance(
+            var instance = AdvertisedInstance(
                 flags: wanted.flags, duration: wanted.duration, data: wanted.advertisingData,
                 scanResponse: wanted.scanResponse)
             if wanted.timeout > 0 { instance.timer = expiry(of: wanted.instance, after: wanted.timeout) }
@@ -88,8 +79,8 @@ extension Adapter {
     ) -> Bool {
         (1...maximumInstances).contains(number) && supportedFlags.isSuperset(of: flags.subtracting(.scanResponse))
             && data.count <= maximumDataLength(flags) && scanResponse.count <= maximumScanResponseLength(flags)
-            && Self.isWellFormed(data, flags, isScanResponse: false)
-            && Self.isWellFormed(scanResponse, flags, isScanResponse: true)
+            && AdvertisedInstance.isWellFormed(data, flags, isScanResponse: false)
+            && AdvertisedInstance.isWellFormed(scanResponse, flags, isScanResponse: true)
     }
 
     private func maximumDataLength(_ flags: AdvertisingInstanceFlags) -> Int {
@@ -105,58 +96,38 @@ extension Adapter {
         return length
     }
 
-    /// Whether every structure ends where its length says and none is the kernel's to write (`tlv_data_is_valid`).
-    private static func isWellFormed(
-        _ data: [UInt8], _ flags: AdvertisingInstanceFlags, isScanResponse: Bool
-    ) -> Bool {
-        let writesFlags = !flags.isDisjoint(with: [.generalDiscoverable, .limitedDiscoverable, .managedFlags])
-        var reader = ByteReader(data.span.bytes)
-        while let length = try? reader.readUInt8() {
-            guard length > 0 else { continue }
-            guard let type = try? reader.readUInt8(), (try? reader.skip(Int(length) - 1)) != nil else { return false }
-            switch type {
-            case 0x01: if isScanResponse || writesFlags { return false }
-            case 0x08, 0x09: if flags.contains(.localName) { return false }
-            case 0x0A: if flags.contains(.transmitPower) { return false }
-            case 0x19: if flags.contains(.appearance) { return false }
-            default: break
-            }
-        }
-        return true
-    }
-
     private func expiry(of number: UInt8, after seconds: UInt16) -> ScheduledEvent {
-        world.schedule(after: .seconds(Int(seconds))) { [weak self] in
-            guard let self, advertising.instances[number] != nil else { return }
+        adapter.world.schedule(after: .seconds(Int(seconds))) { [weak self] in
+            guard let self, instances[number] != nil else { return }
             drop(number)
-            send(.advertisingRemoved(number))
+            adapter.send(.advertisingRemoved(number))
         }
     }
 
-    private func store(_ instance: AdvertisingInstances.Instance, _ number: UInt8, for request: ManagementRequest) {
-        let isNew = advertising.instances[number] == nil
-        advertising.instances[number]?.timer?.cancel()
-        advertising.instances[number] = instance
-        if isNew { send(.advertisingAdded(number), skipping: request.socket) }
-        guard isRunning else { return }
+    private func store(_ instance: AdvertisedInstance, _ number: UInt8, for request: ManagementRequest) {
+        let isNew = instances[number] == nil
+        instances[number]?.timer?.cancel()
+        instances[number] = instance
+        if isNew { adapter.send(.advertisingAdded(number), skipping: request.socket) }
+        guard adapter.isRunning else { return }
         start(number)
     }
 
     // MARK: Two commands
 
     private func begin(_ wanted: ExtendedAdvertisingInstanceParameters, for request: ManagementRequest) {
-        guard configured.isLEEnabled else { return request.fail(.rejected) }
+        guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, wanted.flags, [], []) else { return request.fail(.invalidParameters) }
-        guard isRunning else { return request.fail(.rejected) }
-        let before = advertising.instances[wanted.instance]
+        guard adapter.isRunning else { return request.fail(.rejected) }
+        let before = instances[wanted.instance]
         before?.timer?.cancel()
         // One that is there stays there with its data, and nobody is told of it again.
-        var instance = AdvertisingInstances.Instance(
+        var instance = AdvertisedInstance(
             flags: wanted.flags, duration: wanted.duration ?? 0, intervals: wanted.intervals,
             transmitPower: wanted.transmitPower, data: before?.data ?? [], scanResponse: before?.scanResponse ?? [],
             isPending: before?.isPending ?? true)
         if let timeout = wanted.timeout, timeout > 0 { instance.timer = expiry(of: wanted.instance, after: timeout) }
-        advertising.instances[wanted.instance] = instance
+        instances[wanted.instance] = instance
         request.complete(
             .extendedAdvertisingParameters(
                 ExtendedAdvertisingInstanceLimits(
@@ -166,8 +137,8 @@ extension Adapter {
     }
 
     private func finish(_ wanted: ExtendedAdvertisingInstanceData, for request: ManagementRequest) {
-        guard var instance = advertising.instances[wanted.instance] else { return request.fail(.invalidParameters) }
-        guard isRunning else { return request.fail(.rejected) }
+        guard var instance = instances[wanted.instance] else { return request.fail(.invalidParameters) }
+        guard adapter.isRunning else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, instance.flags, wanted.advertisingData, wanted.scanResponse) else {
             drop(wanted.instance)
             return request.fail(.invalidParameters)
@@ -176,8 +147,8 @@ extension Adapter {
         instance.isPending = false
         instance.data = wanted.advertisingData
         instance.scanResponse = wanted.scanResponse
-        advertising.instances[wanted.instance] = instance
-        if isNew { send(.advertisingAdded(wanted.instance), skipping: request.socket) }
+        instances[wanted.instance] = instance
+        if isNew { adapter.send(.advertisingAdded(wanted.instance), skipping: request.socket) }
         start(wanted.instance)
         request.complete(.advertisingInstance(wanted.instance))
     }
@@ -185,68 +156,68 @@ extension Adapter {
     // MARK: Removing
 
     private func remove(_ number: UInt8, for request: ManagementRequest) {
-        let removed = number == 0 ? advertising.instances.keys.sorted() : [number]
-        guard number == 0 || advertising.instances[number] != nil else { return request.fail(.invalidParameters) }
+        let removed = number == 0 ? instances.keys.sorted() : [number]
+        guard number == 0 || instances[number] != nil else { return request.fail(.invalidParameters) }
         for number in removed {
             drop(number)
-            send(.advertisingRemoved(number), skipping: request.socket)
+            adapter.send(.advertisingRemoved(number), skipping: request.socket)
         }
         request.complete(.advertisingInstance(number))
     }
 
     private func drop(_ number: UInt8) {
-        advertising.instances[number]?.timer?.cancel()
-        advertising.instances[number] = nil
-        guard isRunning else { return }
+        instances[number]?.timer?.cancel()
+        instances[number] = nil
+        guard adapter.isRunning else { return }
         if isExtended {
             guard controller.advertising.hasSet(number) else { return }
-            perform(
+            adapter.perform(
                 .leSetExtendedAdvertisingEnable(false, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
-            perform(.leRemoveAdvertisingSet(advertisingHandle: number))
-        } else if advertising.current == number {
-            perform(.leSetAdvertisingEnable(false))
-            advertising.current = nil
+            adapter.perform(.leRemoveAdvertisingSet(advertisingHandle: number))
+        } else if current == number {
+            adapter.perform(.leSetAdvertisingEnable(false))
+            current = nil
             rotate()
         }
     }
 
     /// Powering off takes away the instances of a controller that has sets, before the adapter is off; those of others are
     /// there again when it is back.
-    func advertisingPowersOff() {
-        if isExtended { removeAllAdvertising() }
+    func powerOff() {
+        if isExtended { removeAll() }
     }
 
-    func removeAllAdvertising() {
-        for number in advertising.instances.keys.sorted() {
+    func removeAll() {
+        for number in instances.keys.sorted() {
             drop(number)
-            send(.advertisingRemoved(number))
+            adapter.send(.advertisingRemoved(number))
         }
     }
 
     // MARK: On the air
 
     /// Advertises everything that is there, as after powering on and after a link.
-    func resumeAdvertising() {
-        guard isRunning, configured.isLEEnabled else { return }
+    func resume() {
+        guard adapter.isRunning, adapter.settings.isLEEnabled else { return }
         if isExtended {
-            for number in advertising.numbers where !controller.advertising.isSetEnabled(number) {
+            for number in numbers where !controller.advertising.isSetEnabled(number) {
                 start(number)
             }
         } else if !controller.advertising.isLegacyEnabled {
-            advertising.current = nil
+            current = nil
             rotate()
         }
         applySetAdvertising()
     }
 
     private func start(_ number: UInt8) {
-        guard let instance = advertising.instances[number], !instance.isPending, configured.isLEEnabled else { return }
+        guard let instance = instances[number], !instance.isPending, adapter.settings.isLEEnabled else { return }
         guard isExtended else {
-            advertising.current = number
+            current = number
             return advertiseLegacy(instance)
         }
         let isLegacy = instance.flags.isDisjoint(with: [.secondaryLE1M, .secondaryLE2M, .secondaryLECoded])
-        let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
+        let isConnectable = instance.flags.contains(.connectable) || adapter.settings.isConnectable
         let interval = instance.intervals?.minimum ?? Self.defaultInterval
         var properties: LEAdvertisingEventProperties = isLegacy ? .legacy : []
         if isConnectable {
@@ -256,60 +227,70 @@ extension Adapter {
         }
         let set = LEAdvertisingSetEnable(advertisingHandle: number)
         if controller.advertising.hasSet(number) {
-            perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
+            adapter.perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
         }
-        perform(
+        adapter.perform(
             .leSetExtendedAdvertisingParameters(
                 LEExtendedAdvertisingParameters(
                     advertisingHandle: number, properties: properties, intervalMinimum: interval,
                     intervalMaximum: instance.intervals?.maximum ?? interval,
-                    ownAddressType: ownAddressType(instance.flags),
+                    ownAddressType: adapter.privacy.ownAddressType(instance.flags),
                     transmitPower: instance.transmitPower,
                     secondaryPHY: instance.flags.contains(.secondaryLE2M) ? .le2M : .le1M)))
-        if usesPrivateAddress(instance.flags) {
-            perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, privateAddress(ofInstance: number)))
-        } else if identityAddress.kind == .random {
-            perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, identityAddress))
+        if adapter.privacy.usesPrivateAddress(instance.flags) {
+            adapter.perform(
+                .leSetAdvertisingSetRandomAddress(
+                    advertisingHandle: number, adapter.privacy.address(ofInstance: number)))
+        } else if adapter.identityAddress.kind == .random {
+            adapter.perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, adapter.identityAddress))
         }
-        perform(
+        adapter.perform(
             .leSetExtendedAdvertisingData(
-                LEExtendedAdvertisingData(advertisingHandle: number, data: data(of: instance))))
-        perform(
+                LEExtendedAdvertisingData(
+                    advertisingHandle: number,
+                    data: instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled))))
+        adapter.perform(
             .leSetExtendedScanResponseData(
-                LEExtendedAdvertisingData(advertisingHandle: number, data: scanResponse(of: instance))))
-        perform(.leSetExtendedAdvertisingEnable(true, sets: [set]))
+                LEExtendedAdvertisingData(
+                    advertisingHandle: number,
+                    data: instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)
+                )))
+        adapter.perform(.leSetExtendedAdvertisingEnable(true, sets: [set]))
     }
 
-    private func advertiseLegacy(_ instance: AdvertisingInstances.Instance) {
-        if controller.advertising.isLegacyEnabled { perform(.leSetAdvertisingEnable(false)) }
-        updateRandomAddress()
+    private func advertiseLegacy(_ instance: AdvertisedInstance) {
+        if controller.advertising.isLegacyEnabled { adapter.perform(.leSetAdvertisingEnable(false)) }
+        adapter.privacy.updateRandomAddress()
         let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
-        let isConnectable = instance.flags.contains(.connectable) || configured.isConnectable
-        perform(
+        let isConnectable = instance.flags.contains(.connectable) || adapter.settings.isConnectable
+        adapter.perform(
             .leSetAdvertisingParameters(
                 LEAdvertisingParameters(
                     intervalMinimum: interval, intervalMaximum: interval,
                     type: isConnectable
                         ? .connectableUndirected
                         : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,
-                    ownAddressType: ownAddressType(instance.flags))))
-        perform(.leSetAdvertisingData(data(of: instance)))
-        perform(.leSetScanResponseData(scanResponse(of: instance)))
-        perform(.leSetAdvertisingEnable(true))
-        advertising.rotation?.cancel()
-        guard advertising.numbers.count > 1 else { return }
+                    ownAddressType: adapter.privacy.ownAddressType(instance.flags))))
+        adapter.perform(
+            .leSetAdvertisingData(instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled)))
+        adapter.perform(
+            .leSetScanResponseData(
+                instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)))
+        adapter.perform(.leSetAdvertisingEnable(true))
+        rotation?.cancel()
+        guard numbers.count > 1 else { return }
         let duration = instance.duration == 0 ? Self.defaultDuration : .seconds(Int(instance.duration))
-        advertising.rotation = world.schedule(after: duration) { [weak self] in self?.rotate() }
+        rotation = adapter.world.schedule(after: duration) { [weak self] in self?.rotate() }
     }
 
     /// Shows other addresses in what is advertised.
-    func renewAdvertisingAddresses() {
+    func renewAddresses() {
         guard isExtended else {
             guard controller.advertising.isLegacyEnabled else { return }
-            perform(.leSetAdvertisingEnable(false))
-            return resumeAdvertising()
+            adapter.perform(.leSetAdvertisingEnable(false))
+            return resume()
         }
-        for number in advertising.numbers where controller.advertising.isSetEnabled(number) {
+        for number in numbers where controller.advertising.isSetEnabled(number) {
             start(number)
         }
         applySetAdvertising()
@@ -317,59 +298,30 @@ extension Adapter {
 
     /// Gives the next instance its turn on a controller that can advertise only one.
     private func rotate() {
-        let numbers = advertising.numbers
-        guard isRunning, let first = numbers.first else { return }
-        let current = advertising.current ?? 0
-        start(numbers.first { $0 > current } ?? first)
+        let numbers = numbers
+        guard adapter.isRunning, let first = numbers.first else { return }
+        let turn = current ?? 0
+        start(numbers.first { $0 > turn } ?? first)
     }
 
     private func applySetAdvertising() {
-        guard isRunning else { return }
-        let instance = AdvertisingInstances.Instance(
-            flags: advertising.mode == .connectable ? [.connectable, .managedFlags] : .managedFlags)
+        guard adapter.isRunning else { return }
+        let instance = AdvertisedInstance(
+            flags: mode == .connectable ? [.connectable, .managedFlags] : .managedFlags)
         if isExtended {
             let set = LEAdvertisingSetEnable(advertisingHandle: 0)
-            if advertising.isSettingOn {
-                advertising.instances[0] = instance
+            if isSettingOn {
+                instances[0] = instance
                 start(0)
-                advertising.instances[0] = nil
+                instances[0] = nil
             } else if controller.advertising.hasSet(0) {
-                perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
-                perform(.leRemoveAdvertisingSet(advertisingHandle: 0))
+                adapter.perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
+                adapter.perform(.leRemoveAdvertisingSet(advertisingHandle: 0))
             }
-        } else if advertising.isSettingOn {
+        } else if isSettingOn {
             advertiseLegacy(instance)
-        } else if advertising.numbers.isEmpty, controller.advertising.isLegacyEnabled {
-            perform(.leSetAdvertisingEnable(false))
+        } else if numbers.isEmpty, controller.advertising.isLegacyEnabled {
+            adapter.perform(.leSetAdvertisingEnable(false))
         }
-    }
-
-    // MARK: What the kernel adds
-
-    private func data(of instance: AdvertisingInstances.Instance) -> [UInt8] {
-        var flags: UInt8 = 0
-        if instance.flags.contains(.limitedDiscoverable) { flags |= 0x01 }
-        if instance.flags.contains(.generalDiscoverable) { flags |= 0x02 }
-        let hasFlags = flags != 0 || instance.flags.contains(.managedFlags)
-        if hasFlags, !configured.isBREDREnabled { flags |= 0x04 }
-        var data: [UInt8] = flags != 0 ? [2, 0x01, flags] : []
-        data += instance.data
-        if instance.flags.contains(.transmitPower) {
-            data += [2, 0x0A, UInt8(bitPattern: instance.transmitPower ?? 0)]
-        }
-        return data
-    }
-
-    private func scanResponse(of instance: AdvertisingInstances.Instance) -> [UInt8] {
-        var data = instance.scanResponse
-        if instance.flags.contains(.localName) {
-            let room = maximumLength - data.count - 2
-            let name = Array(configured.localName.utf8)
-            if room > 0, !name.isEmpty {
-                let part = name.prefix(room)
-                data += [UInt8(part.count + 1), part.count == name.count ? 0x09 : 0x08] + part
-            }
-        }
-        return data
     }
 }
