@@ -122,39 +122,32 @@ final class Controller: RadioNode {
             reset()
             return answer(command, .success)
         case .setEventMask, .leSetEventMask: return answer(command, .success)
-        case .readLocalVersionInformation:
-            return answer(command, .versionInformation(configuration.version))
-        case .readLocalSupportedCommands:
-            return answer(command, .supportedCommands(configuration.commands))
-        case .readLocalSupportedFeatures:
-            return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
+        case .readLocalVersionInformation: return answer(command, .versionInformation(configuration.version))
+        case .readLocalSupportedCommands: return answer(command, .supportedCommands(configuration.commands))
+        case .readLocalSupportedFeatures: return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
         case .readBDADDR: return answer(command, .address(publicAddress))
         case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
         case .leSetRandomAddress(let address):
-            guard !scanner.isEnabled, !advertising.isLegacyEnabled else {
-                return answer(command, .commandDisallowed)
-            }
+            guard !scanner.isEnabled, !advertising.isLegacyEnabled else { return answer(command, .commandDisallowed) }
             randomAddress = address
             return answer(command, .success)
-        case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList,
-            .leRemoveDeviceFromFilterAcceptList:
+        case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList:
             // Not while it is in use (Core Vol 4 Part E §7.8.16).
             guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
                 return answer(command, .commandDisallowed)
             }
             acceptList.perform(command)
             return answer(command, .success)
-        case .leSetScanParameters, .leSetScanEnable, .leSetExtendedScanParameters,
-            .leSetExtendedScanEnable:
+        case .leSetScanParameters, .leSetScanEnable, .leSetExtendedScanParameters, .leSetExtendedScanEnable:
             return answer(command, scanner.perform(command))
-        case .leCreateConnection, .leExtendedCreateConnection, .leCreateConnectionCancel:
-            return initiator.perform(command)
+        case .leCreateConnection, .leExtendedCreateConnection: return answer(command, initiator.begin(command))
+        case .leCreateConnectionCancel: return initiator.cancel(command)
         case .disconnect, .readRSSI, .readTransmitPowerLevel, .leConnectionUpdate,
             .leReadRemoteFeatures,
             .leSetDataLength, .leReadPHY, .leSetPHY:
             return performOnLink(command)
         case .unknown: return answer(command, .unknownHCICommand)
-        default: return advertising.perform(command)
+        default: return answer(command, advertising.perform(command))
         }
     }
 

@@ -53,57 +53,50 @@ final class ControllerAdvertising {
 
     // MARK: Commands
 
-    /// The advertising commands of both generations.
-    func perform(_ command: HCICommand) -> HCIStatus {
+    /// Carries out an advertising command of either generation; returns the answer.
+    func perform(_ command: HCICommand) -> HCIReturnParameters {
         switch command {
-        case .leSetAdvertisingParameters(let parameters):
-            return controller.answer(command, setLegacyParameters(parameters))
+        case .leSetAdvertisingParameters(let parameters): return .status(setLegacyParameters(parameters))
         case .leSetAdvertisingData(let data):
-            guard data.count <= 31 else { return controller.answer(command, .invalidHCICommandParameters) }
+            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
             legacy.data = data
             legacy.advertiser?.advertisement.data = data
-            return controller.answer(command, .success)
+            return .status(.success)
         case .leSetScanResponseData(let data):
-            guard data.count <= 31 else { return controller.answer(command, .invalidHCICommandParameters) }
+            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
             legacy.scanResponse = data
             legacy.advertiser?.advertisement.scanResponse = data
-            return controller.answer(command, .success)
+            return .status(.success)
         case .leSetAdvertisingEnable(let isOn):
             if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LEAdvertisingParameters()) }
             legacy.advertiser?.isEnabled = isOn
-            return controller.answer(command, .success)
-        case .leReadMaximumAdvertisingDataLength: return controller.answer(command, .maximumAdvertisingDataLength(1650))
+            return .status(.success)
+        case .leReadMaximumAdvertisingDataLength: return .maximumAdvertisingDataLength(1650)
         case .leReadNumberOfSupportedAdvertisingSets:
-            return controller.answer(
-                command, .numberOfSupportedAdvertisingSets(controller.configuration.advertisingSetCount))
+            return .numberOfSupportedAdvertisingSets(controller.configuration.advertisingSetCount)
         case .leSetExtendedAdvertisingParameters(let parameters):
             let status = setParameters(parameters)
-            return status.isSuccess
-                ? controller.answer(command, .selectedTransmitPower(parameters.transmitPower ?? 0))
-                : controller.answer(command, status)
+            return status.isSuccess ? .selectedTransmitPower(parameters.transmitPower ?? 0) : .status(status)
         case .leSetAdvertisingSetRandomAddress(let handle, let address):
-            guard let set = sets[handle] else { return controller.answer(command, .unknownAdvertisingIdentifier) }
-            guard !set.advertiser.isEnabled else { return controller.answer(command, .commandDisallowed) }
+            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
+            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
             sets[handle]?.randomAddress = address
             if set.parameters.ownAddressType == .random { set.advertiser.address = address }
-            return controller.answer(command, .success)
-        case .leSetExtendedAdvertisingData(let fragment):
-            return controller.answer(command, setData(fragment, at: \.data))
+            return .status(.success)
+        case .leSetExtendedAdvertisingData(let fragment): return .status(setData(fragment, at: \.data))
         case .leSetExtendedScanResponseData(let fragment):
-            return controller.answer(command, setData(fragment, at: \.scanResponse))
-        case .leSetExtendedAdvertisingEnable(let isOn, let sets): return controller.answer(command, enable(isOn, sets))
+            return .status(setData(fragment, at: \.scanResponse))
+        case .leSetExtendedAdvertisingEnable(let isOn, let sets): return .status(enable(isOn, sets))
         case .leRemoveAdvertisingSet(let handle):
-            guard let set = sets[handle] else { return controller.answer(command, .unknownAdvertisingIdentifier) }
-            guard !set.advertiser.isEnabled else { return controller.answer(command, .commandDisallowed) }
+            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
+            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
             remove(set, handle)
-            return controller.answer(command, .success)
+            return .status(.success)
         case .leClearAdvertisingSets:
-            guard !sets.values.contains(where: { $0.advertiser.isEnabled }) else {
-                return controller.answer(command, .commandDisallowed)
-            }
+            guard !sets.values.contains(where: { $0.advertiser.isEnabled }) else { return .status(.commandDisallowed) }
             for (handle, set) in sets { remove(set, handle) }
-            return controller.answer(command, .success)
-        default: return controller.answer(command, .unknownHCICommand)
+            return .status(.success)
+        default: return .status(.unknownHCICommand)
         }
     }
 

@@ -24,43 +24,42 @@ final class Initiator {
 
     // MARK: Commands
 
-    func perform(_ command: HCICommand) -> HCIStatus {
+    /// LE Create Connection and LE Extended Create Connection.
+    func begin(_ command: HCICommand) -> HCIStatus {
         switch command {
         case .leCreateConnection(let parameters):
             return begin(
-                command,
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
                     ownAddress: controller.address(parameters.ownAddressType), parameters: parameters.parameters,
                     isExtended: false))
         case .leExtendedCreateConnection(let parameters):
             guard let phy = parameters.le1M ?? parameters.le2M ?? parameters.leCoded else {
-                return controller.answer(command, .invalidHCICommandParameters)
+                return .invalidHCICommandParameters
             }
             return begin(
-                command,
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
                     ownAddress: controller.address(parameters.ownAddressType), parameters: phy.parameters,
                     isExtended: true))
-        default: return cancel(command)
+        default: return .unknownHCICommand
         }
     }
 
-    private func begin(_ command: HCICommand, _ wanted: Attempt) -> HCIStatus {
-        guard attempt == nil else { return controller.answer(command, .commandDisallowed) }
+    private func begin(_ wanted: Attempt) -> HCIStatus {
+        guard attempt == nil else { return .commandDisallowed }
         if let peer = wanted.peer, world.links(of: controller).contains(where: { $0.peerAddress == peer }) {
-            return controller.answer(command, .connectionAlreadyExists)
+            return .connectionAlreadyExists
         }
-        guard wanted.parameters.isValid else { return controller.answer(command, .invalidHCICommandParameters) }
+        guard wanted.parameters.isValid else { return .invalidHCICommandParameters }
         attempt = wanted
         world.updateAdvertising()
-        return controller.answer(command, .success)
+        return .success
     }
 
-    private func cancel(_ command: HCICommand) -> HCIStatus {
-        guard let cancelled = attempt else { return controller.answer(command, .commandDisallowed) }
-        attempt = nil
+    /// LE Create Connection Cancel, which is answered before the attempt's end is told.
+    func cancel(_ command: HCICommand) -> HCIStatus {
+        guard let cancelled = attempt.take() else { return controller.answer(command, .commandDisallowed) }
         world.updateAdvertising()
         controller.answer(command, .success)
         controller.emit(

@@ -27,8 +27,8 @@ enum PeripheralEvent: Sendable {
 /// Everything there is on one radio band: who sends, who listens, what happens next.
 ///
 /// Not safe to use from several threads: ``SimulatedRadio`` keeps it in a mutex, with all it refers to. What belongs to
-/// the program outside (handlers) is never called nor released in here, but left to ``tell(_:)`` and ``release(_:)``. What the
-/// floors above have in it they add: ``KernelWorld``.
+/// the program outside (handlers) is never called nor released in here, but left to ``tell(_:)`` and ``release(_:)``.
+/// What the floors above have in it they add: ``KernelWorld``.
 class World {
     private var clock = WorldClock()
     var generator: SimulationGenerator
@@ -183,8 +183,7 @@ class World {
 
     /// A central's answer to a connectable advertisement: both have a link from now on.
     func connect(
-        central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress,
-        to advertiser: Advertiser,
+        central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress, to advertiser: Advertiser,
         parameters: LEActiveConnectionParameters
     ) -> LinkEnd {
         let peripheral = advertiser.node

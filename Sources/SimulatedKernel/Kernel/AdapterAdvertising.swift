@@ -22,6 +22,7 @@ final class AdapterAdvertising {
     /// Those that Read Advertising Features lists: the kernel leaves out numbers above the number of instances.
     private var listedNumbers: [UInt8] { instances.keys.filter { $0 <= instances.count }.sorted() }
     private var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
+
     private var isExtended: Bool { controller.configuration.features.advertisingFamily == .extended }
     private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
@@ -200,9 +201,7 @@ final class AdapterAdvertising {
     func resume() {
         guard adapter.isRunning, adapter.settings.isLEEnabled else { return }
         if isExtended {
-            for number in numbers where !controller.advertising.isSetEnabled(number) {
-                start(number)
-            }
+            for number in numbers where !controller.advertising.isSetEnabled(number) { start(number) }
         } else if !controller.advertising.isLegacyEnabled {
             current = nil
             rotate()
@@ -290,9 +289,7 @@ final class AdapterAdvertising {
             adapter.perform(.leSetAdvertisingEnable(false))
             return resume()
         }
-        for number in numbers where controller.advertising.isSetEnabled(number) {
-            start(number)
-        }
+        for number in numbers where controller.advertising.isSetEnabled(number) { start(number) }
         applySetAdvertising()
     }
 

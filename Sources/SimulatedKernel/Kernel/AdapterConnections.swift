@@ -81,13 +81,7 @@ final class AdapterConnections: ControllerHost {
     }
 
     private func create(_ connection: HostConnection) {
-        // The kernel gives up an attempt after 20 s.
-        let timer = world.schedule(after: .seconds(20)) { [weak self, weak connection] in
-            guard let self, let connection, connection.state == .initiating else { return }
-            // Directed advertising that nobody answered ends with another reason than connecting.
-            cancel(connection, error: adapter.advertising.isSettingOn ? .hostDown : .timedOut)
-        }
-        connection.setInitiationTimer(timer)
+        connection.limitInitiation()
         // While Set Advertising is on, the kernel advertises to the peer instead of connecting to it.
         guard !adapter.advertising.isSettingOn else { return }
         adapter.privacy.updateRandomAddress()

@@ -48,6 +48,8 @@ final class HostConnection {
 
     /// How long a link, or an attempt at one, outlives the last that used it.
     private static let dropDelay = Duration.seconds(2)
+    /// How long the kernel tries to connect.
+    private static let initiationTime = Duration.seconds(20)
 
     init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
         self.adapter = adapter
@@ -65,9 +67,13 @@ final class HostConnection {
         state = .initiating
     }
 
-    /// The attempt is given up when `timer` says so.
-    func setInitiationTimer(_ timer: ScheduledEvent) {
-        initiationTimer = timer
+    /// Gives the attempt up after so long as the kernel does.
+    func limitInitiation() {
+        initiationTimer = adapter.world.schedule(after: Self.initiationTime) { [weak self] in
+            guard let self, state == .initiating else { return }
+            // Directed advertising that nobody answered ends with another reason than connecting.
+            adapter.connections.cancel(self, error: adapter.advertising.isSettingOn ? .hostDown : .timedOut)
+        }
     }
 
     /// Gives up an attempt; says whether there was one.

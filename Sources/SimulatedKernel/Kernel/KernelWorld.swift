@@ -6,7 +6,13 @@ final class KernelWorld: World {
     private(set) var kernels: [HostKernel] = []
     private(set) var sockets: [Int: SocketState] = [:]
     private(set) var listeners: [Int: ListenerState] = [:]
-    private var radioSwitchWatches: [Int: RadioSwitchHandler] = [:]
+    private var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
+
+    /// Whom a kernel tells that a switch has changed.
+    private struct RadioSwitchWatch {
+        unowned let kernel: HostKernel
+        let handler: LoopBound<() -> Void>
+    }
 
     // MARK: Machines
 
@@ -14,9 +20,7 @@ final class KernelWorld: World {
     func addKernel(adapters: [SimulatedController]) -> Int {
         let kernel = HostKernel(world: self, conditions: HostConditions())
         kernels.append(kernel)
-        for controller in adapters {
-            kernel.plug(controller, address: address(for: controller), isSettled: true)
-        }
+        for controller in adapters { kernel.plug(controller, address: address(for: controller), isSettled: true) }
         return kernels.count - 1
     }
 
@@ -70,7 +74,7 @@ final class KernelWorld: World {
     /// Has `handler` told when a switch of `kernel` changes; returns the number of the watch.
     func watchRadioSwitches(of kernel: HostKernel, _ handler: LoopBound<() -> Void>) -> Int {
         let identifier = makeIdentifier()
-        radioSwitchWatches[identifier] = RadioSwitchHandler(kernel: kernel, handler: handler)
+        radioSwitchWatches[identifier] = RadioSwitchWatch(kernel: kernel, handler: handler)
         return identifier
     }
 
@@ -88,8 +92,7 @@ final class KernelWorld: World {
 
     /// Tells everybody who follows a machine's switches, one or several changes at once.
     func radioSwitchesChanged(of kernel: HostKernel) {
-        for (identifier, watch) in radioSwitchWatches.sorted(by: { $0.key < $1.key })
-        where watch.kernel === kernel {
+        for (identifier, watch) in radioSwitchWatches.sorted(by: { $0.key < $1.key }) where watch.kernel === kernel {
             tell(.radioSwitches(identifier))
         }
     }

@@ -61,9 +61,7 @@ final class PeripheralNode: RadioNode {
 
     func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         for advertiser in advertisers { advertiser.isEnabled = false }
-        advertisers = advertisements.map {
-            Advertiser(node: self, address: $0.address ?? address, advertisement: $0)
-        }
+        advertisers = advertisements.map { Advertiser(node: self, address: $0.address ?? address, advertisement: $0) }
         updateAdvertisers()
     }
 

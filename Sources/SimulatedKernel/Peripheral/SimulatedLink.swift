@@ -76,9 +76,7 @@ extension SimulatedRadio {
     func deliver(_ event: PeripheralEvent, toPeripheralAt identifier: Int) {
         let link = SimulatedLink(radio: self, identifier: identifier)
         if case .connected = event {
-            let make = withWorld {
-                ($0.peripherals.ends[identifier]?.side.node as? PeripheralNode)?.makeHandler
-            }
+            let make = withWorld { ($0.peripherals.ends[identifier]?.side.node as? PeripheralNode)?.makeHandler }
             guard let handler = make?(link) else { return }
             withWorld { world in
                 if let end = world.peripherals.ends[identifier] {
@@ -89,9 +87,7 @@ extension SimulatedRadio {
             }
             return
         }
-        let handler = withWorld {
-            ($0.peripherals.ends[identifier]?.side.program as? LinkProgram)?.handler
-        }
+        let handler = withWorld { ($0.peripherals.ends[identifier]?.side.program as? LinkProgram)?.handler }
         switch event {
         case .connected: break
         case .received(let channel, let packet): handler?.received(packet.span.bytes, on: channel, of: link)

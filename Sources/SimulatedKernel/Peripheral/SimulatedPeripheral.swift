@@ -128,8 +128,7 @@ public final class SimulatedPeripheral: Sendable {
     ///   - security: how the link has to be protected.
     public func setService(_ psm: UInt16, receiveMTU: UInt16?, security: SecurityLevel = .low) {
         withNode { node in
-            node.channels.setService(
-                psm, receiveMTU.map { PeripheralService(receiveMTU: $0, security: security) })
+            node.channels.setService(psm, receiveMTU.map { PeripheralService(receiveMTU: $0, security: security) })
         }
     }
 
