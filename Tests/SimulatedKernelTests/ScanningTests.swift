@@ -131,6 +131,22 @@ struct ScanningTests {
         }
     }
 
+    /// New devices may come to lie where others lay that nobody heard.
+    @Test func whoWasOutOfRangeIsForgottenWhenGone() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let address = try #require(try kernel.adapters().first?.address)
+        try await radio.run {
+            for _ in 0..<10 {
+                let gone = SimulatedPeripheral(on: radio)
+                radio.setInRange(false, address, gone.address)
+                gone.remove()
+                let channel = try kernel.connect(to: SimulatedPeripheral(on: radio) { _ in Echo() }.address)
+                #expect(await channel.tap.next() == .writable)
+            }
+        }
+    }
+
     @Test func aSilentControllerAnswersNothing() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()
