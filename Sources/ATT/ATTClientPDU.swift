@@ -126,13 +126,9 @@ extension ATTClientPDU {
     ///
     /// - Throws: ``BufferFull`` when the PDU does not fit; the writer is then as it was.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
-        let start = writer.count
-        do {
+        try writer.writeWhole { (writer) throws(BufferFull) in
             try writer.write(opcode)
             try encodeParameters(into: &writer)
-        } catch {
-            writer.truncate(to: start)
-            throw error
         }
     }
 

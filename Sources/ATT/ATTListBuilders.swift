@@ -6,16 +6,9 @@ import BluetoothPrimitives
 // first that did not, since its entries follow each other without gaps.
 
 extension ByteWriter {
-    /// Runs `body` and takes back what it wrote when not all of it fits; says whether it fitted.
-    fileprivate mutating func writeWhole(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
-        let start = count
-        do {
-            try body(&self)
-            return true
-        } catch {
-            truncate(to: start)
-            return false
-        }
+    /// Has `body` write, and takes back what it wrote when not all of it fits; says whether it fitted.
+    fileprivate mutating func fits(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
+        (try? writeWhole(body)) != nil
     }
 }
 
@@ -43,7 +36,7 @@ public struct ATTReadMultipleRequestBuilder: Sendable {
     /// Appends a handle and says whether it fitted.
     public mutating func append(_ handle: AttributeHandle, to writer: inout ByteWriter) -> Bool {
         let isFirst = count == 0
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if isFirst { try writer.write(opcode) }
             try writer.write(handle)
         }
@@ -73,7 +66,7 @@ public struct ATTFindInformationResponseBuilder: Sendable {
             return false
         }
         let isFirst = typeWidth == nil
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if isFirst {
                 try writer.write(ATTOpcode.findInformationResponse)
                 try writer.write(ATTInformationList.format(width))
@@ -104,7 +97,7 @@ public struct ATTFindByTypeValueResponseBuilder: Sendable {
     /// An attribute that is no group is a range of its own handle alone.
     public mutating func append(_ range: AttributeHandleRange, to writer: inout ByteWriter) -> Bool {
         let isFirst = count == 0
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if isFirst { try writer.write(ATTOpcode.findByTypeValueResponse) }
             try writer.write(range)
         }
@@ -134,7 +127,7 @@ private struct MeasuredEntryWriter: Sendable {
             return false
         }
         let isFirst = valueLength == nil
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if isFirst {
                 try writer.write(opcode)
                 try writer.write(UInt8(truncatingIfNeeded: handleBytes + value.byteCount))
@@ -214,7 +207,7 @@ public struct ATTReadMultipleResponseBuilder: Sendable {
         guard !isClosed else { return false }
         let cut = value.prefix(writer.remaining - (hasOpcode ? 0 : 1))
         let needsOpcode = !hasOpcode
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if needsOpcode { try writer.write(ATTOpcode.readMultipleResponse) }
             try writer.write(cut)
         }
@@ -241,7 +234,7 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
         guard !isClosed, let length = UInt16(exactly: value.byteCount) else { return false }
         let needsOpcode = !hasOpcode
         let space = writer.remaining - (hasOpcode ? 0 : 1)
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if needsOpcode { try writer.write(ATTOpcode.readMultipleVariableResponse) }
             switch space {
             case 2...:
@@ -274,7 +267,7 @@ public struct ATTMultipleHandleValueNotificationBuilder: Sendable {
     ) -> Bool {
         guard let length = UInt16(exactly: value.byteCount) else { return false }
         let isFirst = count == 0
-        let fits = writer.writeWhole { (writer) throws(BufferFull) in
+        let fits = writer.fits { (writer) throws(BufferFull) in
             if isFirst { try writer.write(ATTOpcode.multipleHandleValueNotification) }
             try writer.write(handle)
             try writer.write(length)

@@ -62,6 +62,18 @@ public struct ByteWriter: Sendable {
         storage.removeLast(storage.count - count)
     }
 
+    /// Has `body` write, and takes back what it wrote where not all of it fits.
+    @inlinable @inline(__always)
+    public mutating func writeWhole(_ body: (inout ByteWriter) throws(BufferFull) -> Void) throws(BufferFull) {
+        let start = count
+        do throws(BufferFull) {
+            try body(&self)
+        } catch {
+            truncate(to: start)
+            throw error
+        }
+    }
+
     @inlinable @inline(__always)
     func ensure(_ count: Int) throws(BufferFull) {
         guard count <= remaining else { throw BufferFull(needed: count, available: remaining) }

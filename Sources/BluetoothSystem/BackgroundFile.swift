@@ -61,13 +61,7 @@ public final class BackgroundFile: Sendable {
     public func append(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
         let (isTaken, wakes) = shared.state.withLock { state -> (Bool, Bool) in
             guard !state.hasEnded, !state.isClosing else { return (true, false) }
-            let start = state.waiting.count
-            do throws(BufferFull) {
-                try body(&state.waiting)
-            } catch {
-                state.waiting.truncate(to: start)
-                return (false, false)
-            }
+            guard (try? state.waiting.writeWhole(body)) != nil else { return (false, false) }
             defer { state.isThreadWaiting = false }
             return (true, state.isThreadWaiting)
         }

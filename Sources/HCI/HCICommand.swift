@@ -151,19 +151,11 @@ public enum HCICommand: Hashable, Sendable {
     ///
     /// Throws ``BufferFull`` when `writer` or the command has no room for it, and leaves `writer` as it was.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
-        let start = writer.count
-        do throws(BufferFull) {
+        try writer.writePacket { (writer) throws(BufferFull) in
             try writer.write(HCIPacketType.command.rawValue)
             try writer.write(opcode.rawValue)
-            let lengthIndex = writer.count
-            try writer.write(0 as UInt8)
+        } parameters: { (writer) throws(BufferFull) in
             try encodeParameters(into: &writer)
-            let count = writer.count - lengthIndex - 1
-            guard let length = UInt8(exactly: count) else { throw BufferFull(needed: count, available: 255) }
-            writer.replace(at: lengthIndex, with: length)
-        } catch {
-            writer.truncate(to: start)
-            throw error
         }
     }
 }

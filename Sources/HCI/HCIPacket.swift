@@ -179,6 +179,22 @@ extension ByteReader {
 }
 
 extension ByteWriter {
+    /// Writes a packet whole, or nothing of it: what it begins with, how long its parameters are, and these.
+    mutating func writePacket(
+        header: (inout ByteWriter) throws(BufferFull) -> Void,
+        parameters: (inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(BufferFull) {
+        try writeWhole { (writer) throws(BufferFull) in
+            try header(&writer)
+            let start = writer.count
+            try writer.write(0 as UInt8)
+            try parameters(&writer)
+            let count = writer.count - start - 1
+            guard let length = UInt8(exactly: count) else { throw BufferFull(needed: count, available: 255) }
+            writer.replace(at: start, with: length)
+        }
+    }
+
     mutating func write(_ value: Bool) throws(BufferFull) {
         try write(value ? 1 : 0 as UInt8)
     }

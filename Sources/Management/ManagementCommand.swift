@@ -159,14 +159,8 @@ public enum ManagementCommand: Hashable, Sendable {
     public func encode(
         for index: UInt16 = ManagementPacket.noController, into writer: inout ByteWriter
     ) throws(BufferFull) {
-        let start = writer.count
-        do throws(BufferFull) {
-            try writer.writeHeader(code: opcode.rawValue, index: index)
+        try writer.writePacket(code: opcode.rawValue, index: index) { (writer) throws(BufferFull) in
             try encodeParameters(into: &writer)
-            try writer.finishPacket(startingAt: start)
-        } catch {
-            writer.truncate(to: start)
-            throw error
         }
     }
 

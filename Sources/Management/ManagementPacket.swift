@@ -28,21 +28,23 @@ public struct ManagementPacket: ~Escapable {
 }
 
 extension ByteWriter {
-    /// Begins a packet; ``finishPacket(startingAt:)`` fills in its length.
-    mutating func writeHeader(code: UInt16, index: UInt16) throws(BufferFull) {
-        try write(code)
-        try write(index)
-        try write(0 as UInt16)
-    }
-
-    /// Fills in the length of the packet whose first byte is at `start`.
-    mutating func finishPacket(startingAt start: Int) throws(BufferFull) {
-        let count = count - start - ManagementPacket.headerByteCount
-        guard let length = UInt16(exactly: count) else {
-            throw BufferFull(needed: count, available: Int(UInt16.max))
+    /// Writes a packet whole, or nothing of it.
+    mutating func writePacket(
+        code: UInt16, index: UInt16, parameters: (inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(BufferFull) {
+        try writeWhole { (writer) throws(BufferFull) in
+            try writer.write(code)
+            try writer.write(index)
+            let start = writer.count
+            try writer.write(0 as UInt16)
+            try parameters(&writer)
+            let count = writer.count - start - 2
+            guard let length = UInt16(exactly: count) else {
+                throw BufferFull(needed: count, available: Int(UInt16.max))
+            }
+            writer.replace(at: start, with: UInt8(truncatingIfNeeded: length))
+            writer.replace(at: start + 1, with: UInt8(truncatingIfNeeded: length >> 8))
         }
-        replace(at: start + 4, with: UInt8(truncatingIfNeeded: length))
-        replace(at: start + 5, with: UInt8(truncatingIfNeeded: length >> 8))
     }
 
     mutating func write(_ value: Bool) throws(BufferFull) {
