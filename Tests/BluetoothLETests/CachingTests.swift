@@ -34,8 +34,8 @@ import Testing
         ])
 
     /// A machine whose packets are counted, and a peripheral with a server.
-    struct Scene: Sendable {
-        var fixture: Fixture
+    struct CachingFixture: Sendable {
+        var base: Fixture
         var kernel: FaultingKernel
         var adapter: Adapter
         var server: SimulatedGATTServer
@@ -45,7 +45,7 @@ import Testing
         func count(_ body: () async throws -> Void) async throws -> Int {
             kernel.arm(at: nil) {}
             try await body()
-            try await fixture.radio.sleep(for: .seconds(1))
+            try await base.radio.sleep(for: .seconds(1))
             return kernel.count
         }
 
@@ -53,7 +53,7 @@ import Testing
     }
 
     static func run(
-        _ follows: Follows = .everything, _ body: @escaping @Sendable (Scene) async throws -> Void
+        _ follows: Follows = .everything, _ body: @escaping @Sendable (CachingFixture) async throws -> Void
     ) async throws {
         try await Fixture.run { fixture in
             let server = try SimulatedGATTServer(genericAttribute(follows) + [battery])
@@ -61,7 +61,7 @@ import Testing
             let kernel = FaultingKernel(fixture.kernel)
             let adapter = try await Adapter.open(on: kernel)
             try await body(
-                Scene(fixture: fixture, kernel: kernel, adapter: adapter, server: server, peripheral: peripheral))
+                CachingFixture(base: fixture, kernel: kernel, adapter: adapter, server: server, peripheral: peripheral))
         }
     }
 
@@ -70,33 +70,33 @@ import Testing
         "a known device is asked for its hash and for nothing else",
         arguments: [(Follows.nothing, [6, 0, 6]), (.changes, [8, 0, 8]), (.everything, [12, 0, 2])])
     func counts(_ follows: Follows, _ counts: [Int]) async throws {
-        try await Self.run(follows) { scene in
-            var connection = try await scene.connect()
+        try await Self.run(follows) { fixture in
+            var connection = try await fixture.connect()
             let found = Mutex<RemoteDatabase?>(nil)
-            let first = try await scene.count {
+            let first = try await fixture.count {
                 let services = try await connection.discover()
                 found.withLock { $0 = services }
             }
-            let again = try await scene.count { _ = try await connection.discover() }
+            let again = try await fixture.count { _ = try await connection.discover() }
             await connection.disconnect()
-            connection = try await scene.connect()
-            let next = try await scene.count {
+            connection = try await fixture.connect()
+            let next = try await fixture.count {
                 let services = try await connection.discover()
                 #expect(services == found.withLock { $0 })
             }
             #expect([first, again, next] == counts)
-            let forced = try await scene.count { _ = try await connection.discover(cached: false) }
+            let forced = try await fixture.count { _ = try await connection.discover(cached: false) }
             #expect(forced >= 6)
             await connection.disconnect()
         }
     }
 
     @Test func withoutACacheEveryLinkDiscovers() async throws {
-        try await Self.run { scene in
-            await scene.adapter.setAttributeCache(nil)
+        try await Self.run { fixture in
+            await fixture.adapter.setAttributeCache(nil)
             for _ in 0..<2 {
-                let connection = try await scene.connect()
-                let count = try await scene.count { _ = try await connection.discover() }
+                let connection = try await fixture.connect()
+                let count = try await fixture.count { _ = try await connection.discover() }
                 #expect(count == 12)
                 await connection.disconnect()
             }
@@ -104,15 +104,15 @@ import Testing
     }
 
     @Test func aDeviceThatChangedMeanwhileIsDiscovered() async throws {
-        try await Self.run { scene in
-            try await scene.adapter.withConnection(to: scene.peripheral.address) { connection in
+        try await Self.run { fixture in
+            try await fixture.adapter.withConnection(to: fixture.peripheral.address) { connection in
                 _ = try await connection.discover()
-                try await scene.fixture.radio.sleep(for: .seconds(1))
+                try await fixture.base.radio.sleep(for: .seconds(1))
             }
-            try scene.server.change(adding: [Self.other])
+            try fixture.server.change(adding: [Self.other])
             for round in 0..<2 {
-                try await scene.adapter.withConnection(to: scene.peripheral.address) { connection in
-                    let count = try await scene.count {
+                try await fixture.adapter.withConnection(to: fixture.peripheral.address) { connection in
+                    let count = try await fixture.count {
                         let services = try await connection.discover()
                         let characteristic = try #require(services.service(0xFFF0)?.characteristic(0xFFF2))
                         let value = try await connection.read(characteristic)
@@ -223,10 +223,10 @@ import Testing
     }
 
     @Test func whatIsKnownIsNotHandedOutAfterTheEnd() async throws {
-        try await Self.run { scene in
-            let connection = try await scene.connect()
+        try await Self.run { fixture in
+            let connection = try await fixture.connect()
             _ = try await connection.discover()
-            let spinning = scene.fixture.begin { while true { _ = try await connection.discover() } }
+            let spinning = fixture.base.begin { while true { _ = try await connection.discover() } }
             spinning.cancel()
             #expect(await failure { try await spinning.value }?.code == .cancelled)
             await connection.disconnect()
@@ -237,14 +237,14 @@ import Testing
     // MARK: Changes under the link
 
     @Test func aChangeIsToldAndWhatWasFoundBeforeIsRefused() async throws {
-        try await Self.run { scene in
-            let connection = try await scene.connect()
+        try await Self.run { fixture in
+            let connection = try await fixture.connect()
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let changes = await connection.serviceChanges()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
+            try await fixture.base.radio.sleep(for: .seconds(1))
             let range = try #require(services.service(0x180F)?.handles)
-            let added = try #require(try scene.server.change(removing: range, adding: [Self.other]))
+            let added = try #require(try fixture.server.change(removing: range, adding: [Self.other]))
             var iterator = changes.makeAsyncIterator()
             let told = try await iterator.next()
             #expect(told == AttributeHandleRange(start: range.start, end: added.end))
@@ -269,21 +269,21 @@ import Testing
     }
 
     @Test func subscriptionsToWhatIsGoneEndAndTheOthersGoOn() async throws {
-        try await Self.run { scene in
-            let connection = try await scene.connect()
-            try scene.server.change(adding: [Self.other])
+        try await Self.run { fixture in
+            let connection = try await fixture.connect()
+            try fixture.server.change(adding: [Self.other])
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let kept = try #require(services.service(0xFFF0)?.characteristic(0xFFF1))
             let levels = try await connection.subscribe(to: level)
             let values = try await connection.subscribe(to: kept)
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            try scene.server.change(removing: try #require(services.service(0x180F)?.handles))
-            try await scene.fixture.radio.sleep(for: .seconds(1))
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            try fixture.server.change(removing: try #require(services.service(0x180F)?.handles))
+            try await fixture.base.radio.sleep(for: .seconds(1))
             _ = try await connection.discover()
             var iterator = levels.makeAsyncIterator()
             #expect(await failure { _ = try await iterator.next() }?.code == .attributesChanged)
-            await scene.server.notify([5], of: kept.valueHandle)
+            await fixture.server.notify([5], of: kept.valueHandle)
             var others = values.makeAsyncIterator()
             let value = try await others.next()
             #expect(value == [5])
@@ -307,22 +307,22 @@ import Testing
     }
 
     @Test func aDeviceThatTellsOfChangeAfterChangeIsForgottenOnce() async throws {
-        try await Self.run { scene in
-            let cache = SlowCache(scene.fixture.radio)
-            await scene.adapter.setAttributeCache(cache)
-            let connection = try await scene.connect()
+        try await Self.run { fixture in
+            let cache = SlowCache(fixture.base.radio)
+            await fixture.adapter.setAttributeCache(cache)
+            let connection = try await fixture.connect()
             _ = try await connection.discover()
-            try await scene.fixture.radio.sleep(for: .seconds(5))
+            try await fixture.base.radio.sleep(for: .seconds(5))
             for _ in 0..<100 {
-                try scene.server.change(adding: [Self.other])
-                try await scene.fixture.radio.sleep(for: .milliseconds(100))
+                try fixture.server.change(adding: [Self.other])
+                try await fixture.base.radio.sleep(for: .milliseconds(100))
             }
-            try await scene.fixture.radio.sleep(for: .seconds(5))
+            try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(cache.changes.withLock { $0 } == [true, false])
             _ = try await connection.discover()
-            try await scene.fixture.radio.sleep(for: .seconds(5))
-            try scene.server.change(adding: [Self.battery])
-            try await scene.fixture.radio.sleep(for: .seconds(5))
+            try await fixture.base.radio.sleep(for: .seconds(5))
+            try fixture.server.change(adding: [Self.battery])
+            try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(cache.changes.withLock { $0 } == [true, false, true, false])
             await connection.disconnect()
         }
@@ -331,15 +331,15 @@ import Testing
     // MARK: Out of sync
 
     @Test func aDeviceThatOnlyThinksWeDoNotKnowIsAskedAgain() async throws {
-        try await Self.run { scene in
-            let connection = try await scene.connect()
+        try await Self.run { fixture in
+            let connection = try await fixture.connect()
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
-            try await scene.fixture.radio.sleep(for: .seconds(1))
+            try await fixture.base.radio.sleep(for: .seconds(1))
             // Gone and back again: the hash is what it was.
-            let added = try #require(try scene.server.change(adding: [Self.other], isTold: false))
-            try scene.server.change(removing: added, isTold: false)
-            let count = try await scene.count {
+            let added = try #require(try fixture.server.change(adding: [Self.other], isTold: false))
+            try fixture.server.change(removing: added, isTold: false)
+            let count = try await fixture.count {
                 let value = try await connection.read(level)
                 #expect(value == [9])
             }
@@ -349,13 +349,13 @@ import Testing
     }
 
     @Test func aDeviceThatChangedWithoutAWordIsNoticed() async throws {
-        try await Self.run { scene in
-            let connection = try await scene.connect()
+        try await Self.run { fixture in
+            let connection = try await fixture.connect()
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let changes = await connection.serviceChanges()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            try scene.server.change(adding: [Self.other], isTold: false)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            try fixture.server.change(adding: [Self.other], isTold: false)
             let error = await failure { try await connection.write([1], to: level) }
             #expect(error?.code == .attributesChanged)
             var iterator = changes.makeAsyncIterator()

@@ -30,7 +30,7 @@ import Testing
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var error: BluetoothError?
-        let time = await late.fixture.duration {
+        let time = await late.base.duration {
             error = await failure { await (try await late.connect()).disconnect() }
         }
         #expect(error?.code == .busy, sourceLocation: sourceLocation)
@@ -43,7 +43,7 @@ import Testing
         _ late: LateFixture, links: Int, within limit: Duration, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var next: Connection?
-        let time = try await late.fixture.duration { next = try await late.connect() }
+        let time = try await late.base.duration { next = try await late.connect() }
         #expect(time < limit, "\(time)", sourceLocation: sourceLocation)
         #expect(late.peer.linkCount == links, sourceLocation: sourceLocation)
         let connection = try #require(next, sourceLocation: sourceLocation)
@@ -53,7 +53,7 @@ import Testing
     @Test(arguments: LateFixture.requests) func theNextConnectWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
         try await Self.run(awaiting: opcode, late: .seconds(2)) { late, channel in
             var next: Connection?
-            let time = try await late.fixture.duration { next = try await late.connect() }
+            let time = try await late.base.duration { next = try await late.connect() }
             #expect(time > .milliseconds(1800) && time < .milliseconds(2400))
             #expect(late.peer.linkCount == 1)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
@@ -67,7 +67,7 @@ import Testing
             // Each waits as long.
             try await Self.expectBusy(late)
             var next: Connection?
-            let time = try await late.fixture.duration { next = try await late.connect() }
+            let time = try await late.base.duration { next = try await late.connect() }
             #expect(time > .milliseconds(800) && time < .milliseconds(1400))
             #expect(late.peer.linkCount == 1)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
@@ -77,7 +77,7 @@ import Testing
 
     @Test func anAnswerThatNobodyWaitsForIsReceivedAllTheSame() async throws {
         try await Self.run(late: .seconds(6)) { late, channel in
-            try await late.fixture.radio.sleep(for: .seconds(10))
+            try await late.base.radio.sleep(for: .seconds(10))
             try await Self.expectOwnLink(late, links: 1, within: .milliseconds(100))
             #expect(await channel.isOpen)
         }
@@ -92,11 +92,11 @@ import Testing
             ]
             try await late.end(connection, awaiting: .readRequest, late: .seconds(12))
             await channels[0].close()
-            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
-            let next = late.fixture.begin { try await late.connect() }
-            try await late.fixture.radio.sleep(for: .seconds(1))
+            try await late.base.radio.sleep(for: .milliseconds(milliseconds))
+            let next = late.base.begin { try await late.connect() }
+            try await late.base.radio.sleep(for: .seconds(1))
             await channels[1].close()
-            let time = try await late.fixture.duration { await (try await next.value).disconnect() }
+            let time = try await late.base.duration { await (try await next.value).disconnect() }
             #expect(time > .seconds(1) && time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
@@ -119,9 +119,9 @@ import Testing
     @Test(arguments: [100, 1000, 4000]) func theEndOfTheLinkEndsTheWait(milliseconds: Int) async throws {
         try await Self.run(late: .seconds(10)) { late, _ in
             if milliseconds > 2500 { try await Self.expectBusy(late) }
-            let next = late.fixture.begin { try await late.connect() }
-            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds % 2500))
-            let time = try await late.fixture.duration {
+            let next = late.base.begin { try await late.connect() }
+            try await late.base.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            let time = try await late.base.duration {
                 late.peripheral.disconnect()
                 await (try await next.value).disconnect()
             }
@@ -147,7 +147,7 @@ import Testing
                 [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
                 handlers: AttributeHandlers(read: { _ in
                     asked.continuation.yield()
-                    try await late.fixture.radio.sleep(for: .seconds(10))
+                    try await late.base.radio.sleep(for: .seconds(10))
                     return []
                 }))
             let handle = try #require(services.handle(of: 0xFFF4))
@@ -168,10 +168,10 @@ import Testing
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
-            try await late.fixture.radio.sleep(for: .seconds(1))
+            try await late.base.radio.sleep(for: .seconds(1))
             let channel = try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel)
             try await Self.expectBusy(late)
-            try await late.fixture.radio.sleep(for: .seconds(5))
+            try await late.base.radio.sleep(for: .seconds(5))
             try await Self.expectBusy(late)
             await channel.close()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
@@ -184,9 +184,9 @@ import Testing
             await late.services.withdraw()
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
-            try await late.fixture.radio.sleep(for: .milliseconds(500))
+            try await late.base.radio.sleep(for: .milliseconds(500))
             late.peripheral.disconnect()
-            try await late.fixture.radio.sleep(for: .milliseconds(100))
+            try await late.base.radio.sleep(for: .milliseconds(100))
             let channel = try await late.adapter.openChannel(to: late.address, psm: LateFixture.channel)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
             #expect(await channel.isOpen)
@@ -201,15 +201,15 @@ import Testing
             late.kernel.refuseController(.notPermitted)
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-            try await late.fixture.radio.sleep(for: .milliseconds(500))
+            try await late.base.radio.sleep(for: .milliseconds(500))
             late.peripheral.disconnect()
-            try await late.fixture.radio.sleep(for: .milliseconds(100))
+            try await late.base.radio.sleep(for: .milliseconds(100))
             late.peripheral.setHidden(true)
-            let attempt = late.fixture.begin {
+            let attempt = late.base.begin {
                 try await late.adapter.openChannel(
                     to: late.address, psm: LateFixture.channel, options: ChannelOptions(timeout: nil))
             }
-            try await late.fixture.radio.sleep(for: .seconds(5))
+            try await late.base.radio.sleep(for: .seconds(5))
             late.peripheral.setHidden(false)
             try await Self.expectOwnLink(late, links: 2, within: .seconds(1))
             #expect(await (try await attempt.value).isOpen)
@@ -224,7 +224,7 @@ import Testing
             late.peer.delay(.readRequest, by: .seconds(35))
             #expect(await failure { _ = try await connection.read(LatePeer.short) }?.code == .timedOut)
             late.peer.delay(nil)
-            try await late.fixture.radio.sleep(for: .seconds(10))
+            try await late.base.radio.sleep(for: .seconds(10))
             try await Self.expectBusy(late)
             await channel.close()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
@@ -233,10 +233,10 @@ import Testing
 
     @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
         try await Self.run(late: .seconds(2)) { late, _ in
-            let next = late.fixture.begin { try await late.connect() }
-            try await late.fixture.radio.sleep(for: .seconds(1))
+            let next = late.base.begin { try await late.connect() }
+            try await late.base.radio.sleep(for: .seconds(1))
             next.cancel()
-            let time = await late.fixture.duration {
+            let time = await late.base.duration {
                 let end = await failure { _ = try await next.value }
                 #expect(end?.code == .cancelled)
             }
@@ -254,10 +254,10 @@ import Testing
         try await Self.run(late: .seconds(10)) { late, _ in
             await late.services.withdraw()
             if milliseconds > 2500 { try await Self.expectBusy(late) }
-            let next = late.fixture.begin { try await late.connect() }
-            try await late.fixture.radio.sleep(for: .milliseconds(milliseconds % 2500))
+            let next = late.base.begin { try await late.connect() }
+            try await late.base.radio.sleep(for: .milliseconds(milliseconds % 2500))
             try await late.adapter.setPowered(false)
-            let time = await late.fixture.duration {
+            let time = await late.base.duration {
                 let end = await failure { _ = try await next.value }
                 #expect(end?.code == .adapterOff)
             }
@@ -273,11 +273,11 @@ import Testing
     @Test func anAdapterThatIsClosedLeavesNothingBehind() async throws {
         try await Self.run(late: .seconds(5)) { late, channel in
             await late.adapter.close()
-            let other = try await Adapter.open(on: late.fixture.kernel)
+            let other = try await Adapter.open(on: late.base.kernel)
             let end = await failure { _ = try await other.connect(to: late.address) }
             #expect(end?.code == .busy)
             await channel.close()
-            try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
+            try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             let next = try await other.connect(to: late.address)
             #expect(try await next.read(LatePeer.short) == [1])
         }

@@ -14,8 +14,8 @@ import Testing
     @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
         try await LateFixture.run { late in
             for milliseconds in stride(from: 0, through: 400, by: 10) {
-                let attempt = late.fixture.begin { try await late.adapter.connect(to: late.address) }
-                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
+                let attempt = late.base.begin { try await late.adapter.connect(to: late.address) }
+                try await late.base.radio.sleep(for: .milliseconds(milliseconds))
                 attempt.cancel()
                 let end = await failure { await (try await attempt.value).disconnect() }
                 #expect(end == nil || end?.code == .cancelled)
@@ -28,7 +28,7 @@ import Testing
                 let strays = try await connection.strayResponseCount()
                 #expect(strays == 0, "cancelled after \(milliseconds) ms")
                 await connection.disconnect()
-                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
+                try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
@@ -42,7 +42,7 @@ import Testing
             await connection.disconnect()
             let end1 = await failure { try await call.value }
             #expect(end1?.code == .disconnected)
-            let time = try await late.fixture.duration {
+            let time = try await late.base.duration {
                 let next = try await late.connect()
                 try await late.expectOwnAnswers(opcode, after: delay, on: next)
                 await next.disconnect()
@@ -58,7 +58,7 @@ import Testing
             let connection = try await late.connect()
             try await late.end(connection, awaiting: opcode, late: .seconds(1))
             var next: Connection?
-            let time = try await late.fixture.duration { next = try await late.connect() }
+            let time = try await late.base.duration { next = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
             try await late.expectOwnAnswers(opcode, after: .zero, on: try #require(next))
@@ -112,7 +112,7 @@ import Testing
                 [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
                 handlers: AttributeHandlers(read: { _ in
                     asked.continuation.yield()
-                    try await late.fixture.radio.sleep(for: .seconds(10))
+                    try await late.base.radio.sleep(for: .seconds(10))
                     return []
                 }))
             let handle = try #require(services.handle(of: 0xFFF4))
@@ -120,7 +120,7 @@ import Testing
             late.peer.send([0x0A, UInt8(handle.rawValue), 0])
             for await _ in asked.stream { break }
             await connection.disconnect()
-            let time = try await late.fixture.duration { _ = try await late.connect() }
+            let time = try await late.base.duration { _ = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
         }
@@ -131,14 +131,14 @@ import Testing
             for milliseconds in [100, 1000] {
                 let connection = try await late.connect()
                 try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-                let next = late.fixture.begin { try await late.connect() }
-                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
-                let time = try await late.fixture.duration {
+                let next = late.base.begin { try await late.connect() }
+                try await late.base.radio.sleep(for: .milliseconds(milliseconds))
+                let time = try await late.base.duration {
                     late.peripheral.disconnect()
                     await (try await next.value).disconnect()
                 }
                 #expect(time < .milliseconds(500), "after \(milliseconds) ms")
-                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
+                try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
@@ -152,10 +152,10 @@ import Testing
             let address = ManagementAddress(late.address)
             let management = try await late.adapter.session.management
             late.kernel.arm(at: 0) {
-                late.fixture.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
+                late.base.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
             }
             var next: Connection?
-            let time = try await late.fixture.duration { next = try await late.connect() }
+            let time = try await late.base.duration { next = try await late.connect() }
             #expect(time > .milliseconds(2500) && time < .milliseconds(3500))
             #expect(late.peer.linkCount == 2)
             try await late.expectOwnAnswers(.readRequest, after: .zero, on: try #require(next))
@@ -170,10 +170,10 @@ import Testing
             let connection = try await late.connect()
             let channel = try await late.openForeignChannel()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(20))
-            let start = late.fixture.radio.now
+            let start = late.base.radio.now
             let address = ManagementAddress(late.address)
             let management = try await late.adapter.session.management
-            let timer = late.fixture.radio.loop.makeTimer {
+            let timer = late.base.radio.loop.makeTimer {
                 management.value.post(.disconnect(address), to: 0) { _ in }
             }
             timer.set(at: start.advanced(by: .milliseconds(2520)))
@@ -197,10 +197,10 @@ import Testing
                 await connection.disconnect()
                 _ = await failure { try await call.value }
                 late.peer.delay(nil)
-                let next = late.fixture.begin { try await late.connect() }
-                try await late.fixture.radio.sleep(for: .milliseconds(milliseconds))
+                let next = late.base.begin { try await late.connect() }
+                try await late.base.radio.sleep(for: .milliseconds(milliseconds))
                 try await late.adapter.setPowered(false)
-                let time = await late.fixture.duration {
+                let time = await late.base.duration {
                     _ = await failure { await (try await next.value).disconnect() }
                 }
                 #expect(time < .milliseconds(100), "after \(milliseconds) ms")
@@ -210,7 +210,7 @@ import Testing
                 #expect(strays == 0, "after \(milliseconds) ms")
                 #expect(try await again.read(LatePeer.short) == [1], "after \(milliseconds) ms")
                 await again.disconnect()
-                try await late.fixture.settle { late.fixture.kernel.links(adapter: 0).isEmpty }
+                try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
@@ -219,9 +219,9 @@ import Testing
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(1))
-            let time = try await late.fixture.duration {
-                let next = late.fixture.begin { try await late.connect() }
-                try await late.fixture.radio.sleep(for: .milliseconds(50))
+            let time = try await late.base.duration {
+                let next = late.base.begin { try await late.connect() }
+                try await late.base.radio.sleep(for: .milliseconds(50))
                 next.cancel()
                 let end8 = await failure { _ = try await next.value }
                 #expect(end8?.code == .cancelled)

@@ -17,7 +17,7 @@ struct LateFixture: Sendable {
         .executeWriteRequest, .readMultipleVariableRequest, .handleValueIndication,
     ]
 
-    let fixture: Fixture
+    let base: Fixture
     let adapter: Adapter
     let kernel: FaultingKernel
     let peer: LatePeer
@@ -41,7 +41,7 @@ struct LateFixture: Sendable {
             let served = try #require(services.handle(of: 0xFFF1))
             try await body(
                 LateFixture(
-                    fixture: fixture, adapter: adapter, kernel: kernel, peer: peer, peripheral: peripheral,
+                    base: fixture, adapter: adapter, kernel: kernel, peer: peer, peripheral: peripheral,
                     services: services, served: served))
         }
     }
@@ -74,7 +74,7 @@ struct LateFixture: Sendable {
         default:
             // Subscribes to what is indicated to it.
             peer.send([0x12, UInt8(served.rawValue + 1), 0, 2, 0])
-            try await fixture.settle { await connection.peerConfiguration(of: served) == .indication }
+            try await base.settle { await connection.peerConfiguration(of: served) == .indication }
             try await connection.indicate([1], of: served)
         }
     }
@@ -82,8 +82,8 @@ struct LateFixture: Sendable {
     /// Begins what `opcode` is sent for, and returns when the peer has that; ``LatePeer/delay(_:by:)`` keeps it waiting.
     func begin(_ opcode: ATTOpcode, on connection: Connection) async throws -> Task<Void, any Error> {
         let count = peer.count(of: opcode)
-        let call = fixture.begin { try await perform(opcode, on: connection) }
-        try await fixture.settle { peer.count(of: opcode) > count }
+        let call = base.begin { try await perform(opcode, on: connection) }
+        try await base.settle { peer.count(of: opcode) > count }
         return call
     }
 
@@ -103,12 +103,12 @@ struct LateFixture: Sendable {
     /// A channel to the device that is another program's.
     func openForeignChannel() async throws -> any L2CAPSocket {
         let own = adapter.information.address
-        let channel = try await fixture.kernel.onLoop {
-            try fixture.kernel.connectL2CAP(
+        let channel = try await base.kernel.onLoop {
+            try base.kernel.connectL2CAP(
                 to: address, channel: .dynamic(psm: Self.channel), from: own, options: L2CAPOptions()
             ) { _ in }
         }
-        try await fixture.radio.sleep(for: .seconds(1))
+        try await base.radio.sleep(for: .seconds(1))
         return channel
     }
 
@@ -117,9 +117,9 @@ struct LateFixture: Sendable {
         _ opcode: ATTOpcode, after delay: Duration, on connection: Connection,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let time = try await fixture.duration { try await perform(opcode, on: connection) }
+        let time = try await base.duration { try await perform(opcode, on: connection) }
         #expect(time >= delay, sourceLocation: sourceLocation)
-        try await fixture.radio.sleep(for: .seconds(5))
+        try await base.radio.sleep(for: .seconds(5))
         let isConnected = await connection.isConnected
         #expect(isConnected, sourceLocation: sourceLocation)
         let strays = try await connection.strayResponseCount()

@@ -70,28 +70,28 @@ final class PeerClient: SimulatedLinkHandler {
             GATTCharacteristic(0xFFF2, properties: [.read, .write, .writeWithoutResponse]),
         ])
 
-    private struct Scene: Sendable {
-        var fixture: Fixture
+    private struct LocalServerFixture: Sendable {
+        var base: Fixture
         var adapter: Adapter
         var connection: Connection
         var client: PeerClient
     }
 
-    private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
+    private static func run(_ body: @escaping @Sendable (LocalServerFixture) async throws -> Void) async throws {
         try await Fixture.run { fixture in
             let client = PeerClient()
             let peripheral = SimulatedPeripheral(on: fixture.radio, handler: { client.open($0) })
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            try await body(Scene(fixture: fixture, adapter: adapter, connection: connection, client: client))
+            try await body(LocalServerFixture(base: fixture, adapter: adapter, connection: connection, client: client))
             await connection.disconnect()
         }
     }
 
     @Test func genericServicesAreThere() async throws {
-        try await Self.run { scene in
-            let client = scene.client
+        try await Self.run { fixture in
+            let client = fixture.client
             #expect(await client.ask("100100FFFF0028") == "1106010005000018" + "06000F000118")
             #expect(await client.ask("0A0500") == "0B8000")
             #expect(await client.ask("0A0B00") == "0B00")
@@ -106,12 +106,12 @@ final class PeerClient: SimulatedLinkHandler {
     }
 
     @Test func whatIsPublishedIsFoundAndToldOf() async throws {
-        try await Self.run { scene in
-            let client = scene.client
+        try await Self.run { fixture in
+            let client = fixture.client
             let hash = await client.ask("080100FFFF2A2B")
             #expect(await client.ask("1209000200") == "13")
             #expect(await client.ask("120B0001") == "13")
-            let published = try await scene.adapter.publish([Self.service])
+            let published = try await fixture.adapter.publish([Self.service])
             #expect(published.handles == AttributeHandleRange(start: 0x10, end: 0x15))
             #expect(published.handle(of: 0xFFF1) == 0x12)
             #expect(published.handle(of: 0xFFF1, in: 0xFFF1) == nil)
@@ -134,17 +134,17 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(await client.ask("0A1200") == "010A120001")
             #expect(await client.ask("080100FFFF2A2B") == hash)
             await published.withdraw()
-            #expect(await failure { try await scene.adapter.publish([]) }?.code == .invalidArgument)
+            #expect(await failure { try await fixture.adapter.publish([]) }?.code == .invalidArgument)
         }
     }
 
     @Test func whatWasWithdrawnStaysSoWhenItsHandlesAreTakenAgain() async throws {
-        try await Self.run { scene in
-            let first = try await scene.adapter.publish([Self.service])
+        try await Self.run { fixture in
+            let first = try await fixture.adapter.publish([Self.service])
             await first.withdraw()
             var service = Self.service
             service.handle = first.handles.start
-            let second = try await scene.adapter.publish([service])
+            let second = try await fixture.adapter.publish([service])
             #expect(second.handles == first.handles)
             #expect(first.value(of: 0x12) == nil)
             #expect(first.handle(of: 0xFFF1) == nil)
@@ -153,9 +153,9 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(error?.code == .invalidArgument)
             await first.withdraw()
             #expect(second.value(of: 0x12) == [7])
-            #expect(await scene.client.ask("0A1200") == "0B07")
+            #expect(await fixture.client.ask("0A1200") == "0B07")
             try second.setValue([8], of: 0x12)
-            #expect(await scene.client.ask("0A1200") == "0B08")
+            #expect(await fixture.client.ask("0A1200") == "0B08")
         }
     }
 
@@ -176,14 +176,14 @@ final class PeerClient: SimulatedLinkHandler {
     // MARK: Handlers
 
     @Test func handlersAnswerInTheirOwnTime() async throws {
-        try await Self.run { scene in
+        try await Self.run { fixture in
             let written = Mutex<[[UInt8]]>([])
-            try await scene.adapter.publish(
+            try await fixture.adapter.publish(
                 [Self.service],
                 handlers: AttributeHandlers(
                     read: { request in
                         #expect(request.type == 0xFFF2)
-                        try await scene.fixture.radio.sleep(for: .seconds(3))
+                        try await fixture.base.radio.sleep(for: .seconds(3))
                         return [1, 2, 3]
                     },
                     write: { request, value in
@@ -191,8 +191,8 @@ final class PeerClient: SimulatedLinkHandler {
                         if value == [0xEF] { throw BluetoothError(.failed, .init("test"), "") }
                         written.withLock { $0.append(value) }
                     }))
-            let client = scene.client
-            let time = await scene.fixture.duration { #expect(await client.ask("0A1500") == "0B010203") }
+            let client = fixture.client
+            let time = await fixture.base.duration { #expect(await client.ask("0A1500") == "0B010203") }
             #expect(time >= .seconds(3))
             #expect(await client.ask("12150004") == "13")
             #expect(await client.ask("121500EE") == "0112150013")
@@ -202,65 +202,65 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(await client.ask("12150007") == "13")
             #expect(written.withLock { $0 } == [[4], [5], [6], [7]])
             // Our own client goes on meanwhile: nobody answers, so it waits while the handler works.
-            #expect(await scene.connection.missedCommandCount == 0)
+            #expect(await fixture.connection.missedCommandCount == 0)
         }
     }
 
     @Test func aHandlerThatIsLateIsAnsweredFor() async throws {
-        try await Self.run { scene in
+        try await Self.run { fixture in
             let reads = Mutex(0)
-            try await scene.adapter.publish(
+            try await fixture.adapter.publish(
                 [Self.service],
                 handlers: AttributeHandlers(read: { _ in
                     if reads.withLock({ count in
                         count += 1; return count
                     }) == 1 {
-                        try await scene.fixture.radio.sleep(for: .seconds(100))
+                        try await fixture.base.radio.sleep(for: .seconds(100))
                     }
                     return [5]
                 }))
-            let time = await scene.fixture.duration {
-                #expect(await scene.client.ask("0A1500") == "010A15000E")
+            let time = await fixture.base.duration {
+                #expect(await fixture.client.ask("0A1500") == "010A15000E")
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
             // Cancelled, it has come to its end, and the next is heard.
-            #expect(await scene.client.ask("0A1500") == "0B05")
+            #expect(await fixture.client.ask("0A1500") == "0B05")
         }
     }
 
     @Test func whatComesAfterAHandlerThatWasLateIsNotCancelled() async throws {
-        try await Self.run { scene in
+        try await Self.run { fixture in
             let written = Mutex<[Bool]>([])
-            try await scene.adapter.publish(
+            try await fixture.adapter.publish(
                 [Self.service],
                 handlers: AttributeHandlers(
                     read: { _ in
-                        try await scene.fixture.radio.sleep(for: .seconds(100))
+                        try await fixture.base.radio.sleep(for: .seconds(100))
                         return [5]
                     }, write: { _, _ in written.withLock { $0.append(Task.isCancelled) } }))
-            scene.client.send("0A1500")
-            scene.client.send("52150001")
-            scene.client.send("52150002")
-            #expect(await scene.client.next() == "010A15000E")
-            try await scene.fixture.settle { written.withLock { $0.count } == 2 }
+            fixture.client.send("0A1500")
+            fixture.client.send("52150001")
+            fixture.client.send("52150002")
+            #expect(await fixture.client.next() == "010A15000E")
+            try await fixture.base.settle { written.withLock { $0.count } == 2 }
             #expect(written.withLock { $0 } == [false, false])
         }
     }
 
     @Test func withoutAHandlerDynamicValuesAreRefused() async throws {
-        try await Self.run { scene in
-            try await scene.adapter.publish([Self.service])
-            #expect(await scene.client.ask("0A1500") == "010A150002")
-            #expect(await scene.client.ask("12150001") == "0112150003")
+        try await Self.run { fixture in
+            try await fixture.adapter.publish([Self.service])
+            #expect(await fixture.client.ask("0A1500") == "010A150002")
+            #expect(await fixture.client.ask("12150001") == "0112150003")
         }
     }
 
     // MARK: Sending
 
     @Test func subscribedClientsAreSentValues() async throws {
-        try await Self.run { scene in
-            let (client, connection) = (scene.client, scene.connection)
-            try await scene.adapter.publish([Self.service])
+        try await Self.run { fixture in
+            let (client, connection) = (fixture.client, fixture.connection)
+            try await fixture.adapter.publish([Self.service])
             #expect(await failure { try await connection.notify([1], of: 0x12) }?.code == .notSubscribed)
             #expect(await failure { try await connection.indicate([1], of: 0x12) }?.code == .notSubscribed)
             let subscriptions = await connection.peerSubscriptions()
@@ -275,7 +275,7 @@ final class PeerClient: SimulatedLinkHandler {
             for number in 1...40 as ClosedRange<UInt8> {
                 #expect(await client.next() == "1B1200" + [number].hexadecimal)
             }
-            let indication = scene.fixture.begin { try await connection.indicate([9, 8], of: 0x12) }
+            let indication = fixture.base.begin { try await connection.indicate([9, 8], of: 0x12) }
             #expect(await client.next() == "1D12000908")
             client.send("1E")
             try await indication.value
@@ -289,21 +289,21 @@ final class PeerClient: SimulatedLinkHandler {
     }
 
     @Test func allChangesAreToldForWhichThereWasNoRoom() async throws {
-        try await Self.run { scene in
-            let (client, connection) = (scene.client, scene.connection)
+        try await Self.run { fixture in
+            let (client, connection) = (fixture.client, fixture.connection)
             #expect(await client.ask("1209000200") == "13")
-            try await scene.adapter.publish([Self.service])
+            try await fixture.adapter.publish([Self.service])
             #expect(await client.next() == "1D080010001500")
             client.send("1E")
             #expect(await client.ask("1213000200") == "13")
             let sending = (0..<1026).map { _ in
-                scene.fixture.begin { try await connection.indicate([1], of: 0x12) }
+                fixture.base.begin { try await connection.indicate([1], of: 0x12) }
             }
             #expect(await client.next() == "1D120001")
-            try await scene.fixture.radio.sleep(for: .milliseconds(200))
+            try await fixture.base.radio.sleep(for: .milliseconds(200))
             // Two changes find no room, one behind the other.
-            try await scene.adapter.publish([Self.service])
-            try await scene.adapter.publish([Self.service])
+            try await fixture.adapter.publish([Self.service])
+            try await fixture.adapter.publish([Self.service])
             var told = ""
             for _ in 0..<1100 where !told.hasPrefix("1D0800") {
                 client.send("1E")
@@ -316,12 +316,12 @@ final class PeerClient: SimulatedLinkHandler {
     }
 
     @Test func anIndicationThatIsNotConfirmedEndsTheLink() async throws {
-        try await Self.run { scene in
-            try await scene.adapter.publish([Self.service])
-            #expect(await scene.client.ask("1213000200") == "13")
-            let error = await failure { try await scene.connection.indicate([1], of: 0x12) }
+        try await Self.run { fixture in
+            try await fixture.adapter.publish([Self.service])
+            #expect(await fixture.client.ask("1213000200") == "13")
+            let error = await failure { try await fixture.connection.indicate([1], of: 0x12) }
             #expect(error?.code == .timedOut)
-            #expect(await scene.connection.isConnected == false)
+            #expect(await fixture.connection.isConnected == false)
         }
     }
 }

@@ -18,27 +18,27 @@ import Testing
     }
 
     @Test func aCharacteristicThatMovesIsSubscribedToWhereItIs() async throws {
-        try await CachingTests.run { scene in
-            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+        try await CachingTests.run { fixture in
+            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            let before = try #require(scene.server.handle(of: Self.level, in: Self.battery))
-            await scene.server.notify([8], of: before)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            let before = try #require(fixture.server.handle(of: Self.level, in: Self.battery))
+            await fixture.server.notify([8], of: before)
             #expect(try await next(&iterator) == .value([8]))
 
             let connection = try await maintained.connected()
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
-            try scene.server.change(removing: range, adding: [CachingTests.other, CachingTests.battery])
+            try fixture.server.change(removing: range, adding: [CachingTests.other, CachingTests.battery])
             guard case .interrupted(let reason) = try await next(&iterator) else {
                 Issue.record("the gap was not told")
                 return
             }
             #expect(reason.code == .attributesChanged)
             #expect(try await next(&iterator) == .resumed)
-            let after = try #require(scene.server.handle(of: Self.level, in: Self.battery))
+            let after = try #require(fixture.server.handle(of: Self.level, in: Self.battery))
             #expect(after != before)
-            await scene.server.notify([7], of: after)
+            await fixture.server.notify([7], of: after)
             #expect(try await next(&iterator) == .value([7]))
             // All of it on the same link.
             let isUp = await connection.isConnected
@@ -48,29 +48,29 @@ import Testing
     }
 
     @Test func aCharacteristicThatStaysIsLeftAlone() async throws {
-        try await CachingTests.run { scene in
-            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+        try await CachingTests.run { fixture in
+            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            try scene.server.change(adding: [CachingTests.other])
-            try await scene.fixture.radio.sleep(for: .seconds(5))
-            let handle = try #require(scene.server.handle(of: Self.level, in: Self.battery))
-            await scene.server.notify([6], of: handle)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            try fixture.server.change(adding: [CachingTests.other])
+            try await fixture.base.radio.sleep(for: .seconds(5))
+            let handle = try #require(fixture.server.handle(of: Self.level, in: Self.battery))
+            await fixture.server.notify([6], of: handle)
             #expect(try await next(&iterator) == .value([6]))
             await maintained.close()
         }
     }
 
     @Test func aCharacteristicThatGoesEndsItsStream() async throws {
-        try await CachingTests.run { scene in
-            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+        try await CachingTests.run { fixture in
+            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
+            try await fixture.base.radio.sleep(for: .seconds(1))
             let connection = try await maintained.connected()
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
-            try scene.server.change(removing: range)
+            try fixture.server.change(removing: range)
             guard case .interrupted = try await next(&iterator) else {
                 Issue.record("the gap was not told")
                 return
@@ -82,13 +82,13 @@ import Testing
     }
 
     @Test func theNextLinkAsksForTheHashAndSubscribes() async throws {
-        try await CachingTests.run { scene in
-            let maintained = scene.adapter.maintainConnection(to: scene.peripheral.address)
+        try await CachingTests.run { fixture in
+            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
             let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            let count = try await scene.count {
-                scene.peripheral.disconnect()
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            let count = try await fixture.count {
+                fixture.peripheral.disconnect()
                 guard case .interrupted = try await next(&iterator) else {
                     Issue.record("the gap was not told")
                     return

@@ -11,19 +11,19 @@ extension Conformance {
 
         @Test func severalOpenOnALinkThatIsProtected() async throws {
             try await PairingFixture.run { fixture in
-                let listening = try await fixture.fixture.listen(
+                let listening = try await fixture.base.listen(
                     on: fixture.adapters.peripheral.address, channel: Self.channel, options: Self.options)
                 try await fixture.pair()
                 for count in 1...3 {
-                    let central = try await fixture.fixture.connect(
+                    let central = try await fixture.base.connect(
                         from: fixture.adapters.central.address, to: fixture.adapters.peripheral.address,
                         channel: Self.channel, options: Self.options)
                     try #require(await central.told { $0 == [.writable] } != nil)
-                    let accepted = await listening.accepted.wait(on: fixture.fixture.kernel.loop) { $0.count == count }
+                    let accepted = await listening.accepted.wait(on: fixture.base.kernel.loop) { $0.count == count }
                     let peripheral = try #require(accepted?.last)
                     #expect(peripheral.socket.peer == fixture.adapters.central.address)
                     #expect(try await fixture.security(peripheral).level >= .medium)
-                    try await fixture.fixture.kernel.onLoop {
+                    try await fixture.base.kernel.onLoop {
                         let units = try peripheral.socket.maximumTransmissionUnits()
                         #expect(units == (receive: 517, send: 517))
                     }
@@ -40,16 +40,16 @@ extension Conformance {
 
         @Test func openingOneHasALinkWithoutKeysPaired() async throws {
             try await PairingFixture.run { fixture in
-                let listening = try await fixture.fixture.listen(
+                let listening = try await fixture.base.listen(
                     on: fixture.adapters.peripheral.address, channel: Self.channel, options: Self.options)
-                let central = try await fixture.fixture.connect(
+                let central = try await fixture.base.connect(
                     from: fixture.adapters.central.address, to: fixture.adapters.peripheral.address,
                     channel: Self.channel, options: Self.options)
                 #expect(
                     await fixture.question(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central) != nil
                 )
                 #expect(
-                    await listening.accepted.wait(on: fixture.fixture.kernel.loop, limit: .seconds(1)) { !$0.isEmpty }
+                    await listening.accepted.wait(on: fixture.base.kernel.loop, limit: .seconds(1)) { !$0.isEmpty }
                         == nil)
                 try await fixture.confirmBoth()
                 try #require(await central.told { $0 == [.writable] } != nil)

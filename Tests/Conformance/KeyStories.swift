@@ -14,7 +14,7 @@ extension Conformance {
                     (fixture.adapters.peripheral, fixture.adapters.central),
                 ]
                 for (adapter, peer) in pairs {
-                    let keys = fixture.fixture.management.events(ManagementEvent.newLongTermKey, of: adapter)
+                    let keys = fixture.base.management.events(ManagementEvent.newLongTermKey, of: adapter)
                     let key = try #require(keys.first)
                     #expect(keys.count == 1 && key.count == 37)
                     // To be kept, the peer, by Secure Connections without protection.
@@ -31,7 +31,7 @@ extension Conformance {
             try await PairingFixture.run(secureConnections: false) { fixture in
                 try await fixture.pair()
                 let keys = try #require(
-                    await fixture.fixture.management.events(
+                    await fixture.base.management.events(
                         ManagementEvent.newLongTermKey, of: fixture.adapters.central, count: 2))
                 #expect(keys.map { $0[9] }.sorted() == [0, 1])
             }
@@ -46,7 +46,7 @@ extension Conformance {
                 #expect(await fixture.central.send([1]) == .sent)
                 #expect(await fixture.peripheral.packets(1) == [[1]])
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
-                    let keys = fixture.fixture.management.events(ManagementEvent.newLongTermKey, of: adapter)
+                    let keys = fixture.base.management.events(ManagementEvent.newLongTermKey, of: adapter)
                     // Secure Connections tell of the key with the hint not to keep it; legacy pairing sends none.
                     #expect(keys.map(\.first) == (hasSecureConnections ? [0] : []))
                 }
@@ -58,7 +58,7 @@ extension Conformance {
             try await PairingFixture.run(secureConnections: hasSecureConnections) { fixture in
                 try await fixture.pair()
                 try await fixture.disconnect()
-                let management = fixture.fixture.management
+                let management = fixture.base.management
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
                     let keys = management.events(ManagementEvent.newLongTermKey, of: adapter)
                     try await management.loadKeys(keys, on: adapter)
@@ -88,7 +88,7 @@ extension Conformance {
             try await PairingFixture.run { fixture in
                 try await fixture.pair()
                 try await fixture.disconnect()
-                try await fixture.fixture.management.loadKeys([], on: fixture.adapters.central)
+                try await fixture.base.management.loadKeys([], on: fixture.adapters.central)
                 let again = try await fixture.reconnected()
                 try await again.raise(again.central, to: .medium)
                 try await again.confirmBoth(question: 2)
@@ -100,16 +100,16 @@ extension Conformance {
             try await PairingFixture.run { fixture in
                 try await fixture.pair()
                 try await fixture.disconnect()
-                try await fixture.fixture.management.loadKeys([], on: fixture.adapters.peripheral)
+                try await fixture.base.management.loadKeys([], on: fixture.adapters.peripheral)
                 let again = try await fixture.reconnected()
-                let known = fixture.fixture.management.events(
+                let known = fixture.base.management.events(
                     ManagementEvent.deviceDisconnected, of: fixture.adapters.central)
                 try await again.raise(again.central, to: .medium)
                 // What the controller gives as the reason: the one it was told, or that it was told so.
                 expectEnd(
                     await again.central.end(), KernelError("recv", .accessDenied),
                     KernelError("recv", .connectionAborted))
-                let ends = await fixture.fixture.management.events(
+                let ends = await fixture.base.management.events(
                     ManagementEvent.deviceDisconnected, of: fixture.adapters.central, count: known.count + 1)
                 // Reason 4: authentication failure.
                 #expect(ends?.last?.last == 4)
@@ -118,8 +118,8 @@ extension Conformance {
 
         @Test func pairDeviceTellsWhenItIsDone() async throws {
             try await PairingFixture.run { fixture in
-                let management = fixture.fixture.management
-                let agent = try await ManagementUser(fixture.fixture.kernel)
+                let management = fixture.base.management
+                let agent = try await ManagementUser(fixture.base.kernel)
                 async let paired = management.command(
                     ManagementCommand.pairDevice.rawValue, fixture.adapters.central.index,
                     fixture.adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
@@ -143,8 +143,8 @@ extension Conformance {
 
         @Test func aPairingIsCancelledWithItsLink() async throws {
             try await PairingFixture.run { fixture in
-                let management = fixture.fixture.management
-                let agent = try await ManagementUser(fixture.fixture.kernel)
+                let management = fixture.base.management
+                let agent = try await ManagementUser(fixture.base.kernel)
                 async let paired = management.command(
                     ManagementCommand.pairDevice.rawValue, fixture.adapters.central.index,
                     fixture.adapters.peripheral.address.managementBytes + [IOCapability.noInputNoOutput.rawValue])
@@ -162,9 +162,9 @@ extension Conformance {
 
         @Test func unpairingForgetsTheKeyEndsTheLinkAndTellsTheOthers() async throws {
             try await PairingFixture.run { fixture in
-                let other = try await ManagementUser(fixture.fixture.kernel)
+                let other = try await ManagementUser(fixture.base.kernel)
                 let peer = fixture.adapters.peripheral.address.managementBytes
-                let management = fixture.fixture.management
+                let management = fixture.base.management
                 let before = try await management.command(
                     ManagementCommand.unpairDevice.rawValue, fixture.adapters.central.index, peer + [1])
                 #expect(before.status == 6)
@@ -182,8 +182,8 @@ extension Conformance {
             try await PairingFixture.run { fixture in
                 try await fixture.pair()
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
-                    _ = try await fixture.fixture.management.succeed(.setPowered, on: adapter, [0])
-                    _ = try await fixture.fixture.management.succeed(.setPowered, on: adapter, [1])
+                    _ = try await fixture.base.management.succeed(.setPowered, on: adapter, [0])
+                    _ = try await fixture.base.management.succeed(.setPowered, on: adapter, [1])
                 }
                 let again = try await fixture.reconnected()
                 try await again.raise(again.central, to: .medium)
@@ -209,8 +209,8 @@ extension Conformance {
 extension PairingFixture {
     /// The same two adapters with a new link.
     fileprivate func reconnected() async throws -> PairingFixture {
-        _ = try? await fixture.management.succeed(.removeAdvertising, on: adapters.peripheral, [1])
-        let ends = try await fixture.link()
-        return PairingFixture(fixture: fixture, central: ends.central, peripheral: ends.peripheral)
+        _ = try? await base.management.succeed(.removeAdvertising, on: adapters.peripheral, [1])
+        let ends = try await base.link()
+        return PairingFixture(base: base, central: ends.central, peripheral: ends.peripheral)
     }
 }

@@ -10,12 +10,12 @@ enum IOCapability: UInt8, Sendable {
 
 /// Two adapters that can pair with each other over a link.
 struct PairingFixture: Sendable {
-    let fixture: Fixture
+    let base: Fixture
     let central: ChannelEnd
     let peripheral: ChannelEnd
 
     /// The two ends' adapters.
-    var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (fixture.central, fixture.peripheral) }
+    var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (base.central, base.peripheral) }
 
     /// Runs a story on a link of two adapters that have no keys and keep those they make.
     static func run(
@@ -29,7 +29,7 @@ struct PairingFixture: Sendable {
                     on: adapter, capability, secureConnections: secureConnections, bondable: bondable)
             }
             let ends = try await fixture.link()
-            try await story(PairingFixture(fixture: fixture, central: ends.central, peripheral: ends.peripheral))
+            try await story(PairingFixture(base: fixture, central: ends.central, peripheral: ends.peripheral))
         }
     }
 
@@ -38,41 +38,41 @@ struct PairingFixture: Sendable {
     func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {
         for attempt in 1... {
             do {
-                return try await fixture.kernel.onLoop {
+                return try await base.kernel.onLoop {
                     try end.socket.raiseSecurity(to: level)
                     end.socket.notifyWhenWritable()
                 }
             } catch let error as KernelError {
                 guard error.number == .invalidArgument, attempt < 20 else { throw error }
-                _ = await fixture.kernel.loop.sleep(for: .milliseconds(50))
+                _ = await base.kernel.loop.sleep(for: .milliseconds(50))
             }
         }
     }
 
     /// How well the link is protected, as an end sees it.
     func security(_ end: ChannelEnd) async throws -> LinkSecurity {
-        try await fixture.kernel.onLoop { try end.socket.security() }
+        try await base.kernel.onLoop { try end.socket.security() }
     }
 
     /// The question that an adapter's user is asked; nil if none is.
     func question(_ code: UInt16, of adapter: KernelAdapter) async -> [UInt8]? {
-        await fixture.management.event(code, of: adapter)?.payload
+        await base.management.event(code, of: adapter)?.payload
     }
 
     /// Answers for an adapter's user; returns the status.
     @discardableResult func answer(
         _ command: ManagementCommand, on adapter: KernelAdapter, _ more: [UInt8] = []
     ) async throws -> UInt8 {
-        let peer = adapter.index == fixture.central.index ? fixture.peripheral : fixture.central
-        return try await fixture.management.command(
+        let peer = adapter.index == base.central.index ? base.peripheral : base.central
+        return try await base.management.command(
             command.rawValue, adapter.index, peer.address.managementBytes + more
         ).status
     }
 
     /// Says yes for both sides to what they are asked, the `count`th question of each.
     func confirmBoth(question count: Int = 1) async throws {
-        for adapter in [fixture.central, fixture.peripheral] {
-            let asked = await fixture.management.events(
+        for adapter in [base.central, base.peripheral] {
+            let asked = await base.management.events(
                 ManagementEvent.userConfirmationRequest, of: adapter, count: count)
             try #require(asked != nil)
             #expect(try await answer(.userConfirmationReply, on: adapter) == 0)
@@ -85,7 +85,7 @@ struct PairingFixture: Sendable {
         try await confirmBoth()
         try #require(await central.told { $0.last == .writable && $0.count > 1 } != nil)
         // Both have told of their keys.
-        for adapter in [fixture.central, fixture.peripheral] {
+        for adapter in [base.central, base.peripheral] {
             try #require(await question(ManagementEvent.newLongTermKey, of: adapter) != nil)
         }
     }
@@ -93,8 +93,8 @@ struct PairingFixture: Sendable {
     /// The link's end seen from both adapters, begun by closing the central's channel.
     func disconnect() async throws {
         await central.close()
-        _ = try await fixture.management.succeed(
-            .disconnect, on: fixture.central, fixture.peripheral.address.managementBytes)
+        _ = try await base.management.succeed(
+            .disconnect, on: base.central, base.peripheral.address.managementBytes)
         #expect(await peripheral.end() != nil)
     }
 }

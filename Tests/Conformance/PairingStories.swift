@@ -94,7 +94,7 @@ extension Conformance {
                 try await fixture.raise(fixture.central, to: .high)
                 #expect(await fixture.question(ManagementEvent.userPasskeyRequest, of: fixture.adapters.central) != nil)
                 // A link from before may have told of its keys as this one began.
-                let before = fixture.fixture.management.events(
+                let before = fixture.base.management.events(
                     ManagementEvent.newLongTermKey, of: fixture.adapters.central)
                 let shown = try #require(
                     await fixture.question(ManagementEvent.passkeyNotify, of: fixture.adapters.peripheral))
@@ -110,7 +110,7 @@ extension Conformance {
                 #expect(await fixture.central.end() != nil)
                 #expect(await fixture.peripheral.end() != nil)
                 #expect(
-                    fixture.fixture.management.events(ManagementEvent.newLongTermKey, of: fixture.adapters.central)
+                    fixture.base.management.events(ManagementEvent.newLongTermKey, of: fixture.adapters.central)
                         == before)
             }
         }

@@ -33,11 +33,11 @@ import Testing
                 for second in Input.allCases {
                     for third in Input.allCases {
                         for fourth in Input.allCases {
-                            let scene = Scene(kernel)
+                            let fixture = Fixture(kernel)
                             let inputs = [first, second, third, fourth]
-                            for input in inputs { scene.take(input) }
-                            scene.finish()
-                            if let problem = scene.problem {
+                            for input in inputs { fixture.take(input) }
+                            fixture.finish()
+                            if let problem = fixture.problem {
                                 Issue.record("\(inputs): \(problem)")
                                 return
                             }
@@ -50,22 +50,22 @@ import Testing
 
     @Test func answersComeInTheOrderOfTheCommands() async throws {
         try await Self.onLoop { kernel in
-            let scene = Scene(kernel)
-            for input in [Input.send, .sendAnother, .complete, .completeAnother] { scene.take(input) }
-            #expect(scene.answers == ["features", "reset"])
-            #expect(scene.socket?.sent == [Self.features.opcode, Self.reset.opcode])
+            let fixture = Fixture(kernel)
+            for input in [Input.send, .sendAnother, .complete, .completeAnother] { fixture.take(input) }
+            #expect(fixture.answers == ["features", "reset"])
+            #expect(fixture.socket?.sent == [Self.features.opcode, Self.reset.opcode])
         }
     }
 
     /// The answer to another program's command is that program's, whoever else waits for one like it.
     @Test func theAnswerToAnothersCommandIsAnothers() async throws {
         try await Self.onLoop { kernel in
-            let scene = Scene(kernel)
-            for input in [Input.sendAnother, .otherCommand, .otherAnswer] { scene.take(input) }
-            #expect(scene.answers == [])
-            #expect(scene.receiver.others == [Self.reset.opcode])
-            scene.take(.completeAnother)
-            #expect(scene.answers == ["reset"])
+            let fixture = Fixture(kernel)
+            for input in [Input.sendAnother, .otherCommand, .otherAnswer] { fixture.take(input) }
+            #expect(fixture.answers == [])
+            #expect(fixture.receiver.others == [Self.reset.opcode])
+            fixture.take(.completeAnother)
+            #expect(fixture.answers == ["reset"])
         }
     }
 
@@ -73,14 +73,14 @@ import Testing
         let radio = SimulatedRadio()
         let kernel = ScriptedController(radio.makeKernel())
         try await radio.run(limit: .seconds(60), stallGrace: .seconds(2)) {
-            let scene = await radio.loop.run { LoopBound(Scene(kernel), on: radio.loop) }
-            await radio.loop.run { for input in [Input.send, .sendAnother] { scene.value.take(input) } }
+            let fixture = await radio.loop.run { LoopBound(Fixture(kernel), on: radio.loop) }
+            await radio.loop.run { for input in [Input.send, .sendAnother] { fixture.value.take(input) } }
             try await radio.sleep(for: .milliseconds(4900))
-            #expect(await radio.loop.run { scene.value.answers } == [])
+            #expect(await radio.loop.run { fixture.value.answers } == [])
             try await radio.sleep(for: .milliseconds(200))
-            #expect(await radio.loop.run { scene.value.answers } == ["timedOut"])
-            #expect(await radio.loop.run { scene.value.socket?.sent.count } == 2)
-            await radio.loop.run { scene.value.finish() }
+            #expect(await radio.loop.run { fixture.value.answers } == ["timedOut"])
+            #expect(await radio.loop.run { fixture.value.socket?.sent.count } == 2)
+            await radio.loop.run { fixture.value.finish() }
         }
         radio.tearDown()
     }
@@ -94,10 +94,10 @@ import Testing
         radio.tearDown()
     }
 
-    // MARK: The scene
+    // MARK: The fixture
 
     /// A queue, and what is known of it from outside. Lives on the loop.
-    private final class Scene {
+    private final class Fixture {
         let kernel: ScriptedController
         let queue: HCICommandQueue
         let receiver = Receiver()

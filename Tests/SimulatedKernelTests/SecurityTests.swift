@@ -7,7 +7,7 @@ import Testing
 
 struct SecurityTests {
     /// A central with a management socket, connected to a peripheral.
-    fileprivate struct Scene {
+    fileprivate struct Fixture {
         let radio = SimulatedRadio()
         let kernel: SimulatedKernel
         let peripheral: SimulatedPeripheral
@@ -38,10 +38,10 @@ struct SecurityTests {
     }
 
     @Test func justWorksIsConfirmedAndReachesTheMediumLevel() async throws {
-        let scene = Scene()
-        try await scene.radio.run {
-            let management = try await scene.management()
-            let channel = try await scene.connect()
+        let fixture = Fixture()
+        try await fixture.radio.run {
+            let management = try await fixture.management()
+            let channel = try await fixture.connect()
             let socket = try #require(channel.l2cap)
             #expect(try socket.security() == LinkSecurity(level: .low, keySize: 0))
             #expect(throws: KernelError("setsockopt(BT_SECURITY)", .invalidArgument)) {
@@ -53,10 +53,10 @@ struct SecurityTests {
                 try socket.connectionHandle()
             }
             socket.notifyWhenWritable()
-            let peer = ManagementAddress(scene.peripheral.address)
+            let peer = ManagementAddress(fixture.peripheral.address)
             #expect(await management.event(after: "User Confirmation Request") != nil)
             // Nothing happens until somebody says yes.
-            try await scene.radio.sleep(for: .seconds(5))
+            try await fixture.radio.sleep(for: .seconds(5))
             #expect(channel.tap.pending.isEmpty)
             #expect(try await management.status(of: .userConfirmationReply(peer), on: 0) == .success)
             #expect(await channel.tap.next() == .writable)
@@ -68,23 +68,23 @@ struct SecurityTests {
     }
 
     @Test func aBondedDeviceIsEncryptedWithoutQuestions() async throws {
-        let scene = Scene()
-        try await scene.radio.run {
-            let management = try await scene.management()
-            let channel = try await scene.connect()
-            try await scene.pair(channel, management, to: .medium)
-            scene.peripheral.disconnect()
+        let fixture = Fixture()
+        try await fixture.radio.run {
+            let management = try await fixture.management()
+            let channel = try await fixture.connect()
+            try await fixture.pair(channel, management, to: .medium)
+            fixture.peripheral.disconnect()
             _ = await channel.end()
-            let again = try await scene.connect()
+            let again = try await fixture.connect()
             try again.l2cap?.raiseSecurity(to: .medium)
             again.socket.notifyWhenWritable()
             #expect(await again.tap.next() == .writable)
             #expect(try again.l2cap?.security() == LinkSecurity(level: .medium, keySize: 16))
             // The other side has lost its key: the link goes.
-            scene.peripheral.disconnect()
+            fixture.peripheral.disconnect()
             _ = await again.end()
-            scene.peripheral.forgetBonds()
-            let third = try await scene.connect()
+            fixture.peripheral.forgetBonds()
+            let third = try await fixture.connect()
             try third.l2cap?.raiseSecurity(to: .medium)
             #expect(await third.end() == KernelError("recv", .accessDenied))
             // After the two that the peripheral has ended.
@@ -95,37 +95,37 @@ struct SecurityTests {
     }
 
     @Test func aPeerThatRefusesLeavesTheSocketStuck() async throws {
-        let scene = Scene(SimulatedSecurity(response: .refuse))
-        try await scene.radio.run {
-            let management = try await scene.management()
-            let channel = try await scene.connect()
+        let fixture = Fixture(SimulatedSecurity(response: .refuse))
+        try await fixture.radio.run {
+            let management = try await fixture.management()
+            let channel = try await fixture.connect()
             try channel.l2cap?.raiseSecurity(to: .medium)
             channel.socket.notifyWhenWritable()
             #expect(await management.event(after: "Authentication Failed") != nil)
-            try await scene.radio.sleep(for: .seconds(60))
+            try await fixture.radio.sleep(for: .seconds(60))
             #expect(channel.tap.pending.isEmpty)
             #expect(channel.send([1]) == .failed(KernelError("send", .notConnected)))
-            #expect(scene.peripheral.links.count == 1)
+            #expect(fixture.peripheral.links.count == 1)
         }
     }
 
     @Test func aPeerThatNeverAnswersCostsTheLinkAfterThirtySeconds() async throws {
-        let scene = Scene(SimulatedSecurity(response: .silence))
-        try await scene.radio.run {
-            let channel = try await scene.connect()
-            let start = scene.radio.now
+        let fixture = Fixture(SimulatedSecurity(response: .silence))
+        try await fixture.radio.run {
+            let channel = try await fixture.connect()
+            let start = fixture.radio.now
             try channel.l2cap?.raiseSecurity(to: .medium)
             #expect(await channel.end() == KernelError("recv", .accessDenied))
-            #expect(start.duration(to: scene.radio.now) < .seconds(31))
+            #expect(start.duration(to: fixture.radio.now) < .seconds(31))
         }
     }
 
     @Test func numericComparisonReachesTheHighestLevel() async throws {
-        let scene = Scene(SimulatedSecurity(ioCapability: .displayYesNo, requiresProtection: true))
-        try await scene.radio.run {
-            let management = try await scene.management(.displayYesNo)
-            let channel = try await scene.connect()
-            try await scene.pair(channel, management, to: .high)
+        let fixture = Fixture(SimulatedSecurity(ioCapability: .displayYesNo, requiresProtection: true))
+        try await fixture.radio.run {
+            let management = try await fixture.management(.displayYesNo)
+            let channel = try await fixture.connect()
+            try await fixture.pair(channel, management, to: .high)
             #expect(try channel.l2cap?.security() == LinkSecurity(level: .fips, keySize: 16))
         }
     }
@@ -133,15 +133,15 @@ struct SecurityTests {
     @Test func thePasskeyOfAPeripheralHasToBeRight() async throws {
         let security = SimulatedSecurity(ioCapability: .displayOnly, requiresProtection: true, passkey: 4711)
         for (entered, isRight) in [(4711 as UInt32, true), (1174, false)] {
-            let scene = Scene(security)
-            try await scene.radio.run {
-                let management = try await scene.management(.keyboardOnly)
-                let channel = try await scene.connect()
+            let fixture = Fixture(security)
+            try await fixture.radio.run {
+                let management = try await fixture.management(.keyboardOnly)
+                let channel = try await fixture.connect()
                 try channel.l2cap?.raiseSecurity(to: .high)
                 channel.socket.notifyWhenWritable()
                 #expect(await management.event(after: "User Passkey Request") != nil)
                 let reply = ManagementCommand.userPasskeyReply(
-                    ManagementAddress(scene.peripheral.address), passkey: entered)
+                    ManagementAddress(fixture.peripheral.address), passkey: entered)
                 #expect(try await management.status(of: reply, on: 0) == .success)
                 if isRight {
                     #expect(await channel.tap.next() == .writable)
@@ -184,10 +184,10 @@ struct SecurityTests {
     }
 
     @Test func pairDevicePairsAndTellsWhenItIsDone() async throws {
-        let scene = Scene()
-        try await scene.radio.run {
-            let (management, agent) = (try await scene.management(), try scene.kernel.management())
-            let peer = ManagementAddress(scene.peripheral.address)
+        let fixture = Fixture()
+        try await fixture.radio.run {
+            let (management, agent) = (try await fixture.management(), try fixture.kernel.management())
+            let peer = ManagementAddress(fixture.peripheral.address)
             let pair = ManagementCommand.pairDevice(peer, .noInputNoOutput)
             #expect(management.send(try pair.packet(for: 0)) == .sent)
             #expect(await agent.event(after: "User Confirmation Request") != nil)
@@ -199,7 +199,7 @@ struct SecurityTests {
     }
 }
 
-extension SecurityTests.Scene {
+extension SecurityTests.Fixture {
     fileprivate func pair(_ channel: Channel, _ management: Channel, to level: SecurityLevel) async throws {
         try channel.l2cap?.raiseSecurity(to: level)
         channel.socket.notifyWhenWritable()

@@ -36,13 +36,13 @@ import Testing
     func aBondIsCalledWhatTheDeviceWasHeardToCallItself(_ identity: BluetoothAddress?) async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
-                fixture.fixture, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
+                fixture.base, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
             let central = try await fixture.central.open()
             _ = try await central.first(timeout: .seconds(5))
             let connection = try await fixture.connect(central, to: device.address)
             // Without an identity its address is one that changes, and nothing is kept.
             if identity != nil {
-                try await fixture.fixture.settle { await central.bonds().first?.name == "Thermo" }
+                try await fixture.base.settle { await central.bonds().first?.name == "Thermo" }
                 await central.close()
                 let kept = try await fixture.central.store.bonds(of: BondFixture.centralAddress)
                 #expect(kept.map(\.name) == ["Thermo"])
@@ -56,12 +56,12 @@ import Testing
     @Test func itsDeviceNameCountsForMore() async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
-                fixture.fixture, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
+                fixture.base, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
                 advertisedName: "Thermo")
             let central = try await fixture.central.open()
             _ = try await central.first(timeout: .seconds(5))
             let connection = try await fixture.connect(central, to: device.address)
-            try await fixture.fixture.settle { await central.bonds().first?.name == "Thermo" }
+            try await fixture.base.settle { await central.bonds().first?.name == "Thermo" }
             let name = try #require(try await connection.discover().characteristic(.deviceName, in: .genericAccess))
             #expect(try await connection.read(name) == Array("Thermometer 7".utf8))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
@@ -78,13 +78,13 @@ import Testing
     @Test func aNameReadBeforePairingIsTheBondsToo() async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
-                fixture.fixture, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
+                fixture.base, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
                 deviceName: "Lamp\0\0")
             let central = try await fixture.central.open()
             let connection = try await central.connect(to: device.address)
             _ = try await connection.readValues(of: .deviceName)
             try await connection.pair()
-            try await fixture.fixture.settle { await central.bonds().first?.name == "Lamp" }
+            try await fixture.base.settle { await central.bonds().first?.name == "Lamp" }
             await connection.disconnect()
             await central.close()
         }
@@ -109,13 +109,13 @@ import Testing
             let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
             var security = SimulatedSecurity(identity: identity)
             security.signs = true
-            let device = try Self.device(fixture.fixture, security)
+            let device = try Self.device(fixture.base, security)
             let log = LogRecorder()
             let central = try await fixture.central.open(log: log)
             var former: [Bond.SignatureKey] = []
             for _ in 0..<2 {
                 try await fixture.connect(central, to: device.address).disconnect()
-                try await fixture.fixture.settle { await central.bonds().count == 1 }
+                try await fixture.base.settle { await central.bonds().count == 1 }
                 let keys = try #require(await central.bonds().first).signatureKeys
                 #expect(keys.count == 2 && keys.count { $0.kind.isLocal } == 1)
                 #expect(keys.allSatisfy { $0.signCounter == 0 } && keys != former)
@@ -125,7 +125,7 @@ import Testing
                 former = keys
                 try await central.removeBond(with: identity)
                 device.forgetBonds()
-                try await fixture.fixture.settle { device.links.isEmpty }
+                try await fixture.base.settle { device.links.isEmpty }
             }
             #expect(log.lines.contains { $0.contains("New Signature Resolving Key") })
             await central.close()
@@ -137,10 +137,10 @@ import Testing
             var security = SimulatedSecurity(
                 keepsKeys: false, identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             security.signs = true
-            let device = try Self.device(fixture.fixture, security)
+            let device = try Self.device(fixture.base, security)
             let central = try await fixture.central.open()
             let connection = try await fixture.connect(central, to: device.address)
-            try await fixture.fixture.radio.sleep(for: .seconds(5))
+            try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(await central.bonds().isEmpty)
             await connection.disconnect()
             await central.close()

@@ -34,12 +34,12 @@ final class BondFixture: Sendable {
         }
     }
 
-    let fixture: Fixture
+    let base: Fixture
     let central: Machine
     let peripheral: Machine
 
     private init(_ fixture: Fixture, _ central: Machine, _ peripheral: Machine) {
-        (self.fixture, self.central, self.peripheral) = (fixture, central, peripheral)
+        (self.base, self.central, self.peripheral) = (fixture, central, peripheral)
     }
 
     static let centralAddress = BluetoothAddress(0x00AA_0100_00C1, kind: .public)
@@ -68,7 +68,7 @@ final class BondFixture: Sendable {
         var options = ConnectionOptions()
         options.socket.security = level
         let connection = try await adapter.connect(to: peer, options: options)
-        try await fixture.settle {
+        try await base.settle {
             let security = try? await connection.security()
             return security.map { $0.level >= level } ?? false
         }

@@ -27,8 +27,8 @@ import Testing
     ]
 
     /// A machine that accepts everybody, and one whose adapter is another stranger each time.
-    private struct Scene: Sendable {
-        let fixture: Fixture
+    private struct LimitFixture: Sendable {
+        let base: Fixture
         let adapter: Adapter
         let store: MemoryBondStore
         let strangers: SimulatedKernel
@@ -39,7 +39,7 @@ import Testing
         let displaced: Journal<BluetoothAddress>
 
         var identities: Set<BluetoothAddress> { get async { Set(await adapter.bonds().map(\.identity)) } }
-        var kernelIdentities: Set<BluetoothAddress> { Set(fixture.kernel.longTermKeys(adapter: 0).map(\.address)) }
+        var kernelIdentities: Set<BluetoothAddress> { Set(base.kernel.longTermKeys(adapter: 0).map(\.address)) }
         var keptIdentities: Set<BluetoothAddress> {
             Set(store.bonds(of: adapter.information.address).map(\.identity))
         }
@@ -47,7 +47,7 @@ import Testing
         /// A stranger connects with a protected link and leaves again; true when there is a bond then.
         func visit(_ stranger: BluetoothAddress) async throws -> Bool {
             let index = strangers.plug(SimulatedController(address: stranger))
-            try await fixture.settle { strangers.adapters(isUp: index) }
+            try await base.settle { strangers.adapters(isUp: index) }
             let end = Promise<Void, Never>()
             let socket = try await strangers.onLoop {
                 _ = management.send(try ManagementCommand.setBondable(true).packet(for: index))
@@ -58,22 +58,22 @@ import Testing
                     if case .closed = event { end.succeed() }
                 }
             }
-            try await fixture.settle {
+            try await base.settle {
                 let security = await strangers.onLoop { try? socket.security() }
                 return end.isResolved || (security?.level ?? .low) >= .medium
             }
             // What both sides have to keep comes after that.
-            try await fixture.radio.sleep(for: .seconds(1))
+            try await base.radio.sleep(for: .seconds(1))
             await strangers.onLoop { socket.close() }
             strangers.unplug(index)
-            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            try await base.settle { base.kernel.links(adapter: 0).isEmpty }
             return await adapter.bond(with: stranger) != nil
         }
     }
 
     private static func run(
         _ limit: BondLimit, seeds: [Bond] = seeds, isAnsweredByOthers: Bool = false,
-        _ body: @escaping @Sendable (Scene) async throws -> Void
+        _ body: @escaping @Sendable (LimitFixture) async throws -> Void
     ) async throws {
         let own = BondFixture.peripheralAddress
         try await Fixture.run([SimulatedController(address: own)], limit: .seconds(100_000)) { fixture in
@@ -85,21 +85,21 @@ import Testing
             let adapter = try await Adapter.open(bonds: .store(store), bondLimit: limit, on: fixture.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             let (advertising, links) = try await adapter.serve(fixture)
-            let scene = Scene(
-                fixture: fixture, adapter: adapter, store: store, strangers: strangers, management: management,
+            let fixture = LimitFixture(
+                base: fixture, adapter: adapter, store: store, strangers: strangers, management: management,
                 user: user,
                 links: links, refused: Journal(), displaced: Journal())
             let changes = await adapter.bondChanges()
-            let follower = fixture.begin {
+            let follower = fixture.base.begin {
                 for try await change in changes {
                     switch change {
-                    case .refused(let peer): scene.refused.add(peer)
-                    case .displaced(let peer, _): scene.displaced.add(peer)
+                    case .refused(let peer): fixture.refused.add(peer)
+                    case .displaced(let peer, _): fixture.displaced.add(peer)
                     default: break
                     }
                 }
             }
-            try await body(scene)
+            try await body(fixture)
             withExtendedLifetime((advertising, hasty)) {}
             await adapter.close()
             _ = try? await follower.value
@@ -109,88 +109,88 @@ import Testing
     // MARK: A thousand strangers
 
     @Test func aThousandStrangersMakeNoMoreBondsThanMayBe() async throws {
-        try await Self.run(BondLimit(16)) { scene in
+        try await Self.run(BondLimit(16)) { fixture in
             for number in 0..<1000 {
-                let isBonded = try await scene.visit(Self.stranger(number))
+                let isBonded = try await fixture.visit(Self.stranger(number))
                 #expect(isBonded == (number < 13), "stranger \(number)")
             }
             let expected = Set(Self.seeds.map(\.identity) + (0..<13).map(Self.stranger))
-            #expect(await scene.identities == expected)
-            #expect(scene.kernelIdentities == expected)
-            #expect(scene.keptIdentities == expected)
-            #expect(scene.refused.entries == (13..<1000).map(Self.stranger))
-            #expect(scene.displaced.entries.isEmpty)
+            #expect(await fixture.identities == expected)
+            #expect(fixture.kernelIdentities == expected)
+            #expect(fixture.keptIdentities == expected)
+            #expect(fixture.refused.entries == (13..<1000).map(Self.stranger))
+            #expect(fixture.displaced.entries.isEmpty)
         }
     }
 
     @Test func aThousandStrangersDisplaceEachOtherAndNobodyElse() async throws {
-        try await Self.run(BondLimit(16, whenFull: .replaceUnauthenticated)) { scene in
+        try await Self.run(BondLimit(16, whenFull: .replaceUnauthenticated)) { fixture in
             for number in 0..<1000 {
-                let isBonded = try await scene.visit(Self.stranger(number))
+                let isBonded = try await fixture.visit(Self.stranger(number))
                 #expect(isBonded, "stranger \(number)")
             }
             let expected = Set(Self.seeds.map(\.identity) + (987..<1000).map(Self.stranger))
-            #expect(await scene.identities == expected)
-            #expect(scene.kernelIdentities == expected)
-            #expect(scene.keptIdentities == expected)
-            #expect(scene.refused.entries.isEmpty)
-            #expect(scene.displaced.entries == (0..<987).map(Self.stranger))
+            #expect(await fixture.identities == expected)
+            #expect(fixture.kernelIdentities == expected)
+            #expect(fixture.keptIdentities == expected)
+            #expect(fixture.refused.entries.isEmpty)
+            #expect(fixture.displaced.entries == (0..<987).map(Self.stranger))
         }
     }
 
     // MARK: Who makes room
 
     @Test func whoComesBackIsNotDisplaced() async throws {
-        try await Self.run(BondLimit(2, whenFull: .replaceUnauthenticated), seeds: []) { scene in
+        try await Self.run(BondLimit(2, whenFull: .replaceUnauthenticated), seeds: []) { fixture in
             let (first, second) = (Self.stranger(1), Self.stranger(2))
-            #expect(try await scene.visit(first))
-            #expect(await scene.adapter.bond(with: first)?.wasUsedAgain == false)
+            #expect(try await fixture.visit(first))
+            #expect(await fixture.adapter.bond(with: first)?.wasUsedAgain == false)
             // The same key on its side, which a machine that was switched off and on has not forgotten.
-            let key = try #require(scene.fixture.kernel.longTermKeys(adapter: 0).first { $0.address == first })
-            let index = scene.strangers.plug(SimulatedController(address: first))
-            try await scene.fixture.settle { scene.strangers.adapters(isUp: index) }
+            let key = try #require(fixture.base.kernel.longTermKeys(adapter: 0).first { $0.address == first })
+            let index = fixture.strangers.plug(SimulatedController(address: first))
+            try await fixture.base.settle { fixture.strangers.adapters(isUp: index) }
             let central = try await Adapter.open(
                 .address(first),
                 bonds: .store(
                     MemoryBondStore(
                         [
                             Bond(
-                                identity: scene.adapter.information.address,
+                                identity: fixture.adapter.information.address,
                                 longTermKeys: [
                                     LongTermKey(
-                                        address: scene.adapter.information.address, kind: key.kind, isCentral: true,
+                                        address: fixture.adapter.information.address, kind: key.kind, isCentral: true,
                                         value: key.value)
                                 ])
-                        ], of: first)), on: scene.strangers)
+                        ], of: first)), on: fixture.strangers)
             var options = ConnectionOptions()
             options.socket.security = .medium
-            let connection = try await central.connect(to: scene.adapter.information.address, options: options)
-            try await scene.fixture.settle { await scene.adapter.bond(with: first)?.wasUsedAgain == true }
-            #expect(scene.store.bonds(of: scene.adapter.information.address).first?.wasUsedAgain == true)
+            let connection = try await central.connect(to: fixture.adapter.information.address, options: options)
+            try await fixture.base.settle { await fixture.adapter.bond(with: first)?.wasUsedAgain == true }
+            #expect(fixture.store.bonds(of: fixture.adapter.information.address).first?.wasUsedAgain == true)
             await connection.disconnect()
             await central.close()
-            scene.strangers.unplug(index)
-            try await scene.fixture.settle { scene.fixture.kernel.links(adapter: 0).isEmpty }
+            fixture.strangers.unplug(index)
+            try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
 
-            #expect(try await scene.visit(second))
+            #expect(try await fixture.visit(second))
             for number in 3..<6 {
-                let isBonded = try await scene.visit(Self.stranger(number))
+                let isBonded = try await fixture.visit(Self.stranger(number))
                 #expect(isBonded)
             }
-            #expect(await scene.identities == [first, Self.stranger(5)])
-            #expect(scene.displaced.entries == [second, Self.stranger(3), Self.stranger(4)])
+            #expect(await fixture.identities == [first, Self.stranger(5)])
+            #expect(fixture.displaced.entries == [second, Self.stranger(3), Self.stranger(4)])
         }
     }
 
     @Test func whereNoBondMakesRoomStrangersAreRefused() async throws {
-        try await Self.run(BondLimit(3, whenFull: .replaceUnauthenticated)) { scene in
+        try await Self.run(BondLimit(3, whenFull: .replaceUnauthenticated)) { fixture in
             for number in 0..<3 {
-                let isBonded = try await scene.visit(Self.stranger(number))
+                let isBonded = try await fixture.visit(Self.stranger(number))
                 #expect(!isBonded)
             }
-            #expect(await scene.identities == Set(Self.seeds.map(\.identity)))
-            #expect(scene.kernelIdentities == Set(Self.seeds.map(\.identity)))
-            #expect(scene.refused.entries.count == 3)
+            #expect(await fixture.identities == Set(Self.seeds.map(\.identity)))
+            #expect(fixture.kernelIdentities == Set(Self.seeds.map(\.identity)))
+            #expect(fixture.refused.entries.count == 3)
         }
     }
 
@@ -218,32 +218,32 @@ import Testing
 
     @Test func aKeyThatWasMadeAllTheSameIsForgotten() async throws {
         // Somebody else on this machine says yes first.
-        try await Self.run(BondLimit(3), isAnsweredByOthers: true) { scene in
-            let visit = scene.fixture.begin { try await scene.visit(Self.stranger(1)) }
-            var links = scene.links.makeAsyncIterator()
+        try await Self.run(BondLimit(3), isAnsweredByOthers: true) { fixture in
+            let visit = fixture.base.begin { try await fixture.visit(Self.stranger(1)) }
+            var links = fixture.links.makeAsyncIterator()
             let connection = try #require(try await links.next())
             let reason = await connection.closed()
             #expect(reason.pairingFailure == .bondStoreFull)
             #expect(try await !visit.value)
-            #expect(scene.refused.entries == [Self.stranger(1)])
-            #expect(scene.kernelIdentities == Set(Self.seeds.map(\.identity)))
-            #expect(scene.keptIdentities == Set(Self.seeds.map(\.identity)))
+            #expect(fixture.refused.entries == [Self.stranger(1)])
+            #expect(fixture.kernelIdentities == Set(Self.seeds.map(\.identity)))
+            #expect(fixture.keptIdentities == Set(Self.seeds.map(\.identity)))
         }
     }
 
     @Test func thisProgramsOwnPairingIsRefusedBeforeItBegins() async throws {
-        try await SecurityFixture.run { scene in
-            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: scene.fixture.kernel)
+        try await SecurityFixture.run { fixture in
+            let adapter = try await Adapter.open(bondLimit: BondLimit(0), on: fixture.base.kernel)
             try await adapter.setPairingAgent(JustWorksPairingAgent())
-            let connection = try await adapter.connect(to: scene.peripheral.address)
+            let connection = try await adapter.connect(to: fixture.peripheral.address)
             let error = await failure { try await connection.pair() }
             #expect(error?.code == .pairingFailed)
             #expect(error?.pairingFailure == .bondStoreFull)
             #expect(error?.remedy?.contains("BondLimit") == true)
             // The link is none the worse.
             #expect(await connection.isConnected)
-            #expect(try await connection.read(try scene.handle(0xFFF4)) == [10])
-            #expect(scene.fixture.kernel.longTermKeys(adapter: 0).isEmpty)
+            #expect(try await connection.read(try fixture.handle(0xFFF4)) == [10])
+            #expect(fixture.base.kernel.longTermKeys(adapter: 0).isEmpty)
             // A pairing that leaves no bond needs no room.
             try await adapter.setPairingAgent(JustWorksPairingAgent(), isBondable: false)
             #expect(try await connection.pair().security.level == .medium)
@@ -256,25 +256,25 @@ import Testing
     @Test func bondsBeyondTheLimitAreKeptAndUsed() async throws {
         let bonds = (1...40).map { Self.bond($0) }
         for whenFull in [BondLimit.WhenFull.refuse, .replaceUnauthenticated] {
-            try await Self.run(BondLimit(16, whenFull: whenFull), seeds: bonds) { scene in
-                #expect(await scene.identities == Set(bonds.map(\.identity)))
-                #expect(scene.kernelIdentities == Set(bonds.map(\.identity)))
-                let isBonded = try await scene.visit(Self.stranger(1))
+            try await Self.run(BondLimit(16, whenFull: whenFull), seeds: bonds) { fixture in
+                #expect(await fixture.identities == Set(bonds.map(\.identity)))
+                #expect(fixture.kernelIdentities == Set(bonds.map(\.identity)))
+                let isBonded = try await fixture.visit(Self.stranger(1))
                 #expect(isBonded == (whenFull == .replaceUnauthenticated))
-                #expect(await scene.identities.count == 40)
-                #expect(scene.keptIdentities == (await scene.identities))
+                #expect(await fixture.identities.count == 40)
+                #expect(fixture.keptIdentities == (await fixture.identities))
                 // What the program keeps itself is not limited.
-                try await scene.adapter.setBond(Self.bond(99))
-                #expect(await scene.identities.count == 41)
+                try await fixture.adapter.setBond(Self.bond(99))
+                #expect(await fixture.identities.count == 41)
             }
         }
     }
 
     @Test func theBondsInUseAreLoadedBeforeAnyOthers() async throws {
         let strangers = (10..<2500).map { Self.bond($0, time: 1000) }
-        try await Self.run(BondLimit(), seeds: Self.seeds + strangers) { scene in
-            #expect(scene.kernelIdentities.count == 1800)
-            #expect(scene.kernelIdentities.isSuperset(of: Self.seeds.map(\.identity)))
+        try await Self.run(BondLimit(), seeds: Self.seeds + strangers) { fixture in
+            #expect(fixture.kernelIdentities.count == 1800)
+            #expect(fixture.kernelIdentities.isSuperset(of: Self.seeds.map(\.identity)))
         }
     }
 

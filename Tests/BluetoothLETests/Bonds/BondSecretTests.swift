@@ -81,20 +81,20 @@ import Testing
                     trace: recording)
                 try await central.sendToManagement(.setBondable(true), to: 0)
                 let peripheral = try await fixture.peripheral.open(log: log)
-                let served = try await peripheral.serve(fixture.fixture)
+                let served = try await peripheral.serve(fixture.base)
                 try await fixture.connect(central).disconnect()
-                try await fixture.fixture.settle { await central.bonds().count == 2 }
+                try await fixture.base.settle { await central.bonds().count == 2 }
                 var security = SimulatedSecurity(
                     ioCapability: .displayOnly, passkey: 194_357,
                     identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
                 security.signs = true
                 let device = SimulatedPeripheral(
-                    on: fixture.fixture.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                    on: fixture.base.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
                 device.setSecurity(security)
                 try await central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(194_357))))
                 let entered = try await central.connect(to: device.address)
                 try await entered.pair(to: .high)
-                try await fixture.fixture.settle { await central.bonds().count == 3 }
+                try await fixture.base.settle { await central.bonds().count == 3 }
                 let bonds = await central.bonds()
                 #expect(bonds.contains { $0.signatureKeys.count == 2 && $0.identityResolvingKey != nil })
                 let own = try #require(store.localIdentity(ofAdapterAt: "\(BondFixture.centralAddress)", orKeep: nil))

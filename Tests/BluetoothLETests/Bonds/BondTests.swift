@@ -17,11 +17,11 @@ import Testing
                 try await central.sendToManagement(.setSecureConnections(.off), to: central.information.index)
             }
             #expect(await central.bondStanding == .loaded)
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             let connection = try await fixture.connect(central)
             #expect(fixture.questions == 2)
-            try await fixture.fixture.settle { await central.bonds().count == 1 }
-            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
+            try await fixture.base.settle { await central.bonds().count == 1 }
+            try await fixture.base.settle { await peripheral.bonds().count == 1 }
             let bond = try #require(await central.bond(with: BondFixture.peripheralAddress))
             #expect(bond.usesSecureConnections == usesSecureConnections)
             #expect(bond.longTermKeys.count == (usesSecureConnections ? 1 : 2))
@@ -37,12 +37,12 @@ import Testing
             try fixture.peripheral.restart()
             let (second, server) = (try await fixture.central.open(), try await fixture.peripheral.open())
             #expect(await second.bonds() == [bond])
-            let servedAgain = try await server.serve(fixture.fixture)
+            let servedAgain = try await server.serve(fixture.base)
             let again = try await fixture.connect(second)
             #expect(try await again.security().level == .medium)
             #expect(fixture.questions == 2, "they paired again")
             await again.disconnect()
-            try await fixture.fixture.settle { servedAgain.links.connections.isEmpty }
+            try await fixture.base.settle { servedAgain.links.connections.isEmpty }
             await second.close()
 
             // Without the keys there is nothing but to pair again.
@@ -59,11 +59,11 @@ import Testing
     @Test func anAdapterThatIsPluggedInAgainKnowsItsDevices() async throws {
         try await BondFixture.run { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             try await fixture.connect(central).disconnect()
-            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try await fixture.base.settle { await central.bonds().count == 1 }
             try fixture.central.restart()
-            try await fixture.fixture.settle { central.state != .absent }
+            try await fixture.base.settle { central.state != .absent }
             try await central.setPowered(true)
             let connection = try await fixture.connect(central)
             #expect(try await connection.security().level == .medium)
@@ -85,11 +85,11 @@ import Testing
             let private1 = BluetoothAddress(0x4000_0000_0011, kind: .random)
             let private2 = BluetoothAddress(0x4000_0000_0022, kind: .random)
             let device = SimulatedPeripheral(
-                on: fixture.fixture.radio, address: private1, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                on: fixture.base.radio, address: private1, gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: identity))
             let central = try await fixture.central.open()
             let connection = try await fixture.connect(central, to: private1)
-            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try await fixture.base.settle { await central.bonds().count == 1 }
             let bond = try #require(await central.bonds().first)
             #expect(bond.identity == identity)
             #expect(bond.identityResolvingKey != nil)
@@ -138,9 +138,9 @@ import Testing
             #expect(await central.bondStanding == .daemon)
             #expect(fixture.central.kernel.longTermKeys(adapter: 0) == theirs)
             let peripheral = try await fixture.peripheral.open()
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             try await fixture.connect(central).disconnect()
-            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
+            try await fixture.base.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().count == 1, "a bond that the daemon keeps was taken")
             for adapter in [daemon, central, peripheral] { await adapter.close() }
             withExtendedLifetime(served) {}
@@ -151,9 +151,9 @@ import Testing
         try await BondFixture.run { fixture in
             let central = try await fixture.central.open(.notKept)
             let peripheral = try await fixture.peripheral.open()
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             let connection = try await fixture.connect(central)
-            try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
+            try await fixture.base.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().isEmpty)
             #expect(await central.bondStanding == .notKept)
             await connection.disconnect()
@@ -168,13 +168,13 @@ import Testing
     @Test func aBondThatIsRemovedEndsTheLinkAndIsGoneEverywhere() async throws {
         try await BondFixture.run { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             let connection = try await fixture.connect(central)
-            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try await fixture.base.settle { await central.bonds().count == 1 }
             let changes = await central.bondChanges()
             let key = AttributeCacheKey(adapter: BondFixture.centralAddress, peer: BondFixture.peripheralAddress)
             _ = try await connection.discover()
-            try await fixture.fixture.settle { await central.session.attributeCache?.database(for: key) != nil }
+            try await fixture.base.settle { await central.session.attributeCache?.database(for: key) != nil }
             try await central.removeBond(with: BondFixture.peripheralAddress)
             _ = await connection.closed()
             var iterator = changes.makeAsyncIterator()
@@ -204,8 +204,8 @@ import Testing
             #expect(await central.bonds().count == 1)
             try await other.sendToManagement(
                 .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
-            try await fixture.fixture.settle { await central.bonds().isEmpty }
-            try await fixture.fixture.settle { store.bonds(of: BondFixture.centralAddress).isEmpty }
+            try await fixture.base.settle { await central.bonds().isEmpty }
+            try await fixture.base.settle { store.bonds(of: BondFixture.centralAddress).isEmpty }
             await central.close()
             await other.close()
         }
@@ -220,7 +220,7 @@ import Testing
             let central = try await fixture.central.open(log: log)
             #expect(await central.bondStanding == .failed(store.error))
             let peripheral = try await fixture.peripheral.open()
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             let changes = await central.bondChanges()
             var iterator = changes.makeAsyncIterator()
             try await fixture.connect(central).disconnect()
@@ -231,7 +231,7 @@ import Testing
             #expect(log.lines.contains { $0.contains("lasts as long as this program") && $0.contains("disk is full") })
             // It goes on being used, also when the adapter was away.
             try fixture.central.restart()
-            try await fixture.fixture.settle { central.state != .absent }
+            try await fixture.base.settle { central.state != .absent }
             try await central.setPowered(true)
             #expect(await central.bonds() == [bond])
             try await fixture.connect(central).disconnect()

@@ -12,9 +12,9 @@ import Testing
         let store = FailingStore(isFull: false)
         try await BondFixture.run(centralStore: store) { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             try await fixture.connect(central).disconnect()
-            try await fixture.fixture.settle { await central.bonds().count == 1 }
+            try await fixture.base.settle { await central.bonds().count == 1 }
             await central.session.flushBonds()
             #expect(fixture.central.kernel.longTermKeys(adapter: 0).count == 1)
             try await body(fixture, central, store)
@@ -28,19 +28,19 @@ import Testing
             store.isFull.withLock { $0 = true }
             let error = await failure { try await central.removeBond(with: BondFixture.peripheralAddress) }
             #expect(error?.code == .storageFailed)
-            try await fixture.fixture.settle { fixture.central.kernel.longTermKeys(adapter: 0).isEmpty }
+            try await fixture.base.settle { fixture.central.kernel.longTermKeys(adapter: 0).isEmpty }
             await central.close()
         }
     }
 
     @Test func aRemovalWhoseTaskIsCancelledIsDoneAllTheSame() async throws {
         try await Self.run { fixture, central, store in
-            let removal = fixture.fixture.begin {
+            let removal = fixture.base.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await central.removeBond(with: BondFixture.peripheralAddress)
             }
             #expect(await failure { try await removal.value }?.code == .cancelled)
-            try await fixture.fixture.settle { fixture.central.kernel.longTermKeys(adapter: 0).isEmpty }
+            try await fixture.base.settle { fixture.central.kernel.longTermKeys(adapter: 0).isEmpty }
             await central.session.flushBonds()
             #expect(store.memory.bonds(of: BondFixture.centralAddress).isEmpty)
             await central.close()

@@ -24,21 +24,21 @@ import Testing
             #expect(peripheral.information.address == BondFixture.peripheralAddress)
             let central = try await Self.open(fixture.central, nil)
             #expect(!central.information.usesPrivateAddresses)
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             let stranger = try await central.first(timeout: .seconds(5))
             let first = try #require(stranger.address)
             #expect(first.randomKind == .resolvablePrivate && stranger.privateAddress == nil)
             let connection = try await fixture.connect(central, to: first)
-            try await fixture.fixture.settle { await central.bond(with: BondFixture.peripheralAddress) != nil }
+            try await fixture.base.settle { await central.bond(with: BondFixture.peripheralAddress) != nil }
             #expect(await connection.identity == BondFixture.peripheralAddress)
             await connection.disconnect()
-            try await fixture.fixture.settle { served.links.connections.isEmpty }
+            try await fixture.base.settle { served.links.connections.isEmpty }
             // Another address, a quarter of an hour later and after each time the adapter was off.
             var seen: Set<BluetoothAddress> = [first]
             var again: AdvertisingSet?
             for round in 0..<3 {
                 if round < 2 {
-                    try await fixture.fixture.radio.sleep(for: .seconds(901))
+                    try await fixture.base.radio.sleep(for: .seconds(901))
                 } else {
                     try await peripheral.setPowered(false)
                     try await peripheral.setPowered(true)
@@ -63,22 +63,22 @@ import Testing
     @Test func aCentralIsKnownAgainAfterARestart() async throws {
         try await BondFixture.run { fixture in
             let peripheral = try await Self.open(fixture.peripheral, nil)
-            let served = try await peripheral.serve(fixture.fixture)
+            let served = try await peripheral.serve(fixture.base)
             var peers: Set<BluetoothAddress> = []
             var questions = 0
             for round in 0..<3 {
                 let central = try await Self.open(fixture.central, .on)
                 let connection = try await fixture.connect(central)
-                try await fixture.fixture.settle { !served.links.connections.isEmpty }
+                try await fixture.base.settle { !served.links.connections.isEmpty }
                 let other = try #require(served.links.connections.first)
                 peers.insert(other.peer)
                 if round == 0 { questions = fixture.questions }
-                try await fixture.fixture.settle { await peripheral.bonds().count == 1 }
+                try await fixture.base.settle { await peripheral.bonds().count == 1 }
                 #expect(await peripheral.bonds().map(\.identity) == [BondFixture.centralAddress])
                 #expect(await other.identity == BondFixture.centralAddress)
                 #expect(try await connection.security().level == .medium)
                 await connection.disconnect()
-                try await fixture.fixture.settle { served.links.connections.isEmpty }
+                try await fixture.base.settle { served.links.connections.isEmpty }
                 await central.close()
                 try fixture.central.restart()
             }
@@ -92,14 +92,14 @@ import Testing
     @Test func aDevicePairedWithKnowsTheCentralBehindItsNextAddress() async throws {
         try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
-                on: fixture.fixture.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
+                on: fixture.base.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity())
             for _ in 0..<2 {
                 let central = try await Self.open(fixture.central, .on)
                 let connection = try await fixture.connect(central, to: device.address)
                 #expect(device.links.first?.peer.randomKind == .resolvablePrivate)
                 await connection.disconnect()
-                try await fixture.fixture.settle { device.links.isEmpty }
+                try await fixture.base.settle { device.links.isEmpty }
                 await central.close()
                 try fixture.central.restart()
             }
@@ -153,26 +153,26 @@ import Testing
         try await BondFixture.run { fixture in
             let adapter = try await Self.open(fixture.central, .on)
             try fixture.central.restart()
-            try await fixture.fixture.settle { adapter.state == .absent || adapter.state == .poweredOn }
+            try await fixture.base.settle { adapter.state == .absent || adapter.state == .poweredOn }
             try await adapter.ready(timeout: .seconds(30))
-            try await fixture.fixture.settle { adapter.information.usesPrivateAddresses }
+            try await fixture.base.settle { adapter.information.usesPrivateAddresses }
             await adapter.close()
         }
     }
 
     @Test func aScanAsksWithAnAddressThatIsNobodys() async throws {
         try await BondFixture.run(limit: .seconds(3000)) { fixture in
-            _ = SimulatedPeripheral(on: fixture.fixture.radio)
+            _ = SimulatedPeripheral(on: fixture.base.radio)
             let log = LogRecorder()
             let adapter = try await Self.open(fixture.central, .on, log: log)
             let scan = try await adapter.scan(ScanOptions(isActive: true, duplicates: .all))
-            let task = fixture.fixture.begin {
+            let task = fixture.base.begin {
                 var count = 0
                 var iterator = scan.makeAsyncIterator()
                 while (try? await iterator.next()) != nil { count += 1 }
                 return count
             }
-            try await fixture.fixture.radio.sleep(for: .seconds(2000))
+            try await fixture.base.radio.sleep(for: .seconds(2000))
             await adapter.close()
             #expect(try await task.value > 1000)
             let addresses = log.lines.filter { $0.hasPrefix("HCI → LE Set Random Address") }

@@ -15,13 +15,13 @@ import Testing
     ) async throws {
         try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
-                on: fixture.fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+                on: fixture.base.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
                 gatt: try SimulatedGATTServer([CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: identity))
             let central = try await fixture.central.open()
             try await fixture.connect(central, to: device.address).disconnect()
-            try await fixture.fixture.settle { await central.bonds().first?.identity == identity }
-            try await fixture.fixture.settle { device.links.isEmpty }
+            try await fixture.base.settle { await central.bonds().first?.identity == identity }
+            try await fixture.base.settle { device.links.isEmpty }
             try await body(fixture, central, device)
             await central.close()
         }
@@ -72,7 +72,7 @@ import Testing
                 #expect(await connection.identity == Self.identity)
                 #expect(connection.peer == Self.identity)
                 await connection.disconnect()
-                try await fixture.fixture.settle { device.links.isEmpty }
+                try await fixture.base.settle { device.links.isEmpty }
             }
             #expect(fixture.questions == 1)
         }
@@ -134,7 +134,7 @@ import Testing
     @Test func theCacheKnowsADeviceByWhoItIs() async throws {
         try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
-                on: fixture.fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
+                on: fixture.base.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
                 gatt: try SimulatedGATTServer(CachingTests.genericAttribute(.everything) + [CachingTests.battery]))
             device.setSecurity(SimulatedSecurity(identity: Self.identity))
             let log = LogRecorder()
@@ -146,10 +146,10 @@ import Testing
             // It comes with an address that changes, and tells who it is in the midst of the link.
             let first = try await fixture.connect(central, to: device.address)
             let services = try await first.discover()
-            try await fixture.fixture.settle { await cache.database(for: key(Self.identity)) != nil }
+            try await fixture.base.settle { await cache.database(for: key(Self.identity)) != nil }
             #expect(await cache.database(for: key(device.address)) == nil)
             await first.disconnect()
-            try await fixture.fixture.settle { device.links.isEmpty }
+            try await fixture.base.settle { device.links.isEmpty }
             try Self.hide(device)
             let second = try await fixture.connect(central, to: Self.identity)
             let before = log.lines.count { $0.hasPrefix("ATT →") }

@@ -32,8 +32,8 @@ import Testing
             let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
             func readTwenty() async throws -> Duration {
-                try await fixture.fixture.duration {
-                    let reads = (0..<20).map { _ in fixture.fixture.begin { try await connection.read(value) } }
+                try await fixture.base.duration {
+                    let reads = (0..<20).map { _ in fixture.base.begin { try await connection.read(value) } }
                     for read in reads {
                         let bytes = try await read.value
                         #expect(bytes == [7])
@@ -48,7 +48,7 @@ import Testing
             let spread = try await readTwenty()
             #expect(spread * 2 < alone, "\(spread) against \(alone)")
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
-            let reads = (0..<8).map { _ in fixture.fixture.begin { try await connection.read(dynamic) } }
+            let reads = (0..<8).map { _ in fixture.base.begin { try await connection.read(dynamic) } }
             for read in reads {
                 let bytes = try await read.value
                 #expect(bytes == [1, 2, 3])
@@ -65,7 +65,7 @@ import Testing
                 #expect(await failure { try await connection.openEnhancedBearers() }?.code == .unsupported)
             }
             incoming.close()
-            try await fixture.fixture.settle { (try? await connection.read(features)) == [0] }
+            try await fixture.base.settle { (try? await connection.read(features)) == [0] }
         }
     }
 
@@ -73,11 +73,11 @@ import Testing
         try await Self.run(bearers: 2) { fixture, _, incoming in
             let connection = try await fixture.connect()
             _ = try? await connection.openEnhancedBearers(count: 5)
-            try await fixture.fixture.settle { await connection.bearerCount == 3 }
+            try await fixture.base.settle { await connection.bearerCount == 3 }
             let accepted = try #require(incoming.connections.first)
             #expect(await accepted.bearerCount == 3)
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
-            let reads = (0..<12).map { _ in fixture.fixture.begin { try await connection.read(value) } }
+            let reads = (0..<12).map { _ in fixture.base.begin { try await connection.read(value) } }
             for read in reads { _ = try await read.value }
         }
     }
@@ -90,7 +90,7 @@ import Testing
             let values = try await connection.subscribe(to: value)
             var iterator = values.makeAsyncIterator()
             // Values go by the fixed channel, in their order, while requests go by any.
-            let reads = (0..<6).map { _ in fixture.fixture.begin { try await connection.read(value) } }
+            let reads = (0..<6).map { _ in fixture.base.begin { try await connection.read(value) } }
             for number in 0..<20 as Range<UInt8> {
                 let deliveries = try await published.notify([number], of: PeripheralFixture.value)
                 #expect(deliveries.count == 1)
@@ -113,9 +113,9 @@ import Testing
             for connection in incoming.connections { counts.append(await connection.bearerCount) }
             #expect(counts == [3, 3])
             await first.disconnect()
-            try await fixture.fixture.settle { incoming.connections.count == 1 }
+            try await fixture.base.settle { incoming.connections.count == 1 }
             let value = try await second.found(0xFFF1, in: 0xFFF0)
-            let reads = (0..<6).map { _ in fixture.fixture.begin { try await second.read(value) } }
+            let reads = (0..<6).map { _ in fixture.base.begin { try await second.read(value) } }
             for read in reads { _ = try await read.value }
         }
     }
@@ -174,7 +174,7 @@ import Testing
                 #expect(error.remedy?.contains("PSM") != true)
                 #expect(!error.message.contains("PSM"))
             }
-            try await fixture.fixture.settle { await connection.bearerCount == 2 }
+            try await fixture.base.settle { await connection.bearerCount == 2 }
         }
     }
 
@@ -193,13 +193,13 @@ import Testing
             // While one request is under way on the link's own bearer, what follows goes by the other.
             let long = pattern(400)
             for isWithdrawn in [false, true] {
-                let link = fixture.fixture.begin { try await connection.read(dynamic) }
-                let writing = fixture.fixture.begin { try await connection.write(long, to: value) }
+                let link = fixture.base.begin { try await connection.read(dynamic) }
+                let writing = fixture.base.begin { try await connection.write(long, to: value) }
                 while true {
                     let count = await accepted.preparedCounts
                     #expect(count.main == 0)
                     if count.enhanced > 0 { break }
-                    try await fixture.fixture.radio.sleep(for: .milliseconds(1))
+                    try await fixture.base.radio.sleep(for: .milliseconds(1))
                 }
                 if isWithdrawn {
                     await published.withdraw()
@@ -227,7 +227,7 @@ import Testing
             let dynamic = try await connection.found(0xFFF2, in: 0xFFF0)
             try await connection.openEnhancedBearers(count: 3)
             let reads = (0..<4).map { _ in
-                fixture.fixture.begin { await failure { _ = try await connection.read(dynamic) } }
+                fixture.base.begin { await failure { _ = try await connection.read(dynamic) } }
             }
             for read in reads {
                 let error = try await read.value

@@ -24,7 +24,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             #expect(reason.remedy != nil)
             ending.undo(in: fixture, controller)
             try await fixture.peripheral.ready(timeout: .seconds(10))
-            try await fixture.fixture.settle { await fixture.instances() == [] }
+            try await fixture.base.settle { await fixture.instances() == [] }
             #expect(await fixture.isHeard() == nil)
             let again = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(again.instance == 1)
@@ -40,13 +40,13 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             for _ in 0..<2 {
                 ending.happen(to: fixture)
-                try await fixture.fixture.settle {
+                try await fixture.base.settle {
                     guard case .waiting(let reason) = set.state else { return false }
                     return reason.code == ending.code
                 }
-                try await fixture.fixture.radio.sleep(for: .seconds(20))
+                try await fixture.base.radio.sleep(for: .seconds(20))
                 ending.undo(in: fixture, controller)
-                try await fixture.fixture.settle { set.state == .advertising }
+                try await fixture.base.settle { set.state == .advertising }
                 #expect(await fixture.instances() == [1])
                 #expect(await fixture.isHeard() != nil)
             }
@@ -59,11 +59,11 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run(SimulatedController(family: .legacy)) { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             fixture.kernel.setPowered(false, adapter: 0)
-            try await fixture.fixture.settle { fixture.peripheral.state == .poweredOff }
-            let time = await fixture.fixture.duration { await set.stop() }
+            try await fixture.base.settle { fixture.peripheral.state == .poweredOff }
+            let time = await fixture.base.duration { await set.stop() }
             #expect(time < .seconds(1))
             fixture.kernel.setPowered(true, adapter: 0)
-            try await fixture.fixture.settle { await fixture.instances() == [] }
+            try await fixture.base.settle { await fixture.instances() == [] }
             #expect(await fixture.isHeard() == nil)
         }
     }
@@ -83,10 +83,10 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     @Test func cancelledAtAnyMomentItLeavesNothingBehind() async throws {
         try await PeripheralFixture.run { fixture in
             for microseconds in stride(from: 0, through: 1500, by: 25) {
-                let advertising = fixture.fixture.begin {
+                let advertising = fixture.base.begin {
                     try await fixture.peripheral.advertise(PeripheralFixture.content)
                 }
-                try await fixture.fixture.radio.sleep(for: .microseconds(microseconds))
+                try await fixture.base.radio.sleep(for: .microseconds(microseconds))
                 advertising.cancel()
                 do {
                     let set = try await advertising.value
@@ -95,7 +95,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 } catch let error as BluetoothError {
                     #expect(error.code == .cancelled)
                 }
-                try await fixture.fixture.settle { await fixture.instances() == [] }
+                try await fixture.base.settle { await fixture.instances() == [] }
             }
         }
     }
@@ -113,8 +113,8 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             #expect(await fixture.instances() == [])
             // Busy is asked again.
             fixture.kernel.setRefusal(.busy, of: opcode)
-            let waiting = fixture.fixture.begin { try await fixture.peripheral.advertise(PeripheralFixture.content) }
-            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            let waiting = fixture.base.begin { try await fixture.peripheral.advertise(PeripheralFixture.content) }
+            try await fixture.base.radio.sleep(for: .seconds(1))
             fixture.kernel.setRefusal(nil, of: opcode)
             let set = try await waiting.value
             #expect(set.instance == 1)
@@ -128,7 +128,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
     func aKernelThatDoesNotAnswerIsNotWaitedForForEver(_ opcode: ManagementOpcode) async throws {
         try await PeripheralFixture.run { fixture in
             fixture.kernel.setSilent(true, for: opcode)
-            let time = await fixture.fixture.duration {
+            let time = await fixture.base.duration {
                 let error = await failure { _ = try await fixture.peripheral.advertise(PeripheralFixture.content) }
                 #expect(error?.code == .timedOut)
             }
@@ -147,10 +147,10 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             fixture.kernel.setRefusal(.rejected, of: .addExtendedAdvertisingParameters)
             let connection = try await fixture.connect()
-            try await fixture.fixture.settle { if case .waiting = set.state { true } else { false } }
+            try await fixture.base.settle { if case .waiting = set.state { true } else { false } }
             fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingParameters)
             await connection.disconnect()
-            try await fixture.fixture.settle { set.state == .advertising }
+            try await fixture.base.settle { set.state == .advertising }
             #expect(await fixture.isHeard() != nil)
             await set.stop()
             withExtendedLifetime(incoming) {}
@@ -164,13 +164,13 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             // Cancelled at any moment, it says the one or the other, and does so for as long as it lasts.
             for microseconds in stride(from: 0, through: 1000, by: 100) {
-                let changing = fixture.fixture.begin {
+                let changing = fixture.base.begin {
                     try await set.update(AdvertisementContent(localName: "changed"))
                 }
-                try await fixture.fixture.radio.sleep(for: .microseconds(microseconds))
+                try await fixture.base.radio.sleep(for: .microseconds(microseconds))
                 changing.cancel()
                 let isChanged = await failure { try await changing.value } == nil
-                try await fixture.fixture.radio.sleep(for: .seconds(1))
+                try await fixture.base.radio.sleep(for: .seconds(1))
                 #expect(set.state == .advertising)
                 let heard = try #require(await fixture.isHeard())
                 #expect(heard.data.localName == (isChanged ? "changed" : "served"), "\(microseconds) µs")
@@ -180,14 +180,14 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 fixture.kernel.setRefusal(status, of: .addExtendedAdvertisingData)
                 let error = await failure { try await set.update(AdvertisementContent(localName: "refused")) }
                 #expect(error?.cause == .management(status))
-                try await fixture.fixture.radio.sleep(for: .seconds(1))
+                try await fixture.base.radio.sleep(for: .seconds(1))
                 // What was there is gone with what was refused, and comes back when the kernel takes it.
                 guard case .waiting = set.state else {
                     Issue.record("\(set.state)")
                     return
                 }
                 fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingData)
-                try await fixture.fixture.settle { set.state == .advertising }
+                try await fixture.base.settle { set.state == .advertising }
                 #expect(await fixture.isHeard()?.data.localName == "served")
             }
             await set.stop()
@@ -203,14 +203,14 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                 // It is said again after a connection, which takes the kernel longer than the link lasts.
                 fixture.kernel.setSilent(true, for: .addExtendedAdvertisingData)
                 let connection = try await fixture.connect()
-                try await fixture.fixture.radio.sleep(for: .seconds(1))
+                try await fixture.base.radio.sleep(for: .seconds(1))
                 await connection.disconnect()
-                try await fixture.fixture.settle {
+                try await fixture.base.settle {
                     incoming.connections.isEmpty && fixture.kernel.links(adapter: 0).isEmpty
                 }
                 fixture.kernel.setSilent(false, for: .addExtendedAdvertisingData)
                 // The kernel has never said what became of the last that it was told.
-                try await fixture.fixture.radio.sleep(for: .seconds(15))
+                try await fixture.base.radio.sleep(for: .seconds(15))
                 #expect(set.state == .advertising)
                 #expect(await fixture.isHeard() != nil)
             }
@@ -222,7 +222,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             fixture.kernel.setRefusal(.failed, of: .removeAdvertising)
-            let time = await fixture.fixture.duration { await set.stop() }
+            let time = await fixture.base.duration { await set.stop() }
             #expect(time < .seconds(5))
             #expect(await fixture.instances() == [1])
             // Its number is not given to another meanwhile.
@@ -230,7 +230,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             #expect(next.instance == 2)
             fixture.kernel.setRefusal(nil, of: .removeAdvertising)
             // The kernel lists no number above the number of instances.
-            try await fixture.fixture.settle { await fixture.instances() == [] }
+            try await fixture.base.settle { await fixture.instances() == [] }
             #expect(next.state == .advertising)
             #expect(await fixture.isHeard() != nil)
             await next.stop()
@@ -253,7 +253,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                     #expect(await connection.closed().code == .disconnected)
                     #expect(incoming.connections.isEmpty)
                     ending.undo(in: fixture, controller)
-                    try await fixture.fixture.settle { set.state == .advertising }
+                    try await fixture.base.settle { set.state == .advertising }
                 }
                 // Links are taken again by themselves.
                 let connection = try await fixture.connect()

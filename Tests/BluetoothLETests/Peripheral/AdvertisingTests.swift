@@ -68,7 +68,7 @@ import Testing
             #expect(set?.instance == 1)
             #expect(await fixture.instances() == [1])
             set = nil
-            try await fixture.fixture.settle { await fixture.instances() == [] }
+            try await fixture.base.settle { await fixture.instances() == [] }
         }
     }
 
@@ -84,10 +84,10 @@ import Testing
                 try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { _ in throw Stop() }
             }
             #expect(await fixture.instances() == [])
-            let waiting = fixture.fixture.begin {
+            let waiting = fixture.base.begin {
                 try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.ended() }
             }
-            try await fixture.fixture.settle { await fixture.instances() == [1] }
+            try await fixture.base.settle { await fixture.instances() == [1] }
             waiting.cancel()
             #expect(try await waiting.value.code == .cancelled)
             #expect(await fixture.instances() == [])

@@ -70,7 +70,7 @@ import Testing
             #expect(asked.withLock { $0 }.last?.access == .write)
             // On the next link it is asked about anew.
             await first.disconnect()
-            try await fixture.fixture.radio.sleep(for: .seconds(5))
+            try await fixture.base.radio.sleep(for: .seconds(5))
             let again = try await fixture.connect(0)
             _ = try await again.read(try await again.found(0xFFF1, in: 0xFFF0))
             #expect(asked.withLock { $0.count } == 5)
@@ -105,7 +105,7 @@ import Testing
             for number in 1...10 as ClosedRange<UInt8> {
                 try await connection.writeCommand([number], to: stored)
             }
-            try await fixture.fixture.settle { published.value(of: 0x12) == [10] }
+            try await fixture.base.settle { published.value(of: 0x12) == [10] }
         }
     }
 
@@ -128,7 +128,7 @@ import Testing
             let stored = try await connection.found(0xFFF1, in: 0xFFF0)
             #expect(await Self.code { _ = try await connection.read(stored) } == .insufficientAuthorization)
             isHanging.withLock { $0 = true }
-            let time = await fixture.fixture.duration {
+            let time = await fixture.base.duration {
                 #expect(await Self.code { _ = try await connection.read(stored) } == .insufficientAuthorization)
             }
             #expect(time >= .seconds(25) && time < .seconds(26))

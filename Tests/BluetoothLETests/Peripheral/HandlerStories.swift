@@ -26,8 +26,8 @@ import Testing
             try await fixture.peripheral.publish(
                 services,
                 handlers: AttributeHandlers(
-                    read: { try await read($0, fixture.fixture.radio) },
-                    write: { try await write($0, $1, fixture.fixture.radio) }))
+                    read: { try await read($0, fixture.base.radio) },
+                    write: { try await write($0, $1, fixture.base.radio) }))
             let incoming = try await fixture.peripheral.incomingConnections()
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             try await body(fixture, try await fixture.connect(), incoming)
@@ -44,7 +44,7 @@ import Testing
         }) { fixture, connection, _ in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             try await connection.writeCommand([0xFF], to: value)
-            let time = await fixture.fixture.duration {
+            let time = await fixture.base.duration {
                 #expect(Self.isUnlikely(await failure { _ = try await connection.read(value) }))
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -62,7 +62,7 @@ import Testing
             let values = [
                 try await connection.found(0xFFF9, in: 0xFFF8), try await connection.found(0xFFFA, in: 0xFFF8),
             ]
-            let time = await fixture.fixture.duration {
+            let time = await fixture.base.duration {
                 #expect(Self.isUnlikely(await failure { _ = try await connection.read(values) }))
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
@@ -78,12 +78,12 @@ import Testing
             return [1]
         }) { fixture, connection, incoming in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
-            let read = fixture.fixture.begin { await failure { _ = try await connection.read(value) } }
-            try await fixture.fixture.radio.sleep(for: .seconds(1))
-            fixture.fixture.radio.breakLink(fixture.address, fixture.central.information.address)
+            let read = fixture.base.begin { await failure { _ = try await connection.read(value) } }
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            fixture.base.radio.breakLink(fixture.address, fixture.central.information.address)
             #expect(try await read.value?.code == .disconnected)
-            try await fixture.fixture.settle { ends.withLock { $0 } == [true] }
-            try await fixture.fixture.settle { incoming.connections.isEmpty }
+            try await fixture.base.settle { ends.withLock { $0 } == [true] }
+            try await fixture.base.settle { incoming.connections.isEmpty }
             // The same device on a new link is served at once.
             let again = try await fixture.connect()
             #expect(try await again.read(try await again.found(0xFFF9, in: 0xFFF8)) == [1])
@@ -122,12 +122,12 @@ import Testing
         }) { fixture, connection, incoming in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             let accepted = try #require(incoming.connections.first)
-            let read = fixture.fixture.begin { await failure { _ = try await connection.read(value) } }
-            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            let read = fixture.base.begin { await failure { _ = try await connection.read(value) } }
+            try await fixture.base.radio.sleep(for: .seconds(1))
             if isUnplugged { fixture.kernel.unplug(0) } else { fixture.kernel.setPowered(false, adapter: 0) }
             #expect(try await read.value?.code == .disconnected)
             _ = await accepted.closed()
-            try await fixture.fixture.settle { ends.withLock { $0 } == 1 }
+            try await fixture.base.settle { ends.withLock { $0 } == 1 }
             #expect(await accepted.peerConfiguration(of: PeripheralFixture.value) == [])
             #expect(await failure { try await accepted.notify([1], of: PeripheralFixture.value) } != nil)
             #expect(incoming.connections.isEmpty)

@@ -15,8 +15,8 @@ import Testing
     /// 0010 service FFF0   0011 0012 FFF1 stored, 0013 CCCD   0014 0015 FFF2 dynamic
     /// 0016 service FFF8   0017 0018 FFF9 write without response, dynamic
     /// ```
-    private struct Scene: Sendable {
-        let fixture: PeripheralFixture
+    private struct HostileFixture: Sendable {
+        let base: PeripheralFixture
         let published: PublishedServices
         /// Sends and receives raw bytes over an ATT_MTU of 23.
         let hostile: PeerClient
@@ -29,9 +29,9 @@ import Testing
 
         /// Runs `attack` while the good client reads and writes, each of which takes it a few connection events.
         func whileServing(_ attack: @escaping @Sendable () async throws -> Void) async throws {
-            let running = fixture.fixture.begin { try await attack() }
+            let running = base.base.begin { try await attack() }
             for number in 0..<10 as Range<UInt8> {
-                let time = try await fixture.fixture.duration {
+                let time = try await base.base.duration {
                     try await good.write([number], to: stored)
                     let value = try await good.read(stored)
                     #expect(value == [number])
@@ -47,7 +47,7 @@ import Testing
     private static func run(
         read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1, 2, 3] },
         write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
-        _ body: @escaping @Sendable (Scene) async throws -> Void
+        _ body: @escaping @Sendable (HostileFixture) async throws -> Void
     ) async throws {
         try await PeripheralFixture.run { fixture in
             let services = [
@@ -57,19 +57,19 @@ import Testing
             let published = try await fixture.peripheral.publish(
                 services,
                 handlers: AttributeHandlers(
-                    read: { try await read($0, fixture.fixture.radio) },
-                    write: { try await write($0, $1, fixture.fixture.radio) }))
+                    read: { try await read($0, fixture.base.radio) },
+                    write: { try await write($0, $1, fixture.base.radio) }))
             let incoming = try await fixture.peripheral.incomingConnections()
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             let good = try await fixture.connect()
             let hostile = PeerClient()
-            let device = SimulatedPeripheral(on: fixture.fixture.radio, handler: { hostile.open($0) })
+            let device = SimulatedPeripheral(on: fixture.base.radio, handler: { hostile.open($0) })
             let link = try await fixture.peripheral.connect(
                 to: device.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            let scene = Scene(
-                fixture: fixture, published: published, hostile: hostile, link: link, good: good,
+            let fixture = HostileFixture(
+                base: fixture, published: published, hostile: hostile, link: link, good: good,
                 stored: try await good.found(0xFFF1, in: 0xFFF0), dynamic: try await good.found(0xFFF2, in: 0xFFF0))
-            try await body(scene)
+            try await body(fixture)
             incoming.close()
             await set.stop()
         }
@@ -84,42 +84,42 @@ import Testing
             ("12" + "1200" + String(repeating: "00", count: 60), "0112000004"), ("1E", ""), ("1EFF", ""),
             ("D21200" + String(repeating: "00", count: 13), ""), ("0F", ""), ("1B120000", ""),
         ]
-        try await Self.run { scene in
-            try await scene.whileServing {
+        try await Self.run { fixture in
+            try await fixture.whileServing {
                 for _ in 0..<5 {
                     for (request, answer) in exchanges {
                         if answer.isEmpty {
-                            scene.hostile.send(request)
+                            fixture.hostile.send(request)
                         } else {
-                            let got = await scene.hostile.ask(request)
+                            let got = await fixture.hostile.ask(request)
                             #expect(got == answer, "\(request)")
                         }
                     }
                 }
-                #expect(await scene.hostile.ask("0A0300") != "")
+                #expect(await fixture.hostile.ask("0A0300") != "")
             }
-            #expect(await scene.link.isConnected)
+            #expect(await fixture.link.isConnected)
         }
     }
 
     @Test func preparedWritesHaveABoundOfEachClientsOwn() async throws {
-        try await Self.run { scene in
-            try await scene.whileServing {
+        try await Self.run { fixture in
+            try await fixture.whileServing {
                 var taken = 0
-                while await scene.hostile.ask("161200000001").hasPrefix("17") { taken += 1 }
+                while await fixture.hostile.ask("161200000001").hasPrefix("17") { taken += 1 }
                 #expect(taken == 128)
-                for _ in 0..<20 { #expect(await scene.hostile.ask("161200000001") == "0116120009") }
+                for _ in 0..<20 { #expect(await fixture.hostile.ask("161200000001") == "0116120009") }
                 // Another's long write is not in its way.
-                try await scene.good.write(pattern(300), to: scene.stored)
-                let long = try await scene.good.read(scene.stored)
+                try await fixture.good.write(pattern(300), to: fixture.stored)
+                let long = try await fixture.good.read(fixture.stored)
                 #expect(long == pattern(300))
-                #expect(await scene.hostile.ask("1800") == "19")
+                #expect(await fixture.hostile.ask("1800") == "19")
                 var bytes = 0
-                while await scene.hostile.ask("1612000000" + String(repeating: "02", count: 18)).hasPrefix("17") {
+                while await fixture.hostile.ask("1612000000" + String(repeating: "02", count: 18)).hasPrefix("17") {
                     bytes += 18
                 }
                 #expect(bytes == 2048 / 18 * 18)
-                #expect(await scene.hostile.ask("1800") == "19")
+                #expect(await fixture.hostile.ask("1800") == "19")
             }
         }
     }
@@ -128,20 +128,20 @@ import Testing
         try await Self.run(read: { _, radio in
             try await radio.sleep(for: .seconds(1))
             return [1, 2, 3]
-        }) { scene in
-            try await scene.whileServing {
+        }) { fixture in
+            try await fixture.whileServing {
                 // Those that the database answers are answered in their order.
                 for _ in 0..<20 {
-                    for _ in 0..<6 { scene.hostile.send("0A0500") }
-                    for _ in 0..<6 { #expect(await scene.hostile.next() == "0B8000") }
+                    for _ in 0..<6 { fixture.hostile.send("0A0500") }
+                    for _ in 0..<6 { #expect(await fixture.hostile.next() == "0B8000") }
                 }
                 // While the program is asked, those that come are passed over.
-                scene.hostile.send("0A1500")
-                for _ in 0..<6 { scene.hostile.send("0A0500") }
-                #expect(await scene.hostile.next() == "0B010203")
-                #expect(await scene.hostile.ask("0A0600") == "0B0118")
+                fixture.hostile.send("0A1500")
+                for _ in 0..<6 { fixture.hostile.send("0A0500") }
+                #expect(await fixture.hostile.next() == "0B010203")
+                #expect(await fixture.hostile.ask("0A0600") == "0B0118")
             }
-            #expect(await scene.link.isConnected)
+            #expect(await fixture.link.isConnected)
         }
     }
 
@@ -153,39 +153,39 @@ import Testing
                 return count
             }
             if count == 1 { try await radio.sleep(for: .seconds(150)) }
-        }) { scene in
+        }) { fixture in
             for _ in 0..<200 {
-                for _ in 0..<5 { scene.hostile.send("52180001") }
-                try await scene.fixture.fixture.radio.sleep(for: .milliseconds(500))
+                for _ in 0..<5 { fixture.hostile.send("52180001") }
+                try await fixture.base.base.radio.sleep(for: .milliseconds(500))
             }
-            let missed = await scene.link.missedCommandCount
-            let value = try await scene.good.read(scene.stored)
+            let missed = await fixture.link.missedCommandCount
+            let value = try await fixture.good.read(fixture.stored)
             #expect(value == [7])
-            try await scene.fixture.fixture.settle { written.withLock { $0 } == 1000 - missed }
+            try await fixture.base.base.settle { written.withLock { $0 } == 1000 - missed }
             // One is at work while 256 wait.
             #expect(missed == 1000 - 257)
         }
     }
 
     @Test func whoSubscribesToEverythingAndConfirmsNothingLosesItsLinkAlone() async throws {
-        try await Self.run { scene in
-            #expect(await scene.hostile.ask("1213000300") == "13")
-            #expect(await scene.hostile.ask("1209000200") == "13")
+        try await Self.run { fixture in
+            #expect(await fixture.hostile.ask("1213000300") == "13")
+            #expect(await fixture.hostile.ask("1209000200") == "13")
             for handle in 1...0x20 as ClosedRange<UInt8> {
-                _ = await scene.hostile.ask("12" + [handle, 0].hexadecimal + "0300")
+                _ = await fixture.hostile.ask("12" + [handle, 0].hexadecimal + "0300")
             }
-            let values = try await scene.good.subscribe(to: scene.stored, kind: .indication)
+            let values = try await fixture.good.subscribe(to: fixture.stored, kind: .indication)
             var iterator = values.makeAsyncIterator()
             // Changes that it would have to confirm pile up to their bound, and no further.
             for _ in 0..<20 {
-                let more = try await scene.fixture.peripheral.publish([GATTService(0xFFFA)])
+                let more = try await fixture.base.peripheral.publish([GATTService(0xFFFA)])
                 await more.withdraw()
             }
-            let time = try await scene.fixture.fixture.duration {
-                let deliveries = try await scene.published.indicate([9], of: PeripheralFixture.value)
+            let time = try await fixture.base.base.duration {
+                let deliveries = try await fixture.published.indicate([9], of: PeripheralFixture.value)
                 #expect(deliveries.count == 2)
                 for delivery in deliveries {
-                    let isGood = delivery.connection.peer == scene.fixture.central.information.address
+                    let isGood = delivery.connection.peer == fixture.base.central.information.address
                     if case .failure(let error) = delivery.result {
                         #expect(!isGood)
                         #expect(error.code == .disconnected)
@@ -197,20 +197,20 @@ import Testing
             #expect(time <= .seconds(31))
             let told = try await iterator.next()
             #expect(told == [9])
-            #expect(await scene.link.closed().disconnectReason == .attributeTimeout)
-            let value = try await scene.good.read(try await scene.good.found(0xFFF2, in: 0xFFF0))
+            #expect(await fixture.link.closed().disconnectReason == .attributeTimeout)
+            let value = try await fixture.good.read(try await fixture.good.found(0xFFF2, in: 0xFFF0))
             #expect(value == [1, 2, 3])
         }
     }
 
     @Test func whoReadsNothingIsNotReadFromEither() async throws {
-        try await Self.run { scene in
-            scene.fixture.kernel.setSending(false, adapter: 0, to: scene.link.peer)
-            try await scene.whileServing {
-                for _ in 0..<2000 { scene.hostile.send("0A0500") }
+        try await Self.run { fixture in
+            fixture.base.kernel.setSending(false, adapter: 0, to: fixture.link.peer)
+            try await fixture.whileServing {
+                for _ in 0..<2000 { fixture.hostile.send("0A0500") }
             }
-            scene.fixture.kernel.setSending(true, adapter: 0, to: scene.link.peer)
-            #expect(await scene.hostile.next() == "0B8000")
+            fixture.base.kernel.setSending(true, adapter: 0, to: fixture.link.peer)
+            #expect(await fixture.hostile.next() == "0B8000")
         }
     }
 }

@@ -89,7 +89,7 @@ import Testing
             #expect(readers.withLock { $0 } == fixture.centrals.map(\.information.address))
             #expect(incoming.connections.map(\.peer) == fixture.centrals.map(\.information.address))
             for link in links { await link.disconnect() }
-            try await fixture.fixture.settle { incoming.connections.isEmpty }
+            try await fixture.base.settle { incoming.connections.isEmpty }
             #expect(incoming.missedCount == 0)
         }
     }
@@ -103,7 +103,7 @@ import Testing
                 #expect((second != nil) == continues)
                 await first.disconnect()
                 await second?.disconnect()
-                try await fixture.fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+                try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
             }
         }
     }
@@ -153,13 +153,13 @@ import Testing
         try await PeripheralFixture.run { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             let incoming = try await fixture.peripheral.incomingConnections()
-            let loop = fixture.fixture.begin {
+            let loop = fixture.base.begin {
                 var peers: [BluetoothAddress] = []
                 for try await link in incoming { peers.append(link.peer) }
                 return peers
             }
             let connection = try await fixture.connect()
-            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            try await fixture.base.radio.sleep(for: .seconds(1))
             await fixture.peripheral.close()
             #expect(await failure { _ = try await loop.value }?.code == .cancelled)
             guard case .ended(let reason) = set.state else {
@@ -179,8 +179,8 @@ import Testing
     @Test func aTaskThatWaitsForLinksIsCancelled() async throws {
         try await PeripheralFixture.run { fixture in
             let incoming = try await fixture.peripheral.incomingConnections()
-            let loop = fixture.fixture.begin { for try await _ in incoming {} }
-            try await fixture.fixture.radio.sleep(for: .seconds(1))
+            let loop = fixture.base.begin { for try await _ in incoming {} }
+            try await fixture.base.radio.sleep(for: .seconds(1))
             loop.cancel()
             #expect(await failure { try await loop.value }?.code == .cancelled)
         }
@@ -212,7 +212,7 @@ import Testing
             }
             #expect(await failure { try await published.notify([1], of: 3) }?.code == .invalidArgument)
             for link in links { await link.disconnect() }
-            try await fixture.fixture.settle { incoming.connections.isEmpty }
+            try await fixture.base.settle { incoming.connections.isEmpty }
             #expect(try await published.notify([1], of: PeripheralFixture.value).isEmpty)
         }
     }
@@ -252,7 +252,7 @@ import Testing
                 let value = try await connection.found(0xFFF1, in: 0xFFF0)
                 let stream = try await connection.subscribe(to: value)
                 readers.append(
-                    fixture.fixture.begin {
+                    fixture.base.begin {
                         var expected = 0
                         for try await bytes in stream {
                             // The last of all.
@@ -270,9 +270,9 @@ import Testing
             var waits = 0
             for round in 0..<rounds {
                 let value = [UInt8(truncatingIfNeeded: round)] + [UInt8](repeating: 0, count: 99)
-                let start = fixture.fixture.radio.now
+                let start = fixture.base.radio.now
                 let deliveries = try await published.notify(value, of: PeripheralFixture.value, timeout: .seconds(2))
-                let time = start.duration(to: fixture.fixture.radio.now)
+                let time = start.duration(to: fixture.base.radio.now)
                 longest = max(longest, time)
                 if time >= .seconds(2) { waits += 1 }
                 #expect(deliveries.count == count)
@@ -288,7 +288,7 @@ import Testing
             #expect((refused[.busy] ?? 0) > 0)
             // It catches up with what it was sent, and takes part again.
             fixture.kernel.setSending(true, adapter: 0, to: stuck)
-            try await fixture.fixture.radio.sleep(for: .seconds(60))
+            try await fixture.base.radio.sleep(for: .seconds(60))
             let last = try await published.notify([0xFF], of: PeripheralFixture.value)
             #expect(last.filter { (try? $0.result.get()) != nil }.count == count)
             for (number, reader) in readers.enumerated() {
@@ -296,7 +296,7 @@ import Testing
                 #expect(try await reader.value == rounds - missed)
             }
             for link in links { await link.disconnect() }
-            try await fixture.fixture.settle { incoming.connections.isEmpty }
+            try await fixture.base.settle { incoming.connections.isEmpty }
         }
     }
 }

@@ -41,8 +41,8 @@ import Testing
         }
     }
 
-    fileprivate struct Scene: Sendable {
-        let fixture: PeripheralFixture
+    fileprivate struct EndingFixture: Sendable {
+        let base: PeripheralFixture
         let published: PublishedServices
         let incoming: IncomingConnections
         let set: AdvertisingSet
@@ -68,15 +68,15 @@ import Testing
             case .ended: throw await set.ended()
             case .closed: throw await accepted.closed()
             case .whileAdvertising:
-                let peripheral = fixture.peripheral
+                let peripheral = base.peripheral
                 try await peripheral.withAdvertising(PeripheralFixture.content) { (set: AdvertisingSet) -> Void in
                     let reason = await set.ended()
                     throw reason
                 }
-            case .advertise: _ = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            case .advertise: _ = try await base.peripheral.advertise(PeripheralFixture.content)
             case .update: try await set.update(AdvertisementContent(localName: "other"))
             case .stop: await set.stop()
-            case .removeForeign: try await fixture.peripheral.removeForeignAdvertising()
+            case .removeForeign: try await base.peripheral.removeForeignAdvertising()
             }
         }
 
@@ -85,15 +85,15 @@ import Testing
         }
 
         func end(_ end: End, _ task: Task<Void, any Error>) async {
-            let index = fixture.peripheral.information.index
+            let index = base.peripheral.information.index
             switch end {
             case .cancel: task.cancel()
-            case .powerOff: Ending.powerOff.happen(to: fixture.kernel, adapter: index)
-            case .block: Ending.block.happen(to: fixture.kernel, adapter: index)
-            case .unplug: Ending.unplug.happen(to: fixture.kernel, adapter: index)
-            case .close: await fixture.peripheral.close()
+            case .powerOff: Ending.powerOff.happen(to: base.kernel, adapter: index)
+            case .block: Ending.block.happen(to: base.kernel, adapter: index)
+            case .unplug: Ending.unplug.happen(to: base.kernel, adapter: index)
+            case .close: await base.peripheral.close()
             case .disconnect: await connection.disconnect()
-            case .loss: fixture.fixture.radio.breakLink(fixture.address, fixture.central.information.address)
+            case .loss: base.base.radio.breakLink(base.address, base.central.information.address)
             }
         }
 
@@ -101,11 +101,11 @@ import Testing
         func hinder(_ wait: Wait, _ isHindered: Bool) {
             switch wait {
             case .notifyOne, .notifyAll:
-                fixture.kernel.setSending(!isHindered, adapter: 0, to: fixture.central.information.address)
+                base.kernel.setSending(!isHindered, adapter: 0, to: base.central.information.address)
             case .indicateOne, .indicateAll:
-                fixture.others[0].setSending(!isHindered, adapter: 0)
-            case .advertise, .update: fixture.kernel.setSilent(isHindered, for: .addExtendedAdvertisingData)
-            case .stop, .removeForeign: fixture.kernel.setSilent(isHindered, for: .removeAdvertising)
+                base.others[0].setSending(!isHindered, adapter: 0)
+            case .advertise, .update: base.kernel.setSilent(isHindered, for: .addExtendedAdvertisingData)
+            case .stop, .removeForeign: base.kernel.setSilent(isHindered, for: .removeAdvertising)
             default: break
             }
         }
@@ -113,13 +113,13 @@ import Testing
 
     @Test(arguments: Wait.allCases) func everyWaitEndsInEveryWay(_ wait: Wait) async throws {
         for end in End.allCases {
-            try await Self.run { scene in
-                scene.hinder(wait, true)
-                let task = scene.fixture.fixture.begin { try await scene.run(wait) }
+            try await Self.run { fixture in
+                fixture.hinder(wait, true)
+                let task = fixture.base.base.begin { try await fixture.run(wait) }
                 // The streams have told what there was.
-                try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
-                let start = scene.fixture.fixture.radio.now
-                let ending = scene.fixture.fixture.begin { await scene.end(end, task) }
+                try await fixture.base.base.radio.sleep(for: .seconds(1))
+                let start = fixture.base.base.radio.now
+                let ending = fixture.base.base.begin { await fixture.end(end, task) }
                 if wait.isEnded(by: end) {
                     // A hang here is told by the simulation, which knows that nothing will happen any more.
                     let ended = await task.result.failure
@@ -130,17 +130,17 @@ import Testing
                     }
                 }
                 try await ending.value
-                let time = start.duration(to: scene.fixture.fixture.radio.now)
+                let time = start.duration(to: fixture.base.base.radio.now)
                 // Whatever is told to the kernel has 10 s, and is asked for again.
                 #expect(time <= .seconds(12), "\(end)")
                 task.cancel()
-                scene.hinder(wait, false)
-                try await scene.worksAgain(after: end)
+                fixture.hinder(wait, false)
+                try await fixture.worksAgain(after: end)
             }
         }
     }
 
-    private static func run(_ body: @escaping @Sendable (Scene) async throws -> Void) async throws {
+    private static func run(_ body: @escaping @Sendable (EndingFixture) async throws -> Void) async throws {
         let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
         try await PeripheralFixture.run(controller) { fixture in
             let published = try await fixture.peripheral.publish([PeripheralFixture.service])
@@ -153,43 +153,43 @@ import Testing
             try await connection.write([3, 0], to: configuration)
             let accepted = try #require(incoming.connections.first)
             try await body(
-                Scene(
-                    fixture: fixture, published: published, incoming: incoming, set: set, connection: connection,
+                EndingFixture(
+                    base: fixture, published: published, incoming: incoming, set: set, connection: connection,
                     accepted: accepted))
         }
     }
 }
 
-extension PeripheralEndingTests.Scene {
+extension PeripheralEndingTests.EndingFixture {
     /// The machine serves as if nothing had been, with the same adapter object where that is still open.
     fileprivate func worksAgain(after end: PeripheralEndingTests.End) async throws {
         await connection.disconnect()
         // Kernels keep links for two seconds.
-        try await fixture.fixture.settle {
-            fixture.kernel.links(adapter: 0).isEmpty && fixture.others[0].links(adapter: 0).isEmpty
+        try await base.base.settle {
+            base.kernel.links(adapter: 0).isEmpty && base.others[0].links(adapter: 0).isEmpty
         }
-        let index = fixture.peripheral.information.index
+        let index = base.peripheral.information.index
         switch end {
         case .block:
-            fixture.kernel.setRadioSwitch(adapter: index)
-            fixture.kernel.setPowered(true, adapter: index)
-        case .powerOff: fixture.kernel.setPowered(true, adapter: index)
+            base.kernel.setRadioSwitch(adapter: index)
+            base.kernel.setPowered(true, adapter: index)
+        case .powerOff: base.kernel.setPowered(true, adapter: index)
         case .unplug:
-            fixture.kernel.plug(SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public)))
+            base.kernel.plug(SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public)))
         case .cancel, .close, .disconnect, .loss: break
         }
-        let adapter = end == .close ? try await Adapter.open(on: fixture.kernel) : fixture.peripheral
+        let adapter = end == .close ? try await Adapter.open(on: base.kernel) : base.peripheral
         try await adapter.ready(timeout: .seconds(30))
         // A kernel that did not answer when it was told to stop.
         if end == .close { try await adapter.removeForeignAdvertising() }
         await set.stop()
         incoming.close()
         await published.withdraw()
-        try await fixture.fixture.settle { incoming.connections.isEmpty }
+        try await base.base.settle { incoming.connections.isEmpty }
         let service = try await adapter.publish([PeripheralFixture.service])
         let links = try await adapter.incomingConnections()
         let again = try await adapter.advertise(PeripheralFixture.content)
-        let second = try await fixture.connect()
+        let second = try await base.connect()
         let value = try await second.found(0xFFF1, in: 0xFFF0)
         let values = try await second.subscribe(to: value, kind: .indication)
         let deliveries = try await service.indicate([9], of: try #require(service.handle(of: 0xFFF1)))
@@ -200,7 +200,7 @@ extension PeripheralEndingTests.Scene {
         #expect(told == [9])
         await second.disconnect()
         await again.stop()
-        try await fixture.fixture.settle { await fixture.instances(of: adapter) == [] }
+        try await base.base.settle { await base.instances(of: adapter) == [] }
         links.close()
         if end == .close { await adapter.close() }
     }

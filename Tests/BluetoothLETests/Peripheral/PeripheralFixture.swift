@@ -10,13 +10,13 @@ import Testing
 ///                     0014 0015 FFF2 dynamic, read, write
 /// ```
 struct PeripheralFixture: Sendable {
-    let fixture: Fixture
+    let base: Fixture
     /// The machine that advertises; it is the fixture's own.
     let peripheral: Adapter
     let others: [SimulatedKernel]
     let centrals: [Adapter]
 
-    var kernel: SimulatedKernel { fixture.kernel }
+    var kernel: SimulatedKernel { base.kernel }
     var central: Adapter { centrals[0] }
     var address: BluetoothAddress { peripheral.information.address }
 
@@ -43,7 +43,7 @@ struct PeripheralFixture: Sendable {
                 centrals.append(try await Adapter.open(on: kernel))
             }
             try await body(
-                PeripheralFixture(fixture: fixture, peripheral: peripheral, others: others, centrals: centrals))
+                PeripheralFixture(base: fixture, peripheral: peripheral, others: others, centrals: centrals))
             await peripheral.close()
             for central in centrals { await central.close() }
         }

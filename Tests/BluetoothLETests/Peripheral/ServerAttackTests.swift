@@ -10,8 +10,8 @@ import Testing
     /// ```
     /// 0010 service FFF0   0011 0012 FFF1 stored, notify, indicate, 0013 CCCD   0014 0015 FFF2 dynamic
     /// ```
-    private struct Scene: Sendable {
-        let fixture: PeripheralFixture
+    private struct AttackFixture: Sendable {
+        let base: PeripheralFixture
         let published: PublishedServices
         /// Sends and receives raw bytes over an ATT_MTU of 23.
         let client: PeerClient
@@ -20,15 +20,15 @@ import Testing
 
     private static func run(
         handlers: AttributeHandlers = AttributeHandlers(),
-        _ body: @escaping @Sendable (Scene) async throws -> Void
+        _ body: @escaping @Sendable (AttackFixture) async throws -> Void
     ) async throws {
         try await PeripheralFixture.run { fixture in
             let published = try await fixture.peripheral.publish([PeripheralFixture.service], handlers: handlers)
             let client = PeerClient()
-            let device = SimulatedPeripheral(on: fixture.fixture.radio, handler: { client.open($0) })
+            let device = SimulatedPeripheral(on: fixture.base.radio, handler: { client.open($0) })
             let link = try await fixture.peripheral.connect(
                 to: device.address, options: ConnectionOptions(maximumTransmissionUnit: 23))
-            try await body(Scene(fixture: fixture, published: published, client: client, link: link))
+            try await body(AttackFixture(base: fixture, published: published, client: client, link: link))
             await link.disconnect()
         }
     }
@@ -51,9 +51,9 @@ import Testing
     }
 
     @Test func whatCannotBePublishedIsRefusedAndChangesNothing() async throws {
-        try await Self.run { scene in
-            let adapter = scene.fixture.peripheral
-            let hash = await scene.client.ask("080100FFFF2A2B")
+        try await Self.run { fixture in
+            let adapter = fixture.base.peripheral
+            let hash = await fixture.client.ask("080100FFFF2A2B")
             let many = (0..<30_000).map { GATTService(BluetoothUUID(UInt16($0)), endHandle: nil) }
             let mistakes: [([GATTService], BluetoothError.Code)] = [
                 ([], .invalidArgument),
@@ -88,7 +88,7 @@ import Testing
                 let error = await failure { try await adapter.publish(services) }
                 #expect(error?.code == code, "\(services.first as Any)")
             }
-            let after = await scene.client.ask("080100FFFF2A2B")
+            let after = await fixture.client.ask("080100FFFF2A2B")
             #expect(after == hash)
             // What is odd and can be: no characteristics, the same UUID again, a range to the last handle.
             let odd = try await adapter.publish([
@@ -104,9 +104,9 @@ import Testing
     }
 
     @Test func whatCannotBeSentIsRefused() async throws {
-        try await Self.run { scene in
-            let published = scene.published
-            let plain = try await scene.fixture.peripheral.publish([
+        try await Self.run { fixture in
+            let published = fixture.published
+            let plain = try await fixture.base.peripheral.publish([
                 GATTService(
                     0xFFF8,
                     characteristics: [
@@ -128,12 +128,12 @@ import Testing
             #expect(deliveries.isEmpty)
             #expect(await failure { try await published.notify([1], of: 0x13) }?.code == .invalidArgument)
             // Of a value that is too long the beginning is sent; odd times are times.
-            #expect(await scene.client.ask("1213000300") == "13")
+            #expect(await fixture.client.ask("1213000300") == "13")
             for timeout in [Duration.zero, .seconds(-5), .seconds(Int64.max)] {
                 let sent = try await published.notify(pattern(100_000), of: 0x12, timeout: timeout)
                 #expect(sent.count == 1)
                 for delivery in sent { try delivery.result.get() }
-                let told = await scene.client.next()
+                let told = await fixture.client.next()
                 #expect(told == "1B1200" + pattern(20).hexadecimal)
             }
             #expect(throws: BluetoothError.self) { try published.setValue(pattern(600), of: 0x12) }
@@ -152,33 +152,33 @@ import Testing
     // MARK: Services that go
 
     @Test func whoIsSubscribedToWhatIsWithdrawnIsToldOfAsUnsubscribed() async throws {
-        try await Self.run { scene in
+        try await Self.run { fixture in
             let told = Mutex<[PeerSubscription]>([])
-            let link = scene.link
-            let following = scene.fixture.fixture.begin {
+            let link = fixture.link
+            let following = fixture.base.base.begin {
                 for try await subscription in await link.peerSubscriptions() {
                     told.withLock { $0.append(subscription) }
                 }
             }
-            #expect(await scene.client.ask("1213000300") == "13")
+            #expect(await fixture.client.ask("1213000300") == "13")
             let both: ClientCharacteristicConfiguration = [.notification, .indication]
             // An indication that is not confirmed, another behind it, and a notification for which there is no room.
-            let first = scene.fixture.fixture.begin { await failure { try await link.indicate([1], of: 0x12) } }
-            #expect(await scene.client.next() == "1D120001")
-            let second = scene.fixture.fixture.begin { await failure { try await link.indicate([2], of: 0x12) } }
-            try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
-            await scene.published.withdraw()
-            try await scene.fixture.fixture.settle { told.withLock { $0.count } == 2 }
+            let first = fixture.base.base.begin { await failure { try await link.indicate([1], of: 0x12) } }
+            #expect(await fixture.client.next() == "1D120001")
+            let second = fixture.base.base.begin { await failure { try await link.indicate([2], of: 0x12) } }
+            try await fixture.base.base.radio.sleep(for: .seconds(1))
+            await fixture.published.withdraw()
+            try await fixture.base.base.settle { told.withLock { $0.count } == 2 }
             #expect(
                 told.withLock { $0 } == [
                     PeerSubscription(characteristic: 0x12, configuration: both),
                     PeerSubscription(characteristic: 0x12, configuration: []),
                 ])
             // The one that is on its way is confirmed, the other never goes.
-            scene.client.send("1E")
+            fixture.client.send("1E")
             #expect(try await first.value == nil)
             #expect(try await second.value?.code == .notSubscribed)
-            #expect(await scene.client.ask("0A1200") == "010A120001")
+            #expect(await fixture.client.ask("0A1200") == "010A120001")
             following.cancel()
             _ = await following.result
         }
@@ -186,15 +186,15 @@ import Testing
 
     /// On the link's own bearer; see ``AcceptedBearerTests`` for the others.
     @Test func aWriteThatIsPreparedIsNotAnsweredAsIfItWereWritten() async throws {
-        try await Self.run { scene in
-            #expect(await scene.client.ask("161200000001") == "171200000001")
-            let other = try await scene.fixture.peripheral.publish([CachingTests.battery])
-            #expect(await scene.client.ask("1801") == "19")
-            #expect(scene.published.value(of: 0x12) == [1])
-            #expect(await scene.client.ask("161200000002") == "171200000002")
-            await scene.published.withdraw()
-            #expect(await scene.client.ask("1801") == "0118120001")
-            #expect(await scene.client.ask("1801") == "19")
+        try await Self.run { fixture in
+            #expect(await fixture.client.ask("161200000001") == "171200000001")
+            let other = try await fixture.base.peripheral.publish([CachingTests.battery])
+            #expect(await fixture.client.ask("1801") == "19")
+            #expect(fixture.published.value(of: 0x12) == [1])
+            #expect(await fixture.client.ask("161200000002") == "171200000002")
+            await fixture.published.withdraw()
+            #expect(await fixture.client.ask("1801") == "0118120001")
+            #expect(await fixture.client.ask("1801") == "19")
             withExtendedLifetime(other) {}
         }
     }
@@ -212,83 +212,83 @@ import Testing
                 await gate.pass()
                 ends.withLock { $0.append("write \(bytes)") }
             })
-        try await Self.run(handlers: handlers) { scene in
+        try await Self.run(handlers: handlers) { fixture in
             for (request, answer) in [("0A1500", "010A150001"), ("12150005", "13")] {
                 gate.close()
                 let published =
                     request == "0A1500"
-                    ? scene.published
-                    : try await scene.fixture.peripheral.publish(
+                    ? fixture.published
+                    : try await fixture.base.peripheral.publish(
                         [
                             GATTService(
                                 0xFFF0, characteristics: [GATTCharacteristic(0xFFF2, properties: .write)], handle: 0x13)
                         ], handlers: handlers)
-                scene.client.send(request)
-                try await scene.fixture.fixture.radio.sleep(for: .seconds(1))
+                fixture.client.send(request)
+                try await fixture.base.base.radio.sleep(for: .seconds(1))
                 await published.withdraw()
                 gate.open()
                 // What a handler has taken is taken; what is not there any more has no value.
-                #expect(await scene.client.next() == answer)
+                #expect(await fixture.client.next() == answer)
             }
             #expect(ends.withLock { $0 } == ["read", "write [5]"])
-            #expect(await scene.link.isConnected)
+            #expect(await fixture.link.isConnected)
         }
     }
 
     // MARK: Changes in masses
 
     @Test func changesThatAClientDoesNotConfirmDoNotPileUp() async throws {
-        try await Self.run { scene in
-            #expect(await scene.client.ask("1209000200") == "13")
-            #expect(await scene.client.ask("120B0001") == "13")
-            let hash = await scene.client.ask("080100FFFF2A2B")
-            let range = try await scene.fixture.peripheral.publish([CachingTests.battery]).handles
-            #expect(await scene.client.next().hasPrefix("1D0800"))
+        try await Self.run { fixture in
+            #expect(await fixture.client.ask("1209000200") == "13")
+            #expect(await fixture.client.ask("120B0001") == "13")
+            let hash = await fixture.client.ask("080100FFFF2A2B")
+            let range = try await fixture.base.peripheral.publish([CachingTests.battery]).handles
+            #expect(await fixture.client.next().hasPrefix("1D0800"))
             var last: PublishedServices?
             for _ in 0..<3000 {
                 await last?.withdraw()
-                last = try await scene.fixture.peripheral.publish([CachingTests.battery])
+                last = try await fixture.base.peripheral.publish([CachingTests.battery])
             }
             // The first is confirmed: it tells of nothing that came after it. One more tells of all.
-            scene.client.send("1E")
-            let next = await scene.client.next()
+            fixture.client.send("1E")
+            let next = await fixture.client.next()
             let start = [UInt8(truncatingIfNeeded: range.end.rawValue + 1), 0].hexadecimal
             #expect(next.hasPrefix("1D0800" + start), "\(next)")
-            #expect(await !scene.link.isPeerAware)
-            scene.client.send("1E")
-            try await scene.fixture.fixture.settle { await scene.link.isPeerAware }
-            let after = await scene.client.ask("080100FFFF2A2B")
+            #expect(await !fixture.link.isPeerAware)
+            fixture.client.send("1E")
+            try await fixture.base.base.settle { await fixture.link.isPeerAware }
+            let after = await fixture.client.ask("080100FFFF2A2B")
             #expect(after != hash)
             // And nothing else was waiting.
-            #expect(await scene.client.ask("0A1200") == "0B07")
+            #expect(await fixture.client.ask("0A1200") == "0B07")
         }
     }
 
     @Test func aChangeIsToldHoweverManyIndicationsWait() async throws {
-        try await Self.run { scene in
-            let link = scene.link
-            #expect(await scene.client.ask("1209000200") == "13")
-            #expect(await scene.client.ask("1213000200") == "13")
+        try await Self.run { fixture in
+            let link = fixture.link
+            #expect(await fixture.client.ask("1209000200") == "13")
+            #expect(await fixture.client.ask("1213000200") == "13")
             let results = Mutex<[BluetoothError.Code?]>([])
             let waiting = (0..<1200).map { number in
-                scene.fixture.fixture.begin {
+                fixture.base.base.begin {
                     let code = await failure { try await link.indicate([UInt8(truncatingIfNeeded: number)], of: 0x12) }
                     results.withLock { $0.append(code?.code) }
                 }
             }
-            #expect(await scene.client.next() == "1D120000")
-            try await scene.fixture.fixture.settle { results.withLock { $0.count } == 1200 - 1025 }
+            #expect(await fixture.client.next() == "1D120000")
+            try await fixture.base.base.settle { results.withLock { $0.count } == 1200 - 1025 }
             #expect(Set(results.withLock { $0 }) == [.overflow])
-            let published = try await scene.fixture.peripheral.publish([CachingTests.battery])
+            let published = try await fixture.base.peripheral.publish([CachingTests.battery])
             // It comes behind those that were waiting.
             var told = ""
             for _ in 0..<1025 {
-                scene.client.send("1E")
-                told = await scene.client.next()
+                fixture.client.send("1E")
+                told = await fixture.client.next()
                 if told.hasPrefix("1D0800") { break }
             }
             #expect(told == "1D080016001900")
-            scene.client.send("1E")
+            fixture.client.send("1E")
             for task in waiting { task.cancel() }
             withExtendedLifetime(published) {}
         }

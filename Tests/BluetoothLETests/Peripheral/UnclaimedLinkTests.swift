@@ -21,7 +21,7 @@ import Testing
                 var iterator = values.makeAsyncIterator()
                 #expect(try await iterator.next() == [9])
                 await connection.disconnect()
-                try await fixture.fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+                try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
             }
             withExtendedLifetime(set) {}
         }
@@ -54,9 +54,9 @@ import Testing
                 #expect(link?.peer == peer)
             }
             await connections.removeFirst().disconnect()
-            try await fixture.fixture.settle { incoming.connections.count == 2 }
+            try await fixture.base.settle { incoming.connections.count == 2 }
             for connection in connections { await connection.disconnect() }
-            try await fixture.fixture.settle { incoming.connections.isEmpty }
+            try await fixture.base.settle { incoming.connections.isEmpty }
             // From then on nobody takes them again.
             incoming.close()
             let again = try await fixture.connect()
@@ -86,7 +86,7 @@ import Testing
             let second = try await adapter.publish([PeripheralFixture.service])
             #expect(await !adapter.session.isServing)
             incoming.close()
-            try await fixture.fixture.settle { await adapter.session.isServing }
+            try await fixture.base.settle { await adapter.session.isServing }
             await adapter.close()
             #expect(await !adapter.session.isServing)
             withExtendedLifetime(second) {}
@@ -104,7 +104,7 @@ import Testing
             #expect(refused != nil)
             // Whoever leaves makes room.
             await connections.removeFirst().disconnect()
-            try await fixture.fixture.settle {
+            try await fixture.base.settle {
                 await fixture.peripheral.session.unclaimedCount == limit - 1
             }
             connections.append(try await fixture.connect(limit))

@@ -34,17 +34,17 @@ import Testing
         _ work: Work, _ fault: Fault?, after delay: Duration
     ) async throws -> (duration: Duration, error: BluetoothError?) {
         let outcome = Mutex<(Duration, BluetoothError?)>((.zero, nil))
-        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
-            let fixture = scene.fixture
-            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
-            let handle = try scene.handle(SecurityFixture.encrypted)
-            let connection = work == .connect ? nil : try await scene.connect()
-            let start = fixture.radio.now
-            let task = fixture.begin { () async throws -> Void in
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in
+            let base = fixture.base
+            try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly))
+            let handle = try fixture.handle(SecurityFixture.encrypted)
+            let connection = work == .connect ? nil : try await fixture.connect()
+            let start = base.radio.now
+            let task = base.begin { () async throws -> Void in
                 guard let connection else {
                     var options = ConnectionOptions(timeout: .seconds(20), attempts: 1)
                     options.security = .high
-                    let made = try await scene.adapter.connect(to: scene.peripheral.address, options: options)
+                    let made = try await fixture.adapter.connect(to: fixture.peripheral.address, options: options)
                     await made.disconnect()
                     return
                 }
@@ -55,25 +55,25 @@ import Testing
                 }
             }
             if let fault {
-                try await fixture.radio.sleep(for: delay)
-                fault.happen(to: connection, of: scene.peripheral, during: task, fixture)
+                try await base.radio.sleep(for: delay)
+                fault.happen(to: connection, of: fixture.peripheral, during: task, base)
             }
             let error = await failure { try await task.value }
-            outcome.withLock { $0 = (start.duration(to: fixture.radio.now), error) }
+            outcome.withLock { $0 = (start.duration(to: base.radio.now), error) }
             await connection?.disconnect()
-            try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
-            try await fixture.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
-            let asking = await scene.adapter.session.pairingQuestions.calls.count
+            try await base.settle { base.kernel.links(adapter: 0).isEmpty }
+            try await base.settle { await fixture.adapter.session.pairingQuestions.dialogs.isEmpty }
+            let asking = await fixture.adapter.session.pairingQuestions.calls.count
             #expect(asking == 0)
             // A machine on which all is well again pairs.
-            if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug() }
-            fixture.kernel.setRadioSwitch(adapter: 0)
-            let again = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            if try await Adapter.all(on: base.kernel).isEmpty { base.kernel.plug() }
+            base.kernel.setRadioSwitch(adapter: 0)
+            let again = try await Adapter.open(power: .powerOn, on: base.kernel)
             _ = try? await again.sendToManagement(
-                .unpairDevice(ManagementAddress(scene.peripheral.address), disconnect: false),
+                .unpairDevice(ManagementAddress(fixture.peripheral.address), disconnect: false),
                 to: again.information.index)
-            scene.peripheral.setSecurity(SimulatedSecurity())
-            let next = try await again.connect(to: scene.peripheral.address)
+            fixture.peripheral.setSecurity(SimulatedSecurity())
+            let next = try await again.connect(to: fixture.peripheral.address)
             let paired = try await next.pair()
             #expect(paired.isBonded)
             await next.disconnect()
@@ -83,75 +83,75 @@ import Testing
     }
 
     @Test func aPairingThatOneGivesUpGoesOnForTheOther() async throws {
-        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
-            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly))
-            let connection = try await scene.connect()
-            let one = scene.fixture.begin { try await connection.raiseSecurity(to: .medium) }
-            let other = scene.fixture.begin { try await connection.raiseSecurity(to: .medium) }
-            try await scene.fixture.radio.sleep(for: .milliseconds(60))
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in
+            try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly))
+            let connection = try await fixture.connect()
+            let one = fixture.base.begin { try await connection.raiseSecurity(to: .medium) }
+            let other = fixture.base.begin { try await connection.raiseSecurity(to: .medium) }
+            try await fixture.base.radio.sleep(for: .milliseconds(60))
             one.cancel()
             #expect(await failure { _ = try await one.value }?.code == .cancelled)
             #expect(try await other.value.level == .fips)
-            try await scene.end(connection)
+            try await fixture.end(connection)
         }
     }
 
     @Test func aPairingThatNobodyWaitsForIsGivenUpAndTheLinkWithIt() async throws {
-        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly)) { scene in
-            let agent = scene.agent(.keyboardOnly, .sleeps)
-            try await scene.adapter.setPairingAgent(agent)
-            let connection = try await scene.connect()
-            let pairing = scene.fixture.begin { try await connection.pair() }
-            try await scene.fixture.settle { agent.asked == ["enter"] }
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly)) { fixture in
+            let agent = fixture.agent(.keyboardOnly, .sleeps)
+            try await fixture.adapter.setPairingAgent(agent)
+            let connection = try await fixture.connect()
+            let pairing = fixture.base.begin { try await connection.pair() }
+            try await fixture.base.settle { agent.asked == ["enter"] }
             pairing.cancel()
             #expect(await failure { _ = try await pairing.value }?.code == .cancelled)
             #expect(await connection.closed().disconnectReason == .local)
-            try await scene.fixture.settle { agent.cancelled == 1 }
-            try await scene.pairingWorksNow()
+            try await fixture.base.settle { agent.cancelled == 1 }
+            try await fixture.pairingWorksNow()
         }
     }
 
     @Test func aTimeLimitEndsItLikewise() async throws {
-        try await SecurityFixture.run(SimulatedSecurity(response: .silence)) { scene in
-            let connection = try await scene.connect()
-            let duration = await scene.fixture.duration {
+        try await SecurityFixture.run(SimulatedSecurity(response: .silence)) { fixture in
+            let connection = try await fixture.connect()
+            let duration = await fixture.base.duration {
                 let error = await failure { try await connection.pair(timeout: .seconds(5)) }
                 #expect(error?.code == .timedOut)
             }
             #expect(duration == .seconds(5))
             #expect(await connection.closed().code == .disconnected)
-            try await scene.pairingWorksNow()
+            try await fixture.pairingWorksNow()
         }
     }
 
     @Test func aReadThatIsGivenUpLeavesThePairingAlone() async throws {
-        try await SecurityFixture.run { scene in
-            let connection = try await scene.connect()
-            let handle = try scene.handle(SecurityFixture.encrypted)
-            let read = scene.fixture.begin { try await connection.read(handle) }
-            try await scene.fixture.settle { await connection.core { $0.protection.raise?.isUnderWay == true } }
+        try await SecurityFixture.run { fixture in
+            let connection = try await fixture.connect()
+            let handle = try fixture.handle(SecurityFixture.encrypted)
+            let read = fixture.base.begin { try await connection.read(handle) }
+            try await fixture.base.settle { await connection.core { $0.protection.raise?.isUnderWay == true } }
             read.cancel()
             #expect(await failure { _ = try await read.value }?.code == .cancelled)
-            try await scene.fixture.settle { (try? await connection.security().level) == .medium }
+            try await fixture.base.settle { (try? await connection.security().level) == .medium }
             #expect(try await connection.read(handle).count == 60)
-            try await scene.end(connection)
+            try await fixture.end(connection)
         }
     }
 
     @Test func anAdapterThatComesBackIsToldItsSettingsAgain() async throws {
-        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { scene in
-            let agent = scene.agent(.keyboardOnly)
-            try await scene.adapter.setPairingAgent(agent)
-            let controller = SimulatedController(address: scene.adapter.information.publicAddress)
-            scene.fixture.kernel.unplug(0)
-            try await scene.fixture.settle { scene.adapter.state == .absent }
-            scene.fixture.kernel.plug(controller)
-            try await scene.fixture.settle { scene.adapter.state == .poweredOff || scene.adapter.state.isReady }
-            try await scene.adapter.setPowered(true)
-            let connection = try await scene.connect()
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in
+            let agent = fixture.agent(.keyboardOnly)
+            try await fixture.adapter.setPairingAgent(agent)
+            let controller = SimulatedController(address: fixture.adapter.information.publicAddress)
+            fixture.base.kernel.unplug(0)
+            try await fixture.base.settle { fixture.adapter.state == .absent }
+            fixture.base.kernel.plug(controller)
+            try await fixture.base.settle { fixture.adapter.state == .poweredOff || fixture.adapter.state.isReady }
+            try await fixture.adapter.setPowered(true)
+            let connection = try await fixture.connect()
             #expect(try await connection.pair().security.level == .fips)
             #expect(agent.asked == ["enter"])
-            try await scene.end(connection)
+            try await fixture.end(connection)
         }
     }
 }

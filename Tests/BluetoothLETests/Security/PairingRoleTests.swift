@@ -19,19 +19,19 @@ import Testing
             @escaping @Sendable (PeripheralFixture, (Connection, TestAgent), (Connection, TestAgent)) async throws
             -> Void
     ) async throws {
-        try await PeripheralFixture.run { scene in
-            let loop = scene.fixture.radio.loop
+        try await PeripheralFixture.run { fixture in
+            let loop = fixture.base.radio.loop
             let centralAgent = TestAgent(central, on: loop)
             let peripheralAgent = TestAgent(peripheral, user, on: loop)
-            try await scene.central.setPairingAgent(centralAgent, secureConnections: isSecure ? .on : .off)
-            try await scene.peripheral.setPairingAgent(peripheralAgent)
-            let published = try await scene.peripheral.publish([PeripheralFixture.service])
-            let advertising = try await scene.peripheral.advertise(PeripheralFixture.content)
-            let links = try await scene.peripheral.incomingConnections()
-            let connection = try await scene.connect()
+            try await fixture.central.setPairingAgent(centralAgent, secureConnections: isSecure ? .on : .off)
+            try await fixture.peripheral.setPairingAgent(peripheralAgent)
+            let published = try await fixture.peripheral.publish([PeripheralFixture.service])
+            let advertising = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let links = try await fixture.peripheral.incomingConnections()
+            let connection = try await fixture.connect()
             var iterator = links.makeAsyncIterator()
             let incoming = try #require(try await iterator.next())
-            try await body(scene, (connection, centralAgent), (incoming, peripheralAgent))
+            try await body(fixture, (connection, centralAgent), (incoming, peripheralAgent))
             await connection.disconnect()
             withExtendedLifetime((published, advertising, links)) {}
         }
@@ -39,7 +39,7 @@ import Testing
 
     @Test(arguments: Beginner.allCases, [true, false])
     func justWorksIsConfirmedByWhoDidNotBegin(_ beginner: Beginner, _ isSecure: Bool) async throws {
-        try await Self.run(.noInputNoOutput, .noInputNoOutput, isSecure: isSecure) { scene, central, peripheral in
+        try await Self.run(.noInputNoOutput, .noInputNoOutput, isSecure: isSecure) { fixture, central, peripheral in
             let outcome =
                 beginner == .central ? try await central.0.pair() : try await peripheral.0.pair()
             #expect(outcome.security == LinkSecurity(level: .medium, keySize: 16))
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func bothSidesCompareTheSameNumber() async throws {
-        try await Self.run(.displayYesNo, .keyboardDisplay) { scene, central, peripheral in
+        try await Self.run(.displayYesNo, .keyboardDisplay) { fixture, central, peripheral in
             let outcome = try await central.0.pair(to: .high)
             #expect(outcome.security.level == .fips)
             #expect(central.1.asked == ["compare"] && peripheral.1.asked == ["compare"])
@@ -62,32 +62,32 @@ import Testing
     }
 
     @Test func aNumberThatDiffersEndsBothSides() async throws {
-        try await Self.run(.displayYesNo, .displayYesNo, .refuses) { scene, central, peripheral in
+        try await Self.run(.displayYesNo, .displayYesNo, .refuses) { fixture, central, peripheral in
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .authenticationFailed)
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
-            try await scene.fixture.settle { await scene.peripheral.session.pairingQuestions.dialogs.isEmpty }
+            try await fixture.base.settle { await fixture.peripheral.session.pairingQuestions.dialogs.isEmpty }
         }
     }
 
     @Test func anIncomingPairingIsRefusedWithoutAnAgent() async throws {
-        try await Self.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
-            try await scene.peripheral.setPairingAgent(nil)
+        try await Self.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
+            try await fixture.peripheral.setPairingAgent(nil)
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .rejected)
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
             // The next pairing works.
-            try await scene.peripheral.setPairingAgent(JustWorksPairingAgent())
-            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
-            let again = try await scene.connect()
+            try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            let again = try await fixture.connect()
             #expect(try await again.pair().isBonded)
             await again.disconnect()
         }
     }
 
     @Test func whatThePeripheralServesOnlyEncryptedTheCentralGetsByItself() async throws {
-        try await Self.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
-            let services = try await scene.peripheral.publish([
+        try await Self.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
+            let services = try await fixture.peripheral.publish([
                 GATTService(
                     0xFFE0,
                     characteristics: [
@@ -105,15 +105,15 @@ import Testing
 
     @Test func severalPairingsAreToldApart() async throws {
         let security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)
-        try await SecurityFixture.run(security) { scene in
-            let agent = scene.agent(.keyboardOnly)
-            try await scene.adapter.setPairingAgent(agent)
-            let wrong = SimulatedPeripheral(on: scene.fixture.radio, gatt: try SimulatedGATTServer([]))
+        try await SecurityFixture.run(security) { fixture in
+            let agent = fixture.agent(.keyboardOnly)
+            try await fixture.adapter.setPairingAgent(agent)
+            let wrong = SimulatedPeripheral(on: fixture.base.radio, gatt: try SimulatedGATTServer([]))
             wrong.setSecurity(SimulatedSecurity(ioCapability: .displayOnly, passkey: 654_321))
-            let right = try await scene.connect()
-            let other = try await scene.adapter.connect(to: wrong.address)
+            let right = try await fixture.connect()
+            let other = try await fixture.adapter.connect(to: wrong.address)
             let pairings = [right, other].map { connection in
-                scene.fixture.begin { try await connection.pair() }
+                fixture.base.begin { try await connection.pair() }
             }
             #expect(try await pairings[0].value.security.level == .fips)
             let error = await failure { _ = try await pairings[1].value }

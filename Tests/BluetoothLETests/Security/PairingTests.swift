@@ -38,48 +38,48 @@ import Testing
     @Test(arguments: models) func eachAssociationModelComesAbout(_ model: Model) async throws {
         let security = SimulatedSecurity(
             ioCapability: model.theirs, hasSecureConnections: model.isSecure, passkey: 4711)
-        try await SecurityFixture.run(security) { scene in
-            let agent = scene.agent(
+        try await SecurityFixture.run(security) { fixture in
+            let agent = fixture.agent(
                 model.ours, model.theirs == .displayOnly ? .types(4711) : .types(security.passkey))
-            try await scene.adapter.setPairingAgent(agent)
-            let connection = try await scene.connect()
+            try await fixture.adapter.setPairingAgent(agent)
+            let connection = try await fixture.connect()
             let outcome = try await connection.pair()
             #expect(outcome == PairingOutcome(security: LinkSecurity(level: model.level, keySize: 16), isBonded: true))
             #expect(agent.asked == model.asked)
-            try await scene.fixture.settle { await scene.adapter.session.pairingQuestions.dialogs.isEmpty }
+            try await fixture.base.settle { await fixture.adapter.session.pairingQuestions.dialogs.isEmpty }
             // The number is taken away when it is of no more use.
-            if model.asked == ["show"] { try await scene.fixture.settle { agent.cancelled == 1 } }
-            #expect(try await connection.read(try scene.handle(SecurityFixture.encrypted)).count == 60)
-            try await scene.end(connection)
+            if model.asked == ["show"] { try await fixture.base.settle { agent.cancelled == 1 } }
+            #expect(try await connection.read(try fixture.handle(SecurityFixture.encrypted)).count == 60)
+            try await fixture.end(connection)
             // The next link needs no pairing.
-            let again = try await scene.connect()
+            let again = try await fixture.connect()
             let kept = try await again.pair()
             #expect(kept.isBonded)
             #expect(agent.asked == model.asked)
-            try await scene.end(again)
+            try await fixture.end(again)
         }
     }
 
     @Test func withoutBondingNoKeyIsKept() async throws {
         for isBondable in [true, false] {
             let security = SimulatedSecurity(keepsKeys: !isBondable)
-            try await SecurityFixture.run(security) { scene in
-                try await scene.adapter.setPairingAgent(nil, isBondable: isBondable)
-                let connection = try await scene.connect()
+            try await SecurityFixture.run(security) { fixture in
+                try await fixture.adapter.setPairingAgent(nil, isBondable: isBondable)
+                let connection = try await fixture.connect()
                 let outcome = try await connection.pair()
                 #expect(outcome.security.level == .medium)
                 #expect(!outcome.isBonded)
-                try await scene.end(connection)
+                try await fixture.end(connection)
             }
         }
     }
 
     @Test func secureConnectionsCanBeDemanded() async throws {
-        try await SecurityFixture.run(SimulatedSecurity(hasSecureConnections: false)) { scene in
-            try await scene.adapter.setPairingAgent(nil, secureConnections: .only)
-            let connection = try await scene.connect()
+        try await SecurityFixture.run(SimulatedSecurity(hasSecureConnections: false)) { fixture in
+            try await fixture.adapter.setPairingAgent(nil, secureConnections: .only)
+            let connection = try await fixture.connect()
             #expect(await failure { try await connection.pair() }?.code == .pairingFailed)
-            try await scene.pairingWorksNow()
+            try await fixture.pairingWorksNow()
         }
     }
 
@@ -132,32 +132,32 @@ import Testing
         var security = mishap.security
         security.user = mishap.user
         let prepared = security
-        try await SecurityFixture.run(prepared) { scene in
-            let agent = scene.agent(mishap.capability, mishap.agent)
-            try await scene.adapter.setPairingAgent(agent)
-            let connection = try await scene.connect()
+        try await SecurityFixture.run(prepared) { fixture in
+            let agent = fixture.agent(mishap.capability, mishap.agent)
+            try await fixture.adapter.setPairingAgent(agent)
+            let connection = try await fixture.connect()
             let error = await failure { try await connection.pair(to: mishap.level) }
             #expect(error?.code == .pairingFailed)
             #expect(error?.pairingFailure == mishap.failure)
             let end = await connection.closed()
             #expect(end.code == .disconnected)
             #expect(end.pairingFailure == mishap.failure)
-            let isEmpty = await scene.adapter.session.pairingQuestions.dialogs.isEmpty
+            let isEmpty = await fixture.adapter.session.pairingQuestions.dialogs.isEmpty
             #expect(isEmpty)
-            if case .sleeps = mishap.agent { try await scene.fixture.settle { agent.cancelled == 1 } }
-            try await scene.fixture.settle { await scene.adapter.session.pairingQuestions.calls.isEmpty }
-            try await scene.pairingWorksNow()
+            if case .sleeps = mishap.agent { try await fixture.base.settle { agent.cancelled == 1 } }
+            try await fixture.base.settle { await fixture.adapter.session.pairingQuestions.calls.isEmpty }
+            try await fixture.pairingWorksNow()
         }
     }
 
     @Test func whatCannotBeReachedFromHereIsNotTried() async throws {
-        try await SecurityFixture.run { scene in
-            let connection = try await scene.connect()
+        try await SecurityFixture.run { fixture in
+            let connection = try await fixture.connect()
             #expect(await failure { try await connection.pair(to: .high) }?.pairingFailure == .insufficientLevel)
             #expect(await failure { try await connection.pair(to: .low) }?.code == .invalidArgument)
             #expect(await connection.isConnected)
             #expect(try await connection.pair().isBonded)
-            try await scene.end(connection)
+            try await fixture.end(connection)
         }
     }
 
@@ -165,38 +165,38 @@ import Testing
     func aPeerThatHasLostItsBondIsToldApart(_ tellsOwnDisconnects: Bool) async throws {
         var controller = SimulatedController()
         controller.tellsOwnDisconnects = tellsOwnDisconnects
-        try await SecurityFixture.run(on: controller) { scene in
-            let connection = try await scene.connect()
+        try await SecurityFixture.run(on: controller) { fixture in
+            let connection = try await fixture.connect()
             try await connection.pair()
-            try await scene.end(connection)
-            scene.peripheral.forgetBonds()
-            let again = try await scene.connect()
+            try await fixture.end(connection)
+            fixture.peripheral.forgetBonds()
+            let again = try await fixture.connect()
             let error = await failure { try await again.pair() }
             #expect(error?.pairingFailure == .keyMissing)
-            try await scene.forget()
-            try await scene.pairingWorksNow()
+            try await fixture.forget()
+            try await fixture.pairingWorksNow()
         }
     }
 
     @Test func besideTheDaemonPairingIsItsAffair() async throws {
-        try await SecurityFixture.run { scene in
-            scene.fixture.kernel.isBluetoothDaemonRunning = true
-            let connection = try await scene.connect()
+        try await SecurityFixture.run { fixture in
+            fixture.base.kernel.isBluetoothDaemonRunning = true
+            let connection = try await fixture.connect()
             let error = await failure { try await connection.pair() }
             #expect(error?.pairingFailure == .ownedByDaemon)
             #expect(error?.remedy?.contains("systemctl stop bluetooth") == true)
-            let agent = scene.agent()
-            let refusal = await failure { try await scene.adapter.setPairingAgent(agent) }
+            let agent = fixture.agent()
+            let refusal = await failure { try await fixture.adapter.setPairingAgent(agent) }
             #expect(refusal?.pairingFailure == .ownedByDaemon)
             // Its questions are not answered here.
-            scene.peripheral.requestSecurity()
-            try await scene.fixture.radio.sleep(for: .seconds(5))
+            fixture.peripheral.requestSecurity()
+            try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(agent.asked.isEmpty)
-            #expect(await scene.adapter.session.pairingQuestions.dialogs.isEmpty)
+            #expect(await fixture.adapter.session.pairingQuestions.dialogs.isEmpty)
             #expect(await connection.isConnected)
-            scene.fixture.kernel.isBluetoothDaemonRunning = false
-            try await scene.end(connection)
-            try await scene.pairingWorksNow()
+            fixture.base.kernel.isBluetoothDaemonRunning = false
+            try await fixture.end(connection)
+            try await fixture.pairingWorksNow()
         }
     }
 
@@ -204,32 +204,32 @@ import Testing
 
     @Test func whatADeviceBeginsIsTheAgentsToDecide() async throws {
         for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.sleeps, false)] {
-            try await SecurityFixture.run { scene in
-                let agent = scene.agent(.noInputNoOutput, user)
-                try await scene.adapter.setPairingAgent(agent)
-                let connection = try await scene.connect()
-                scene.peripheral.requestSecurity()
-                try await scene.fixture.settle { agent.asked == ["confirm"] }
+            try await SecurityFixture.run { fixture in
+                let agent = fixture.agent(.noInputNoOutput, user)
+                try await fixture.adapter.setPairingAgent(agent)
+                let connection = try await fixture.connect()
+                fixture.peripheral.requestSecurity()
+                try await fixture.base.settle { agent.asked == ["confirm"] }
                 if isAllowed {
-                    try await scene.fixture.settle { (try? await connection.security().level) == .medium }
+                    try await fixture.base.settle { (try? await connection.security().level) == .medium }
                     #expect(await connection.isConnected)
-                    try await scene.end(connection)
+                    try await fixture.end(connection)
                 } else {
                     let end = await connection.closed()
                     #expect(end.pairingFailure == .notConfirmed)
                 }
-                try await scene.pairingWorksNow()
+                try await fixture.pairingWorksNow()
             }
         }
     }
 
     @Test func withoutAnAgentADeviceCannotPair() async throws {
-        try await SecurityFixture.run { scene in
-            let connection = try await scene.connect()
-            scene.peripheral.requestSecurity()
+        try await SecurityFixture.run { fixture in
+            let connection = try await fixture.connect()
+            fixture.peripheral.requestSecurity()
             let end = await connection.closed()
             #expect(end.pairingFailure == .notConfirmed)
-            try await scene.pairingWorksNow()
+            try await fixture.pairingWorksNow()
         }
     }
 

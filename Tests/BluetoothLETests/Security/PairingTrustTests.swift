@@ -8,44 +8,44 @@ import Testing
 /// Who may pair with whom: what a stranger, another program or a worse pairing must not bring about.
 @Suite struct PairingTrustTests {
     @Test func aBondThatMadeSureOfTheDeviceIsNotReplacedByOneThatDoesNot() async throws {
-        try await PairingRoleTests.run(.displayYesNo, .keyboardDisplay) { scene, central, peripheral in
+        try await PairingRoleTests.run(.displayYesNo, .keyboardDisplay) { fixture, central, peripheral in
             #expect(try await central.0.pair(to: .high).isBonded)
-            let identity = scene.central.information.address
-            try await scene.fixture.settle { await scene.peripheral.bond(with: identity)?.isAuthenticated == true }
-            let bond = await scene.peripheral.bond(with: identity)
+            let identity = fixture.central.information.address
+            try await fixture.base.settle { await fixture.peripheral.bond(with: identity)?.isAuthenticated == true }
+            let bond = await fixture.peripheral.bond(with: identity)
             await central.0.disconnect()
-            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
 
             // Whoever has the address and no key: nothing to show, nothing to enter.
-            try await scene.central.removeBond(with: scene.address)
-            try await scene.central.setPairingAgent(JustWorksPairingAgent())
-            let impostor = try await scene.connect()
+            try await fixture.central.removeBond(with: fixture.address)
+            try await fixture.central.setPairingAgent(JustWorksPairingAgent())
+            let impostor = try await fixture.connect()
             #expect(await failure { try await impostor.pair() }?.code == .pairingFailed)
             #expect(peripheral.1.asked == ["compare"], "the agent would have said yes")
-            #expect(await scene.peripheral.bond(with: identity) == bond)
-            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
+            #expect(await fixture.peripheral.bond(with: identity) == bond)
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
 
             // Without the bond it is a device like any other.
-            try await scene.peripheral.removeBond(with: identity)
-            let again = try await scene.connect()
+            try await fixture.peripheral.removeBond(with: identity)
+            let again = try await fixture.connect()
             #expect(try await again.pair().isBonded)
             await again.disconnect()
         }
     }
 
     @Test func whileTheUserIsAskedThePeerCannotPairByItself() async throws {
-        try await PairingRoleTests.run(.noInputNoOutput, .noInputNoOutput) { scene, central, peripheral in
-            let agent = TestAgent(.noInputNoOutput, .sleeps, on: scene.fixture.radio.loop)
-            try await scene.central.setPairingAgent(agent)
+        try await PairingRoleTests.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
+            let agent = TestAgent(.noInputNoOutput, .sleeps, on: fixture.base.radio.loop)
+            try await fixture.central.setPairingAgent(agent)
             await central.0.disconnect()
-            try await scene.fixture.settle { scene.kernel.links(adapter: 0).isEmpty }
-            let links = try #require(await scene.peripheral.session.acceptedLinks)
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            let links = try #require(await fixture.peripheral.session.acceptedLinks)
             var options = ConnectionOptions(timeout: .seconds(10))
             options.securityPolicy = .ask
-            let connection = try await scene.central.connect(to: scene.address, options: options)
-            try await scene.fixture.settle { !links.connections.isEmpty }
+            let connection = try await fixture.central.connect(to: fixture.address, options: options)
+            try await fixture.base.settle { !links.connections.isEmpty }
             let incoming = try #require(links.connections.first)
-            let service = try await scene.peripheral.publish([
+            let service = try await fixture.peripheral.publish([
                 GATTService(
                     0xFFE0,
                     characteristics: [
@@ -54,33 +54,33 @@ import Testing
                     ])
             ])
             let characteristic = try await connection.found(0xFFE1, in: 0xFFE0)
-            let reading = scene.fixture.begin { try await connection.read(characteristic) }
-            try await scene.fixture.settle { agent.asked == ["confirm own"] }
-            let pairing = scene.fixture.begin { try await incoming.pair() }
-            try await scene.fixture.settle { agent.asked == ["confirm own", "confirm"] }
+            let reading = fixture.base.begin { try await connection.read(characteristic) }
+            try await fixture.base.settle { agent.asked == ["confirm own"] }
+            let pairing = fixture.base.begin { try await incoming.pair() }
+            try await fixture.base.settle { agent.asked == ["confirm own", "confirm"] }
             #expect(await failure { _ = try await reading.value } != nil)
             #expect(await failure { _ = try await pairing.value } != nil)
-            #expect(await scene.central.bonds().isEmpty)
+            #expect(await fixture.central.bonds().isEmpty)
             withExtendedLifetime(service) {}
         }
     }
 
     @Test(arguments: [true, false])
     func aProgramThatServesLeavesTheLinksOfOthersToThem(_ isAccepting: Bool) async throws {
-        try await SecurityFixture.run { scene in
-            let agent = scene.agent(.noInputNoOutput, isAccepting ? .agrees : .refuses)
-            try await scene.adapter.setPairingAgent(agent)
-            let links = try await scene.adapter.incomingConnections()
+        try await SecurityFixture.run { fixture in
+            let agent = fixture.agent(.noInputNoOutput, isAccepting ? .agrees : .refuses)
+            try await fixture.adapter.setPairingAgent(agent)
+            let links = try await fixture.adapter.incomingConnections()
             // Another program, with a user of its own.
-            scene.peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayYesNo))
-            let other = try await Adapter.open(on: scene.fixture.kernel)
-            let otherAgent = scene.agent(.displayYesNo)
+            fixture.peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayYesNo))
+            let other = try await Adapter.open(on: fixture.base.kernel)
+            let otherAgent = fixture.agent(.displayYesNo)
             try await other.setPairingAgent(otherAgent)
-            let connection = try await other.connect(to: scene.peripheral.address)
+            let connection = try await other.connect(to: fixture.peripheral.address)
             #expect(try await connection.pair(to: .high).security.level == .fips)
             #expect(otherAgent.asked == ["compare"])
             #expect(agent.asked.isEmpty)
-            try await scene.end(connection)
+            try await fixture.end(connection)
             await other.close()
             withExtendedLifetime(links) {}
         }
@@ -88,16 +88,16 @@ import Testing
 
     @Test func aPluggedInAdapterIsToldItsSettingsBeforeAnybodyPairs() async throws {
         for isPowered in [true, false] {
-            try await SecurityFixture.run { scene in
-                try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
-                scene.fixture.kernel.unplug(0)
-                try await scene.fixture.settle { scene.adapter.state == .absent }
-                #expect(await scene.adapter.session.pairingSettings?.isApplied == false)
-                scene.fixture.kernel.plug(
-                    SimulatedController(address: scene.adapter.information.publicAddress, isPowered: isPowered))
-                let settings = try #require(await scene.adapter.session.pairingSettings).wanted
-                try await scene.fixture.settle {
-                    await scene.adapter.session.pairingSettings?.state == .applied(settings)
+            try await SecurityFixture.run { fixture in
+                try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
+                fixture.base.kernel.unplug(0)
+                try await fixture.base.settle { fixture.adapter.state == .absent }
+                #expect(await fixture.adapter.session.pairingSettings?.isApplied == false)
+                fixture.base.kernel.plug(
+                    SimulatedController(address: fixture.adapter.information.publicAddress, isPowered: isPowered))
+                let settings = try #require(await fixture.adapter.session.pairingSettings).wanted
+                try await fixture.base.settle {
+                    await fixture.adapter.session.pairingSettings?.state == .applied(settings)
                 }
                 #expect(settings.secureConnections == .only && settings.ioCapability == .keyboardOnly)
             }
@@ -105,49 +105,49 @@ import Testing
     }
 
     @Test func settingsThatWereCutShortAreToldAgain() async throws {
-        try await SecurityFixture.run { scene in
-            try await scene.adapter.setPairingAgent(nil)
-            scene.fixture.kernel.setRefusal(.failed, of: .setIOCapability)
-            let agent = scene.agent(.keyboardOnly)
-            #expect(await failure { try await scene.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
-            #expect(await scene.adapter.session.pairingSettings?.isApplied == false)
-            scene.fixture.kernel.setRefusal(nil, of: .setIOCapability)
-            let connection = try await scene.connect()
-            #expect(try await connection.read(try scene.handle(SecurityFixture.encrypted)).count == 60)
+        try await SecurityFixture.run { fixture in
+            try await fixture.adapter.setPairingAgent(nil)
+            fixture.base.kernel.setRefusal(.failed, of: .setIOCapability)
+            let agent = fixture.agent(.keyboardOnly)
+            #expect(await failure { try await fixture.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
+            #expect(await fixture.adapter.session.pairingSettings?.isApplied == false)
+            fixture.base.kernel.setRefusal(nil, of: .setIOCapability)
+            let connection = try await fixture.connect()
+            #expect(try await connection.read(try fixture.handle(SecurityFixture.encrypted)).count == 60)
             #expect(try await connection.security().isSecureConnections != false)
-            #expect(await scene.adapter.session.pairingSettings?.state == .applied(PairingSettings()))
-            try await scene.end(connection)
+            #expect(await fixture.adapter.session.pairingSettings?.state == .applied(PairingSettings()))
+            try await fixture.end(connection)
         }
     }
 
     @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
-        try await SecurityFixture.run { scene in
-            try await scene.adapter.setPairingAgent(scene.agent(.keyboardOnly), secureConnections: .only)
-            let settings = try #require(await scene.adapter.session.pairingSettings).wanted
-            let change = scene.fixture.begin {
+        try await SecurityFixture.run { fixture in
+            try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
+            let settings = try #require(await fixture.adapter.session.pairingSettings).wanted
+            let change = fixture.base.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
-                try await scene.adapter.setPairingAgent(nil, secureConnections: .off)
+                try await fixture.adapter.setPairingAgent(nil, secureConnections: .off)
             }
             #expect(await failure { try await change.value }?.code == .cancelled)
-            #expect(await scene.adapter.session.pairingSettings?.wanted == settings)
-            try await scene.fixture.settle { await scene.adapter.session.pairingSettings?.state == .applied(settings) }
+            #expect(await fixture.adapter.session.pairingSettings?.wanted == settings)
+            try await fixture.base.settle { await fixture.adapter.session.pairingSettings?.state == .applied(settings) }
         }
     }
 
     @Test func aQuestionBeforehandTakesNoLongerThanTheCallerHas() async throws {
-        try await SecurityFixture.run { scene in
-            try await scene.adapter.setPairingAgent(scene.agent(.noInputNoOutput, .sleeps))
-            let connection = try await scene.connect(.ask)
-            let handle = try scene.handle(SecurityFixture.encrypted)
-            let time = await scene.fixture.duration {
+        try await SecurityFixture.run { fixture in
+            try await fixture.adapter.setPairingAgent(fixture.agent(.noInputNoOutput, .sleeps))
+            let connection = try await fixture.connect(.ask)
+            let handle = try fixture.handle(SecurityFixture.encrypted)
+            let time = await fixture.base.duration {
                 let error = await failure { _ = try await connection.read(handle, timeout: .seconds(1)) }
                 #expect(error?.code == .timedOut)
             }
             #expect(time == .seconds(1))
             // Nor longer than the link.
-            let reading = scene.fixture.begin { try await connection.read(handle) }
-            try await scene.fixture.radio.sleep(for: .seconds(1))
-            let ending = await scene.fixture.duration {
+            let reading = fixture.base.begin { try await connection.read(handle) }
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            let ending = await fixture.base.duration {
                 await connection.disconnect()
                 #expect(await failure { _ = try await reading.value }?.code == .disconnected)
             }

@@ -82,7 +82,7 @@ final class TestAgent: PairingAgent {
 
 /// A machine as central, and a simulated peripheral that wants links protected.
 struct SecurityFixture: Sendable {
-    let fixture: Fixture
+    let base: Fixture
     let adapter: Adapter
     let server: SimulatedGATTServer
     let peripheral: SimulatedPeripheral
@@ -121,7 +121,7 @@ struct SecurityFixture: Sendable {
             peripheral.setSecurity(security)
             let adapter = try await Adapter.open(on: fixture.kernel)
             try await body(
-                SecurityFixture(fixture: fixture, adapter: adapter, server: server, peripheral: peripheral))
+                SecurityFixture(base: fixture, adapter: adapter, server: server, peripheral: peripheral))
             await adapter.close()
         }
     }
@@ -135,11 +135,11 @@ struct SecurityFixture: Sendable {
     /// Ends a link, and waits until the kernel has: one that is made before would be the same.
     func end(_ connection: Connection) async throws {
         await connection.disconnect()
-        try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
+        try await base.settle { base.kernel.links(adapter: 0).isEmpty }
     }
 
     func agent(_ ioCapability: IOCapability = .noInputNoOutput, _ user: TestAgent.User = .agrees) -> TestAgent {
-        TestAgent(ioCapability, user, on: fixture.radio.loop)
+        TestAgent(ioCapability, user, on: base.radio.loop)
     }
 
     /// The handle of a characteristic's value.
