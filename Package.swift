@@ -123,7 +123,7 @@ let package = Package(
             "BluetoothLE",
             on: [
                 "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem",
-                "BluetoothCryptography", "KernelHost", "ATT", "GATT", "HCI", "Advertising", "Management", "Capture",
+                "BluetoothCryptography", "KernelHost", "ATT", "GATT", "HCI", "Advertising", "Capture",
                 log,
             ]),
         // A name for programs that import it; what was in it is in BluetoothLE.
@@ -168,15 +168,15 @@ let package = Package(
         tests(of: "LinuxKernel"),
         tests(of: "SimulatedKernel"),
         tests(of: "KernelHost", with: ["SimulatedKernel"]),
-        tests(of: "BluetoothLE", with: ["KernelHost", "SimulatedKernel"]),
+        tests(of: "BluetoothLE", with: ["KernelHost", "Management", "SimulatedKernel"]),
         tests(of: "BluetoothSecurity"),
         tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSystem", "Capture", "HCI", "LINBLE", "SimulatedKernel", "SimulatedLINBLE",
-                "TestSupport",
+                "BluetoothLE", "BluetoothSystem", "Capture", "HCI", "LINBLE", "Management", "SimulatedKernel",
+                "SimulatedLINBLE", "TestSupport",
             ],
             swiftSettings: testSettings),
         .testTarget(

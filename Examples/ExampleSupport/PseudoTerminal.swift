@@ -67,22 +67,26 @@ public final class PseudoTerminal: Sendable {
 
     /// Waits for a source's first event, or the task's cancellation.
     private func wait(for source: any DispatchSourceProtocol) async {
-        // Sources may be cancelled by any thread, whatever their type says.
-        nonisolated(unsafe) let source = source
+        let canceller = Canceller(source: source)
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                source.setEventHandler { source.cancel() }
+                source.setEventHandler { canceller.source.cancel() }
                 source.setCancelHandler { continuation.resume() }
                 source.activate()
             }
         } onCancel: {
-            source.cancel()
+            canceller.source.cancel()
         }
     }
 
     private static func failure(_ text: String) -> ProgramError {
         ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
     }
+}
+
+// Unchecked: it is only cancelled, which any thread may do whatever the type of a source says.
+private struct Canceller: @unchecked Sendable {
+    let source: any DispatchSourceProtocol
 }
 
 /// The two ends of a pseudo terminal, open for as long as this lives.

@@ -9,4 +9,3 @@
 @_exported import struct HCI.HCIStatus
 @_exported import struct HCI.LEPHY
 @_exported import struct HCI.LEPHYSet
-@_exported import Management

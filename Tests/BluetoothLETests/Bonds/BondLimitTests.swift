@@ -1,4 +1,5 @@
 import BluetoothKernel
+import Management
 import SimulatedKernel
 import Synchronization
 import TestSupport

@@ -1,4 +1,5 @@
 import BluetoothSystem
+import Management
 import SimulatedKernel
 import Synchronization
 import TestSupport

@@ -1,3 +1,4 @@
+import Management
 import SimulatedKernel
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import BluetoothHost
 import KernelHost
 import Logging
+import Management
 import SimulatedKernel
 import Synchronization
 import TestSupport
