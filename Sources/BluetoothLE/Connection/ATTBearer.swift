@@ -19,14 +19,14 @@ final class ATTBearer {
     /// Why it has ended; nil while it has not.
     private(set) var closeReason: BluetoothError?
     private weak var owner: (any BearerOwner)?
-    private let kind: Kind
+    private let membership: Membership
     /// Called when nothing is in flight any more, while nothing is begun.
     private var whenQuiet: (() -> Void)?
     private var ownPeerServer = PeerServer()
     /// The peer as a client.
     var peerClient: PeerClient
 
-    private enum Kind {
+    private enum Membership {
         /// The fixed channel's.
         case main
         /// An enhanced one, with its number, besides the fixed channel's.
@@ -34,8 +34,8 @@ final class ATTBearer {
     }
 
     /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
-    var id: UInt64? { if case .enhanced(let id, _) = kind { id } else { nil } }
-    private var mainBearer: ATTBearer? { if case .enhanced(_, let main) = kind { main.object } else { nil } }
+    var id: UInt64? { if case .enhanced(let id, _) = membership { id } else { nil } }
+    private var mainBearer: ATTBearer? { if case .enhanced(_, let main) = membership { main.object } else { nil } }
 
     /// A bearer over a connected channel.
     ///
@@ -56,7 +56,7 @@ final class ATTBearer {
         timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
         self.owner = owner
-        kind = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
+        membership = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
         peerClient = PeerClient(of: localServer)
     }
 
