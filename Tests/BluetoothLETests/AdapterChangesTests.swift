@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Adapters that come and go, and which one a program gets.
 @Suite struct AdapterChangesTests {

@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 @Suite struct AdapterTests {
     @Test func allAdaptersAreListedByIndexWithoutPrivileges() async throws {

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Databases that are remembered, and that change (Core Vol 3 Part G §2.5.2, §7).
 @Suite struct CachingTests {

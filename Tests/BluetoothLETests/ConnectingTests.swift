@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 @Suite struct ConnectingTests {
     /// A story with an adapter that is open and a peripheral with attributes.

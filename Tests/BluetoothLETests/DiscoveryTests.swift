@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 @Suite struct DiscoveryTests {
     private static let long: BluetoothUUID = "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"

@@ -1,7 +1,7 @@
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 // Kinds of work with attributes.
 extension FaultTests {

@@ -3,7 +3,7 @@ import TestSupport
 import Synchronization
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What can go wrong at any packet.
 enum Fault: String, CaseIterable, Sendable {

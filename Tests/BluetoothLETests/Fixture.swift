@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A machine on a radio, in virtual time unless a story uses threads of its own.
 struct Fixture: Sendable {

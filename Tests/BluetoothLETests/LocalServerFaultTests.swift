@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Every fault at every packet while a device is our client: it subscribes, reads what a handler has to answer, and is
 /// indicated.

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A peripheral that is a client of the central that connects to it: bytes out, bytes in.
 final class PeerClient: SimulatedLinkHandler {

@@ -1,7 +1,7 @@
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Many devices at once on one adapter.
 @Suite(.timeLimit(.minutes(4))) struct ManyPeripheralsTests {

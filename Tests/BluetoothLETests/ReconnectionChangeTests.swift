@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Devices that are kept connected and change: their attributes, their links, the machine beneath them.
 @Suite struct ReconnectionChangeTests {

@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Several attributes at once, over the public API.
 @Suite struct SeveralValueStories {

@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A signer whose codes are the lengths of what it signed.
 private final class LengthSigner: AttributeSigner {

@@ -3,7 +3,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What handles do for tasks that do not prefer the loop: a component that is reached off its loop stops the program.
 //

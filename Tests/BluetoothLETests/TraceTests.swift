@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A file name of its own, removed with it.
 final class TemporaryFile: Sendable {

@@ -2,7 +2,7 @@ import Glibc
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What a program of this machine prints, and how it ends.
 private func run(_ command: String) -> (output: String, status: Int32) {

@@ -3,7 +3,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import CoreBluetooth
+import CoreBluetooth
 
 /// A program that offers what is protected, and writes down what it is told.
 private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {

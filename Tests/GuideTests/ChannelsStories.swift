@@ -3,7 +3,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Docs/Guide/Central/Channels.md
 @Suite struct ChannelsStories {

@@ -1,7 +1,7 @@
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Docs/Guide/Security.md
 @Suite struct SecurityStories {

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import KernelHost
+import KernelHost
 
 @Suite struct HCICommandQueueTests {
     /// What can happen to a queue.

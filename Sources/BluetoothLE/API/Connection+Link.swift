@@ -1,10 +1,9 @@
 import BluetoothPrimitives
 import HCI
 
-// The link beneath the attributes: its signal, its rhythm, its modulation, its protection, its channels. What is asked of the
-// first three goes to the controller by a raw HCI socket, beside the kernel, which follows the events. All of it but
-// ``Connection/rssi(timeout:)`` needs CAP_NET_RAW. A connection that an adapter did not make has no controller, and
-// throws `.unsupported`.
+// The link beneath the attributes: its signal, its rhythm, its modulation, its protection, its channels. The controller
+// answers for the first three, all of which but ``Connection/rssi(timeout:)`` need CAP_NET_RAW; a connection that an
+// adapter did not make has no controller, and throws `.unsupported`.
 extension Connection {
     /// How strongly the peer is received, in dBm (HCI Read RSSI, Core Vol 4 Part E §7.5.4). Needs no privilege.
     /// - Throws: `.unsupported` when the controller cannot tell, `.disconnected`, `.timedOut`, `.cancelled`.

@@ -3,7 +3,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Two machines with a store each, that pair with each other; either can be started anew.
 final class BondFixture: Sendable {

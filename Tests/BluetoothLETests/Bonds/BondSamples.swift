@@ -2,7 +2,7 @@ import Glibc
 import BluetoothSystem
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Bonds with keys whose bytes are known, and a directory for their files.
 enum BondSamples {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Keys are in their files and in the kernel, and in nothing that anybody reads.
 @Suite struct BondSecretTests {

@@ -1,6 +1,6 @@
 import Synchronization
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A store on a disk that can be full, or cannot be read.
 final class FailingStore: BondStore {

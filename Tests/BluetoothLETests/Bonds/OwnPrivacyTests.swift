@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// This machine hides behind addresses that change, and whom it has told its key knows it all the same.
 @Suite struct OwnPrivacyTests {

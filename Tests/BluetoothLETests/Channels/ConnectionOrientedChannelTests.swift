@@ -4,7 +4,7 @@ import TestSupport
 import Synchronization
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 @Suite struct ConnectionOrientedChannelTests {
     @Test func bothSidesKnowEachOtherAndTheirMTUs() async throws {

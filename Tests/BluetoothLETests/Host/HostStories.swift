@@ -7,7 +7,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// The session over a host without any kernel.
 @Suite struct HostStories {

@@ -4,7 +4,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public)
 

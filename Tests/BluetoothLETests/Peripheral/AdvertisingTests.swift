@@ -4,7 +4,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Advertising, as others hear it.
 @Suite struct AdvertisingTests {

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Devices that have to be authorised by the program.
 @Suite struct AuthorizationStories {

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What becomes of a device's requests when a program's handlers are slow, hang, throw or outlive the link.
 @Suite struct HandlerStories {

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A client that keeps to no rule, beside one that does. Whatever it does it is answered by the book, what is kept for it
 /// has a bound, and the other is served meanwhile.

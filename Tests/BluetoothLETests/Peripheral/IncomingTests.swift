@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// Links that others make to this machine, and what they find.
 @Suite struct IncomingTests {

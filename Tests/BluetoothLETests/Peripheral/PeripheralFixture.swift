@@ -1,7 +1,7 @@
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A machine that advertises and serves, and others in reach of it.
 ///

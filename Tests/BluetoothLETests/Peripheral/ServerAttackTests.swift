@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What a program can say that cannot be, and services that go while something is done with them.
 @Suite struct ServerAttackTests {

@@ -1,7 +1,7 @@
 import SimulatedKernel
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 private let flags: [UInt8] = [2, 0x01, 0x06]
 private let name: [UInt8] = [5, 0x09, 0x4E, 0x61, 0x6D, 0x65]

@@ -2,7 +2,7 @@ import SimulatedKernel
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 private let coded = SimulatedController(hasCoded: true)
 private let flags: [UInt8] = [2, 0x01, 0x06]

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 private let flags: [UInt8] = [2, 0x01, 0x06]
 private let everything = ScanOptions(duplicates: .all)

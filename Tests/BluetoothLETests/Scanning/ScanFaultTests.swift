@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// What can go wrong with a scan at any packet to or from the controller.
 enum ScanFault: String, CaseIterable, Sendable {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// One line of a table: what a device says, a filter, and whether it passes.
 struct FilterCase: Sendable, CustomTestStringConvertible {

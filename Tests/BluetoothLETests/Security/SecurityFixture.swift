@@ -2,7 +2,7 @@ import SimulatedKernel
 import Synchronization
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// An agent whose user does what a test says, and that writes down what it was asked.
 final class TestAgent: PairingAgent {

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import BluetoothLE
+import BluetoothLE
 
 /// A user who is asked in words, by several devices at the same time.
 @Suite struct TextPairingAgentTests {

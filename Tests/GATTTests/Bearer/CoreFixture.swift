@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What the owner of a bearer's core does, with a channel that does as it is told.
 final class CoreFixture {

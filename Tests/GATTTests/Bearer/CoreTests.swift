@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// The rules of a bearer, as tables of packets.
 @Suite struct ATTBearerCoreTests {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Every input of a bearer's core in every state of its channel, with something and with nothing under way.
 @Suite struct EveryInputTests {

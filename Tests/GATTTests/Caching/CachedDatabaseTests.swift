@@ -4,7 +4,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What is kept of a database is what it was, or nothing.
 @Suite struct CachedDatabaseTests {

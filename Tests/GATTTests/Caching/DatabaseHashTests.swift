@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Checksums against a database hash that other hosts agree on.
 @Suite struct DatabaseHashTests {

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Whatever a server answers, a procedure does not trap, and it ends.
 ///

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 @Suite struct SeveralValueTests {
     private static func text(_ count: Int) -> String { [UInt8](repeating: 0xAA, count: count).hexadecimal }

@@ -1,7 +1,7 @@
 import ATT
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Core Vol 3 Part G §3.3.3.3 with several subscribers: what is written when, and who is told what.
 @Suite struct SubscriptionArbiterTests {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// The conversation of a client procedure with a server: what it asks, what it is answered, and how it ends.
 struct Transcript: Sendable, CustomTestStringConvertible {

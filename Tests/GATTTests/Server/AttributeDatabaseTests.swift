@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 @Suite struct AttributeDatabaseTests {
     @Test("declarations and the descriptors that properties ask for are laid out by themselves")

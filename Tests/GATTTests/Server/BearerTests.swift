@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 @Suite struct BearerTests {
     static let exchanges: [(client: String, server: UInt16, response: String, mtu: Int)] = [

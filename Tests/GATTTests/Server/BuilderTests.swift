@@ -2,7 +2,7 @@ import ATT
 import BluetoothPrimitives
 import Testing
 
-@testable import GATT
+import GATT
 
 @Suite struct BuilderTests {
     @Test("a tree says the same as the list of its parts")

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What a client is told that may not know of a change (Core Vol 3 Part G §2.5.2.1, §7.2).
 @Suite struct ChangeAwarenessTests {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Lists of several requests and values; single requests are in ``DiscoveryRules``.
 @Suite struct DiscoveryTests {

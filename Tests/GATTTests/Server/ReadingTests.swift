@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Reads that the program answers; those that the database answers are in ``ReadingRules``.
 @Suite struct ReadingTests {

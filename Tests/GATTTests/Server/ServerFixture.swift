@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// A server with its database and writer: bytes in, bytes out.
 struct ServerFixture {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What writes change; how single requests are answered is in ``WritingRules``.
 @Suite struct WritingTests {

@@ -2,7 +2,7 @@ import ATT
 import BluetoothPrimitives
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Which answer belongs to which request (Core Vol 3 Part F §3.3.2, §3.4.1.1).
 @Suite struct AnswerTests {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What the owner of an engine does, without a socket: packets come out and go in as hexadecimal text.
 final class Bearer {

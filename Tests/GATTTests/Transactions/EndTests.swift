@@ -2,7 +2,7 @@ import ATT
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Core Vol 3 Part F §3.3.3: the bearer's end is the end of everything that waits, and nothing is sent after it.
 @Suite struct EndTests {

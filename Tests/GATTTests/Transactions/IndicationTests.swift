@@ -1,6 +1,6 @@
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Core Vol 3 Part F §3.3.2: one indication at a time, apart from requests.
 @Suite struct IndicationTests {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Core Vol 3 Part F §3.3.2: one request at a time, and what goes out before what.
 @Suite struct RequestTests {

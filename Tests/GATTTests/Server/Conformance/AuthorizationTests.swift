@@ -2,7 +2,7 @@ import ATT
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// Who asks for what takes authorisation is put to the program, on every path (Core Vol 3 Part F §3.2.5, §4).
 @Suite struct AuthorizationTests {

@@ -2,7 +2,7 @@ import ATT
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// PDUs that are none (Core Vol 3 Part F §3.3.1, §3.4.1.1, §3.4.8, §3.4.9).
 @Suite struct MalformedTests {

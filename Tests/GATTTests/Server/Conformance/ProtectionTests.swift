@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// What protects a value is asked on every path to it, in its order (Core Vol 3 Part F §3.2.5, §4; Part C §10.3).
 ///

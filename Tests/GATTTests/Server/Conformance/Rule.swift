@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import GATT
+import GATT
 
 /// One rule of the specification: what a client asks of ``ServerFixture/services`` and what it is answered, bytes in
 /// hexadecimal, over the least ATT_MTU and over a large one.
