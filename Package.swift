@@ -12,7 +12,7 @@ let settings: [SwiftSetting] = [
 let unoptimised = SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))
 let testSettings = settings + [unoptimised]
 
-/// One floor of the house: a folder below Sources with its own folder below Tests.
+/// One floor of the house: a folder below Sources, mostly with its own folder below Tests.
 func floor(_ name: String, on dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
@@ -96,11 +96,11 @@ let package = Package(
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("BluetoothSystem", on: ["BluetoothPrimitives", "CBluetoothSockets"]),
 
-        // The loop, and what is told in the words of the specification: errors, reasons, parameters.
+        // The loop, and the host seam: what a Bluetooth host does, in the words of the specification.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
         floor("BluetoothHost", on: ["BluetoothLoop", "BluetoothPrimitives", "ATT", "HCI", "Advertising", log]),
 
-        // The seam, and the two kernels below it.
+        // The kernel seam, and the two kernels below it.
         floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
         floor(
@@ -110,7 +110,7 @@ let package = Package(
                 "Management", "Capture",
             ]),
 
-        // What a Bluetooth host does, done by the Linux kernel; all that Linux does oddly.
+        // The Linux kernel as a Bluetooth host; all that Linux does oddly.
         floor(
             "KernelHost",
             on: [

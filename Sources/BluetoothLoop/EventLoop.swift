@@ -24,7 +24,7 @@ public protocol EventLoopDriver: AnyObject, Sendable {
 /// One thread that runs everything there is to a kernel's sockets: their events, timers, and the actors and tasks that
 /// live on it.
 ///
-/// As a `SerialExecutor` it is where connection and adapter actors live; as a `TaskExecutor` it lets a program run a
+/// As a `SerialExecutor` it is where the actor of an opened adapter lives; as a `TaskExecutor` it lets a program run a
 /// task of its own there (`withTaskExecutorPreference(loop) { … }`), which saves two thread switches a request. While
 /// nothing happens the thread sleeps; there is no periodic wake-up.
 public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {

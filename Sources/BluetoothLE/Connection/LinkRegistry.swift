@@ -52,8 +52,7 @@ final class LinkSurroundings {
     let registry: LinkRegistry
     /// What the host tells of them.
     let links: any HostLinks
-    /// Whose turn it is to be connected to.
-    /// What devices were heard to be called.
+    /// The names of devices, and who is behind their addresses.
     let heard: HeardDevices
     let bonds: BondKeeper
     let pairings: Pairings

@@ -49,8 +49,10 @@ struct SessionReference<Component>: Sendable {
     var value: Component { component.value }
 }
 
-/// Looks after what concerns no opened adapter: which there are, what happens to them, opening one, and what lives over
-/// sockets that the program has brought along.
+/// The domain of what concerns no opened adapter: listing and following adapters, opening one, and what lives over sockets
+/// that the program has brought along.
+///
+/// The handles of links, channels and maintained connections reach them in one, so that one that has ended keeps no adapter.
 actor LooseSession: LoopActor {
     nonisolated let loop: EventLoop
 

@@ -14,9 +14,9 @@ package final class KernelPairing: HostPairing {
     private let management: LoopBound<ManagementClient>
     private let ending: EndingLinks
     private let log: Logger
-    /// How far the kernel has the progress.
+    /// How far the kernel has received the settings.
     package private(set) var progress = KernelPairingSettings()
-    /// Those who wait until the kernel has the progress.
+    /// The callers that wait until it has all of them.
     private var waiters = WaiterList<Void, BluetoothError>()
 
     init(
