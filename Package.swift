@@ -126,7 +126,7 @@ let package = Package(
                 "BluetoothCryptography", "KernelHost", "ATT", "GATT", "HCI", "Advertising", "Capture",
                 log,
             ]),
-        // A name for programs that import it; what was in it is in BluetoothLE.
+        // A name for programs that import it; re-exports BluetoothLE.
         floor("BluetoothSecurity", on: ["BluetoothLE"]),
         floor("LINBLE", on: ["BluetoothLE"]),
         floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),

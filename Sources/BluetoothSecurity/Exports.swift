@@ -1,4 +1,4 @@
-// What this module had is in BluetoothLE; it remains for programs that import it.
+// For programs that import this name; the types are in BluetoothLE.
 @_exported import BluetoothLE
 
 extension Adapter {
