@@ -9,14 +9,14 @@ package protocol HostProvider: Sendable {
     /// Whether the adapters are this machine's, so that their devices are there the next time the program runs.
     var isMachine: Bool { get }
 
-    /// A directory of the adapters, which is followed by nobody yet. Called on the loop.
+    /// A directory of the adapters, without a follower. Called on the loop.
     func makeDirectory(log: Logger) -> any HostDirectory
 }
 
-/// What a host does for an opened adapter, a protocol for each role.
+/// The host of an opened adapter, with a protocol for each role.
 ///
-/// What is declared – keys, pairing settings, a scan – holds until it is declared otherwise; errors come as they are told to
-/// programs.
+/// What is declared – keys, pairing settings, a scan – holds until it is declared otherwise; errors come as programs receive
+/// them.
 //
 // Lives on the loop, with the session.
 package protocol Host: AnyObject {
@@ -26,25 +26,25 @@ package protocol Host: AnyObject {
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }
 
-    /// Why this program may not scan and connect, or not advertise and be connected to, as far as that is a matter of rights.
+    /// The rights that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }
 
-    /// Has the session told when something says that the adapter may be off, or gone, before that is told, and when nothing
-    /// can be done with it for now, or for good.
+    /// Begins to report to the session: `onUnreachable` when the adapter may be off or gone before its directory reports that,
+    /// `onEnd` when nothing can be done with it for now, or for good.
     func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
 
-    /// Takes note that the adapter cannot be used for now.
+    /// Suspends what is under way: the adapter cannot be used for now.
     func leave(_ reason: BluetoothError)
 
-    /// Takes note that the adapter can be used again, as it is now; says whether that is news.
+    /// Resumes what is declared: the adapter can be used again; returns false if it was not suspended.
     func comeBack(as adapter: AdapterInformation) -> Bool
 
-    /// Ends everything for good: nobody needs it any more.
+    /// Ends everything for good.
     func close(_ reason: BluetoothError)
 }
 
-/// What rights a program lacks, each with what gives them to it; nil where it lacks none.
+/// The rights that a program lacks, each with its remedy; nil where it lacks none.
 package struct HostObstacles: Sendable {
     package var central: BluetoothError?
     package var peripheral: BluetoothError?

@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothKernel
 import Logging
 
-/// What the kernel does for one opened adapter.
+/// The kernel as the host of one opened adapter.
 //
 // Lives on the loop, with the session.
 package final class AdapterHost: Host {

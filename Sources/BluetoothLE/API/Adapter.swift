@@ -6,7 +6,7 @@ import Logging
 ///
 /// Opening it brings the controller up without any daemon, if the caller wants that. When it is powered off, blocked or
 /// unplugged, what is under way ends with the reason; the adapter itself stays usable and works again when it is back,
-/// with another index or not: it is known by its address. ``states`` tells how it stands, ``ready(timeout:)`` waits.
+/// with another index or not: it is known by its address. ``states`` reports its state, ``ready(timeout:)`` waits.
 public final class Adapter: Sendable {
     let session: AdapterSession
 
@@ -29,7 +29,7 @@ public final class Adapter: Sendable {
         return Adapter(session)
     }
 
-    /// What is known of the adapter: as it is now, and while it is away as it was last.
+    /// The adapter's information: the latest, also while the adapter is away.
     public var information: AdapterInformation { session.information }
 
     /// Ends the adapter's advertising, scans, sockets, streams, maintained connections, and attempts to connect, which
@@ -41,20 +41,20 @@ public final class Adapter: Sendable {
 }
 
 extension Adapter {
-    /// What rights this program lacks.
+    /// The rights that this program lacks.
     package nonisolated(nonsending) func obstacles() async -> HostObstacles { await session.obstacles }
 }
 
 // MARK: - States
 
 extension Adapter {
-    /// How the adapter stands now.
+    /// The adapter's state now.
     public var state: AdapterState { session.state }
 
-    /// How the adapter stands: now, and whenever that changes.
+    /// The adapter's states: the present one, and each that follows.
     ///
     /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
-    /// between, never where things stand. It lives until its loop is left, or until the adapter is closed, which
+    /// between, never the present state. It lives until its loop is left, or until the adapter is closed, which
     /// finishes it regularly; cancelling the task throws `.cancelled`.
     public var states: BoundedStream<AdapterState> { session.states }
 

@@ -41,7 +41,7 @@ final class ATTBearer {
     ///
     /// - Parameters:
     ///   - localServer: what the peer finds when it is a client as well.
-    ///   - owner: is told what happens; it is not kept.
+    ///   - owner: receives the reports; the bearer does not retain it.
     ///   - main: the fixed channel's bearer, and the number of this one, for an enhanced one of its link.
     init(
         _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
@@ -242,7 +242,7 @@ final class ATTBearer {
     }
 }
 
-/// Whose bearers these are: is told what happens on them.
+/// The owner of bearers, to which they report.
 protocol BearerOwner: AnyObject {
     /// What the end of a bearer's channel means; nil when that comes later, by its ``ATTBearer/close(_:)``.
     func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
@@ -358,7 +358,7 @@ struct BearerRecord {
         log.trace("ATT ← \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }
 
-    /// Takes note of an oddity.
+    /// Logs an oddity.
     func note(_ oddity: @autoclosure () -> String) {
         log.debug("\(oddity())", metadata: ["peer": "\(peer)"])
     }

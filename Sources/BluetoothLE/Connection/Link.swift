@@ -5,7 +5,7 @@ import BluetoothPrimitives
 import GATT
 import Logging
 
-/// What a link is made for.
+/// The configuration of a link.
 struct LinkConfiguration {
     /// What the peer finds here when it is a client as well.
     var server: LocalServer
@@ -52,7 +52,7 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
-    /// Who wants to know when it has ended.
+    /// The followers of its end.
     private struct EndFollowers {
         /// Keeps the connection.
         var keeper: ((Connection) -> Void)?
@@ -331,7 +331,7 @@ final class Link: ConnectAttempt, BearerOwner {
         return enhancedBearersIfAny?.leastBusy(orRather: main, fitting: length) ?? main
     }
 
-    // MARK: Facts
+    // MARK: Information
 
     /// How many bearers carry attributes.
     var bearerCount: Int {

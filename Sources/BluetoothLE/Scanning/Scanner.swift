@@ -5,7 +5,7 @@ import BluetoothPrimitives
 import HCI
 import Logging
 
-/// The scans on one adapter: what all of them want together, and what each of them hears.
+/// The scans on one adapter: what the host has to scan for all of them, and what each of them hears.
 //
 // Lives on the loop, with the session.
 final class Scanner: HostScanReceiver {

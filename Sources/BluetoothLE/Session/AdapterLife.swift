@@ -3,18 +3,18 @@ import BluetoothKernel
 import BluetoothPrimitives
 import Logging
 
-/// An adapter's ups and downs: how it stands, who is told, and what brings it back.
+/// An adapter's states: follows them, reports them, and brings the adapter back.
 //
 // Lives on the loop, with the session.
 final class AdapterLife {
     private let mark: ComponentCount.Mark
-    /// Something that concerns everything of the adapter.
+    /// A change of state, or the end.
     enum Turn {
-        /// It stands otherwise from now on, which is about to be told; with the reason where it cannot be used.
+        /// The state has changed, which is about to be reported; with the reason if the adapter cannot be used.
         case changing(from: AdapterState, to: AdapterState, BluetoothError?)
-        /// That has been told.
+        /// The change has been reported.
         case changed(AdapterState, BluetoothError?)
-        /// It is closed, or can be followed no more.
+        /// The adapter is closed, or cannot be followed any more.
         case ended(BluetoothError)
     }
 
@@ -35,7 +35,7 @@ final class AdapterLife {
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// Why it is over, once it is.
     private(set) var end: BluetoothError?
-    /// Who is told, the session's components first.
+    /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
 
     init(
@@ -55,9 +55,9 @@ final class AdapterLife {
         BluetoothError.Operation(name, adapter: facts.information.name)
     }
 
-    // MARK: Who is told
+    // MARK: Followers
 
-    /// Has what happens told from now on; the number ends that.
+    /// Calls `follower` at each turn from now on; the number ends that.
     func follow(_ follower: @escaping (Turn) -> Void) -> UInt64 { followers.add(follower) }
 
     func unfollow(_ number: UInt64) { followers.remove(number) }
@@ -83,12 +83,12 @@ final class AdapterLife {
         directory.close(reason)
     }
 
-    // MARK: How it stands
+    // MARK: Its state
 
-    /// Takes in what has happened to the adapter before it is told.
+    /// Reads the adapter's state before the host reports it.
     func look() { directory.look(at: facts.information.index) }
 
-    /// Throws why nothing can be done with the adapter now, if so.
+    /// Throws if the adapter cannot be used now, with the reason.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
         if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
@@ -152,7 +152,7 @@ final class AdapterLife {
         return other.publicAddress == known.publicAddress && other.manufacturer == known.manufacturer
     }
 
-    /// Takes over what is known of the adapter; nil when it is gone.
+    /// Takes over the adapter's information; nil when it is gone.
     private func update(_ now: AdapterInformation?) {
         guard end == nil else { return }
         if let now { facts.update(now) }
@@ -175,7 +175,7 @@ final class AdapterLife {
         upkeep.isNeeded(in: standing.value, hidesAddress: facts.information.usesPrivateAddresses)
     }
 
-    /// Has the adapter switched on again where that is this program's business.
+    /// Makes the adapter ready again where that is this program's business.
     private func restoreIfNeeded() {
         guard end == nil, isRestorationNeeded else { return }
         if case .underWay(let task, _) = restoration {

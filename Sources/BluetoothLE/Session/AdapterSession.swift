@@ -14,45 +14,45 @@ actor AdapterSession: LoopActor {
     /// Records what happens; kept alive with the adapter.
     let trace: PacketTrace?
     nonisolated private let view: View
-    /// What is done for it below.
+    /// Does what is done below the host seam.
     let host: any Host
-    /// Its ups and downs, and its end.
+    /// Its states, and its end.
     let life: LoopBound<AdapterLife>
     let central: CentralComponents
     let peripheral: PeripheralComponents
     let shared: SharedComponents
-    /// Who the devices are, as far as they were paired with; see AdapterSession+Bonds.
+    /// The bonds with devices; see AdapterSession+Bonds.
     let bondKeeper: BondKeeper
 
-    /// What is reached without waiting for the session.
+    /// What handles reach without waiting for the session.
     private struct View {
-        /// What is known of the adapter, and how it stands; written on the loop.
+        /// The adapter's information and state; written on the loop.
         let facts: AdapterFacts
         let standing: LatestValue<AdapterState>
-        /// What the devices connected to find here; see AdapterSession+Peripheral.
+        /// The attributes that connected devices find here; see AdapterSession+Peripheral.
         let localServer: LocalServer
-        /// Who answers the questions of pairing, and those that are being asked.
+        /// The pairings, and the agent that answers their questions.
         let pairings: LoopBound<Pairings>
     }
 
-    /// What finds devices and connects to them.
+    /// The components that find devices and connect to them.
     struct CentralComponents {
-        /// Whose turn it is to be connected to.
+        /// The attempts to connect, under way and waiting.
         let connects: Connects
         let scanner: Scanner
-        /// Who is behind the addresses that are heard.
+        /// The identities behind the addresses that are heard.
         let heard: HeardDevices
     }
 
-    /// What devices find here.
+    /// The components of the peripheral role.
     struct PeripheralComponents {
         /// What is advertised.
         let advertising: AdvertisingSets
-        /// The links that centrals make.
+        /// The incoming connections.
         let incoming: IncomingLinks
     }
 
-    /// What both have in common.
+    /// The components that both roles share.
     struct SharedComponents {
         /// The links that are up, and what makes them.
         let links: LinkRegistry
@@ -125,7 +125,7 @@ actor AdapterSession: LoopActor {
 
     func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await life.value.setPowered(isOn) }
 
-    /// Throws why nothing can be done with the adapter now, if so.
+    /// Throws if the adapter cannot be used now, with the reason.
     func checkUsable() throws(BluetoothError) {
         try life.value.checkUsable()
         comeBack()
@@ -135,7 +135,7 @@ actor AdapterSession: LoopActor {
         if host.comeBack(as: information) { connects.adapterIsBack() }
     }
 
-    /// Has the components know of each other and of what happens to the adapter.
+    /// Connects the components with each other, and begins to follow the adapter.
     func begin() {
         linkMaker.session = self
         channels.session = self
