@@ -1,4 +1,6 @@
 import BluetoothHost
+import BluetoothKernel
+import BluetoothPrimitives
 import KernelHost
 import Management
 import Synchronization
@@ -66,6 +68,90 @@ import Testing
             #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
         }
     }
+
+    /// Of three commands of a kind the second cannot be sent, as the adapter goes down just then.
+    @Test func aCommandBehindOneThatCannotBeSentHasItsTurn() async throws {
+        try await Self.run { radio, kernel in
+            let faulty = FaultyManagement(kernel)
+            let management = ManagementCaller(on: faulty)
+            faulty.failSend(1)
+            let calls = [true, false, true].map { isOn in
+                Task(executorPreference: radio.loop) { try await management.send(.setConnectable(isOn), to: 0) }
+            }
+            _ = try await calls[0].value
+            #expect(await failure { _ = try await calls[1].value }?.code == .adapterOff)
+            let time = try await radio.duration { _ = try await calls[2].value }
+            #expect(time < .seconds(1))
+            await management.close(.cancelled(.init("test")))
+        }
+    }
+}
+
+/// A kernel whose management sockets fail when they are told to.
+private final class FaultyManagement: BluetoothKernel {
+    private struct State {
+        var sent = 0
+        var failing: Int?
+    }
+
+    private let base: SimulatedKernel
+    private let state = Mutex(State())
+
+    init(_ base: SimulatedKernel) { self.base = base }
+
+    /// The packet with this number, from zero, is not taken.
+    func failSend(_ number: Int) { state.withLock { ($0.sent, $0.failing) = (0, number) } }
+
+    fileprivate func failsNext() -> Bool {
+        state.withLock { state in
+            defer { state.sent += 1 }
+            return state.sent == state.failing
+        }
+    }
+
+    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        FaultySocket(try base.openManagement(handler), self)
+    }
+
+    var loop: EventLoop { base.loop }
+    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    func environment() -> HostEnvironment { base.environment() }
+    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openMonitor(handler)
+    }
+    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        try base.openHCI(adapter: adapter, handler)
+    }
+    func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
+    }
+    func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+    }
+}
+
+private final class FaultySocket: PacketSocket {
+    private let base: any PacketSocket
+    private let kernel: FaultyManagement
+
+    init(_ base: any PacketSocket, _ kernel: FaultyManagement) { (self.base, self.kernel) = (base, kernel) }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        kernel.failsNext() ? .failed(KernelError("send", .networkDown)) : base.send(packet)
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { base.receive(body) }
+    func notifyWhenWritable() { base.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { base.setReading(isOn) }
+    func close() { base.close() }
 }
 
 extension SimulatedKernel {

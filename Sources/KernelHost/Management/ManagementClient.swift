@@ -163,7 +163,7 @@ package final class ManagementClient {
         var failures: [(Request, BluetoothError)] = []
         for position in requests.indices where requests[position].socket == nil {
             let request = requests[position]
-            if requests[..<position].contains(where: { $0.hasSameKey(as: request) }) { continue }
+            if requests[..<position].contains(where: { !$0.hasFailed && $0.hasSameKey(as: request) }) { continue }
             do {
                 requests[position].socket = try transmit(request)
                 requests[position].deadline = loop.now.advanced(by: Self.answerLimit)
