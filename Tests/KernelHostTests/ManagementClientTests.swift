@@ -2,6 +2,7 @@ import BluetoothHost
 import BluetoothKernel
 import BluetoothPrimitives
 import KernelHost
+import Logging
 import Management
 import Synchronization
 import TestSupport
@@ -85,6 +86,30 @@ import Testing
             await management.close(.cancelled(.init("test")))
         }
     }
+
+    /// The socket of a command that is never answered is given up, and no other can be opened.
+    @Test func whoeverWaitsIsToldWhenTheSocketCannotBeOpenedAgain() async throws {
+        try await Self.run { radio, kernel in
+            let faulty = FaultyManagement(kernel)
+            let answers = Mutex<[BluetoothError.Code?]>([])
+            let made = await radio.loop.run {
+                LoopBound(ManagementClient(on: faulty, log: Logger(label: "test")), on: radio.loop)
+            }
+            kernel.setSilent(true, for: .setConnectable)
+            try await radio.loop.run {
+                try made.value.follow { _ in }
+                made.value.post(.setConnectable(true), to: 0) { answer in
+                    var code: BluetoothError.Code?
+                    if case .failure(let error) = answer { code = error.code }
+                    answers.withLock { $0.append(code) }
+                }
+            }
+            faulty.refuseOpening()
+            try await radio.sleep(for: .seconds(11))
+            #expect(answers.withLock { $0 } == [.timedOut])
+            await radio.loop.run { made.value.close(.cancelled(.init("test"))) }
+        }
+    }
 }
 
 /// A kernel whose management sockets fail when they are told to.
@@ -92,6 +117,7 @@ private final class FaultyManagement: BluetoothKernel {
     private struct State {
         var sent = 0
         var failing: Int?
+        var refusesOpening = false
     }
 
     private let base: SimulatedKernel
@@ -102,6 +128,9 @@ private final class FaultyManagement: BluetoothKernel {
     /// The packet with this number, from zero, is not taken.
     func failSend(_ number: Int) { state.withLock { ($0.sent, $0.failing) = (0, number) } }
 
+    /// No further socket is opened.
+    func refuseOpening() { state.withLock { $0.refusesOpening = true } }
+
     fileprivate func failsNext() -> Bool {
         state.withLock { state in
             defer { state.sent += 1 }
@@ -110,7 +139,8 @@ private final class FaultyManagement: BluetoothKernel {
     }
 
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        FaultySocket(try base.openManagement(handler), self)
+        if state.withLock({ $0.refusesOpening }) { throw KernelError("socket", ErrorNumber(rawValue: 24)) }
+        return FaultySocket(try base.openManagement(handler), self)
     }
 
     var loop: EventLoop { base.loop }

@@ -214,6 +214,7 @@ package final class ManagementClient {
         let now = loop.now
         let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
         requests.removeAll { $0.socket != nil && $0.deadline <= now }
+        var loss: BluetoothError?
         if let current = sockets.current, overdue.contains(where: { $0.socket == current }) {
             sockets.current = nil
             // Whoever follows goes on following; that it cannot be opened again would have to be told then.
@@ -221,7 +222,7 @@ package final class ManagementClient {
                 do {
                     _ = try openSocket(.init("follow the adapters"))
                 } catch {
-                    return lose(error)
+                    loss = error
                 }
             }
         }
@@ -231,7 +232,7 @@ package final class ManagementClient {
             log.debug("never answered: \(operation)")
             request.completion(.failure(.timedOut(operation, after: Self.answerLimit)))
         }
-        sendWaiting()
+        if let loss { lose(loss) } else { sendWaiting() }
     }
 
     /// Closes the sockets that are not in use and of which no answer is outstanding.
