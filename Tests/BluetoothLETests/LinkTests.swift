@@ -381,6 +381,28 @@ import Testing
         }
     }
 
+    /// Who asked the controller has gone before it answers: the link has ended, or the task was cancelled.
+    @Test func theHCISocketIsClosedBehindAnAnswerThatNobodyWaitsFor() async throws {
+        try await run { fixture, adapter, _, connection in
+            fixture.kernel.setSilent(true, adapter: 0)
+            let rssi = fixture.begin { try await connection.rssi() }
+            try await fixture.radio.sleep(for: .seconds(1))
+            await connection.disconnect()
+            #expect(await failure { _ = try await rssi.value } != nil)
+            try await fixture.settle { await !adapter.session.hasControllerSocket }
+        }
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            fixture.kernel.setSilent(true, adapter: 0)
+            let features = fixture.begin { try await adapter.hasExtendedAdvertising() }
+            try await fixture.radio.sleep(for: .seconds(1))
+            features.cancel()
+            #expect(await failure { _ = try await features.value }?.code == .cancelled)
+            try await fixture.settle { await !adapter.session.hasControllerSocket }
+            await adapter.close()
+        }
+    }
+
     // MARK: Encryption
 
     @Test func whatIsSentWhileTheLinkIsEncryptedWaits() async throws {

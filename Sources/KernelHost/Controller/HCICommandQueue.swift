@@ -147,13 +147,15 @@ package final class HCICommandQueue {
         return outcome
     }
 
-    /// Hands the command in flight its answer and sends the next.
+    /// Hands the command in flight its answer and sends the next; after the last the socket may rest, whether or not
+    /// somebody still waits for the answer.
     private func complete(_ answer: Answer) {
         guard let done = current else { return }
         current = nil
         answerTimer?.cancel()
         done.completion(answer)
         advance()
+        restIfIdle()
     }
 
     private func receiveAnswer<Receiver: HCIReceiver>(

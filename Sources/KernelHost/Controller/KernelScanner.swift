@@ -82,7 +82,6 @@ final class KernelScanner: HostScanning {
         let call = Promise<HCIReturnParameters, BluetoothError>()
         commands.send(.leReadLocalSupportedFeatures) { call.resolve($0.mapError { $0.about(operation) }) }
         let answer = try await call.value(operation, timeout: .seconds(10), on: loop)
-        commands.restIfIdle()
         guard case .leFeatures(let features) = answer else { throw .unreadable(operation) }
         return features
     }
