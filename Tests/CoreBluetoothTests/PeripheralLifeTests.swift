@@ -110,6 +110,36 @@ import Testing
         }
     }
 
+    /// What is begun in place of what has gone on by itself, and does not come about.
+    @Test func advertisingThatIsRefusedIsNotOn() async throws {
+        try await Fixture.run { fixture in
+            let server = Server(fixture, isEager: false)
+            await fixture.wait(for: "state 5", in: server.journal)
+            await fixture.onQueue { server.begin() }
+            await fixture.wait(for: "advertising true 0", in: server.journal)
+            fixture.kernel.setPowered(false, adapter: 0)
+            await fixture.wait(for: "state 4", in: server.journal)
+            fixture.kernel.setPowered(true, adapter: 0)
+            await fixture.wait(for: "state 5", in: server.journal, count: 2)
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.kernel.setRefusal(.failed, of: .addExtendedAdvertisingParameters)
+            await fixture.onQueue {
+                #expect(server.manager?.isAdvertising == true)
+                server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Again"])
+            }
+            let told = await server.journal.wait(on: fixture.radio.loop) { entries in
+                entries.count { $0.hasPrefix("advertising ") } == 2
+            }
+            #expect(told?.last?.hasPrefix("advertising false ") == true)
+            fixture.kernel.setRefusal(nil, of: .addExtendedAdvertisingParameters)
+            await fixture.onQueue {
+                #expect(server.manager?.isAdvertising == false)
+                server.manager?.startAdvertising([CBAdvertisementDataLocalNameKey: "Again"])
+            }
+            await fixture.wait(for: "advertising true 0", in: server.journal, count: 2)
+        }
+    }
+
     @Test func servicesStayWhileItIsOffAndGoWithTheAdapter() async throws {
         try await Fixture.run { fixture in
             let server = Server(fixture, isEager: false)

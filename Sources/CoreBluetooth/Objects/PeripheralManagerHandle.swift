@@ -224,7 +224,15 @@ final class PeripheralManagerHandle: Sendable {
             }
         } catch {
             coreBluetoothLog.warning("\(error)")
-            post { $1?.peripheralManagerDidStartAdvertising($0, error: error.coreBluetooth) }
+            post { [self] manager, delegate in
+                // What has gone on by itself after a pause has been taken back for this.
+                shared {
+                    if $0.advertising.number == number {
+                        ($0.advertising.isOn, $0.advertising.isPaused) = (false, false)
+                    }
+                }
+                delegate?.peripheralManagerDidStartAdvertising(manager, error: error.coreBluetooth)
+            }
         }
     }
 
