@@ -41,6 +41,27 @@ import Testing
         }
     }
 
+    /// The last manager goes while the adapter is being opened for it, and another comes.
+    @Test func aManagerThatComesWhileTheAdapterIsOpenedForAnother() async throws {
+        for step in 0..<60 {
+            try await Fixture.run(SimulatedController()) { fixture in
+                let device = try Device(on: fixture.radio)
+                let first = Recorder(fixture)
+                first.manager = CBCentralManager(delegate: first, queue: fixture.queue)
+                try await fixture.radio.sleep(for: .microseconds(100 * step))
+                let second = Recorder(fixture)
+                second.then["state 5"] = { program, _ in program.manager?.scanForPeripherals(withServices: nil) }
+                let hold = TimeHold(radio: fixture.radio)
+                hold.begin()
+                first.manager = nil
+                second.manager = CBCentralManager(delegate: second, queue: fixture.queue)
+                hold.end()
+                await second.wait(for: "discovered \(Device.name)")
+                withExtendedLifetime(device) {}
+            }
+        }
+    }
+
     @Test(arguments: [true, false]) func aBlockedOrMissingAdapter(isPlugged: Bool) async throws {
         let radio = SimulatedRadio(time: .virtual)
         let kernel = radio.makeKernel(adapters: isPlugged ? [.fresh] : [])

@@ -129,9 +129,9 @@ actor Radio: LoopActor {
     private func stopIfUnused() {
         if servers.isEmpty { acceptance.task?.cancel() }
         guard !isUsed else { return }
+        // Whoever comes next follows an adapter that is opened anew, while this one is still being opened or closed.
         following.task?.cancel()
-        following.task = nil
-        following.state = .unknown
+        following = Following()
     }
 
     private func set(_ state: CBManagerState) {
@@ -203,8 +203,9 @@ actor Radio: LoopActor {
             while true {
                 let adapter = try await open()
                 await preparePairing(on: adapter)
-                following.obstacles = await adapter.obstacles()
-                following.adapter = adapter
+                let obstacles = await adapter.obstacles()
+                guard !Task.isCancelled else { return await adapter.close() }
+                (following.adapter, following.obstacles) = (adapter, obstacles)
                 let isMissing = await follow(adapter)
                 if following.adapter === adapter { following.adapter = nil }
                 await adapter.close()
