@@ -1,6 +1,7 @@
 import BluetoothLE
 import CoreBluetooth
 import SimulatedKernel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -140,6 +141,37 @@ import Testing
         }
     }
 
+    /// A central opens channels while the program's queue stands still: as many wait as the listener holds.
+    @Test func channelsThatTheProgramDoesNotTakeAreClosed() async throws {
+        let radio = SimulatedRadio(time: .virtual)
+        let kernel = radio.makeKernel(adapters: [.fresh])
+        let fixture = Fixture(radio: radio, kernel: kernel)
+        let hold = EndingHold(TimeHold(radio: radio))
+        try await CBLinux.withKernel(kernel, hold: hold) {
+            try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) {
+                let server = Server(fixture)
+                await fixture.wait(for: "advertising true 0", in: server.journal)
+                await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
+                await fixture.wait(for: "published true", in: server.journal)
+                let client = try await Adapter.open(power: .powerOn, on: radio.makeKernel(adapters: [.fresh]))
+                let link = try await client.connect(firstMatching: { $0.data.localName == "Server" })
+                let psm = await fixture.onQueue { server.psm }
+                hold.letGo()
+                fixture.queue.suspend()
+                for _ in 0..<40 { await (try? link.openChannel(psm: psm))?.close() }
+                fixture.queue.resume()
+                // Each is told when the program has the one before it.
+                for _ in 0..<200 {
+                    await fixture.onQueue {}
+                    await radio.loop.run {}
+                }
+                #expect((16...18).contains(server.journal.entries.count { $0.hasPrefix("opened") }))
+                await client.close()
+            }
+        }
+        radio.tearDown()
+    }
+
     @Test func servicesStayWhileItIsOffAndGoWithTheAdapter() async throws {
         try await Fixture.run { fixture in
             let server = Server(fixture, isEager: false)
@@ -225,4 +257,18 @@ import Testing
             })
         }
     }
+}
+
+/// Holds virtual time until it is let go of.
+private final class EndingHold: SimulationHold {
+    private let base: TimeHold
+    private let isOver = Atomic(false)
+
+    init(_ base: TimeHold) { self.base = base }
+
+    /// Holds time no more; called while nothing is on its way to the program.
+    func letGo() { isOver.store(true, ordering: .releasing) }
+
+    func begin() { if !isOver.load(ordering: .acquiring) { base.begin() } }
+    func end() { if !isOver.load(ordering: .acquiring) { base.end() } }
 }

@@ -38,7 +38,7 @@ struct ConnectionAttempt: Sendable {
             ended(reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
             // A device that comes and goes is told of at the program's pace.
-            await handle.isTold()
+            await central.callbacks.isTold()
             // The program may have cancelled before it was told, and then that was the end.
             guard handle.shared({ $0.wish.attempt == number && $0.wish.isReconnecting }) else { return }
         } while true

@@ -225,13 +225,6 @@ final class PeripheralHandle: Sendable {
         }
     }
 
-    /// Waits until the program has been told everything so far.
-    func isTold() async {
-        let isTold = Promise<Void, Never>()
-        central.callbacks.post { isTold.succeed() }
-        await isTold.value(ifCancelled: ())
-    }
-
     /// Calls the delegate back, if the connection it is about is still up as far as the program knows.
     func tell(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void

@@ -154,7 +154,12 @@ extension PeripheralManagerHandle {
             let task = Task(executorPreference: radio.loop) { [weak self] in
                 await withTaskCancellationHandler {
                     do throws(BluetoothError) {
-                        for try await channel in listener { self?.opened(channel) }
+                        for try await channel in listener {
+                            self?.opened(channel)
+                            // The next is taken when the program has this one; those that come meanwhile are in the
+                            // listener's backlog.
+                            await self?.callbacks.isTold()
+                        }
                     } catch {
                         if error.code != .cancelled { coreBluetoothLog.warning("\(error)") }
                     }

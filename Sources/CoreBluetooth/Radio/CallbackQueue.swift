@@ -42,6 +42,13 @@ final class CallbackQueue: Sendable {
         queue.async { self.run() }
     }
 
+    /// Waits until the program has been told everything so far.
+    func isTold() async {
+        let isTold = Promise<Void, Never>()
+        post { isTold.succeed() }
+        await isTold.value(ifCancelled: ())
+    }
+
     private func run() {
         for _ in 0..<Self.callbacksPerBlock {
             let next = state.withLock { state -> Callback? in
