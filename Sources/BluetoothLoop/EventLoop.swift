@@ -123,11 +123,6 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     /// Stops the program unless the caller runs on the loop: the runtime's check behind `assumeIsolated`.
     public func checkIsolated() {
-        preconditionIsolated()
-    }
-
-    @usableFromInline
-    func preconditionIsolated() {
         precondition(isCurrent, "not on the event loop")
     }
 
