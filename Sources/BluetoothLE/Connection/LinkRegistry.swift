@@ -18,8 +18,9 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
+    /// The newest link to a device: one before it may still be here, until it is known why it has ended.
     private func link(to peer: BluetoothAddress) -> Link? {
-        all.first { $0.peer == peer } ?? all.first { $0.identity == peer }
+        all.last { $0.peer == peer } ?? all.last { $0.identity == peer }
     }
 
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }

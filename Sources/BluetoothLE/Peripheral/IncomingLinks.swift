@@ -199,7 +199,8 @@ final class IncomingLinks {
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
         ) { [registry] channel in
-            let link = registry.all.first {
+            // The newest is the one that is up; see ``LinkRegistry``.
+            let link = registry.all.last {
                 $0.enhancedBearers.takes(channel, $0, atMost: options.enhancedBearers)
             }
             return link.map { $0.enhancedBearers.accept(channel, $0) } ?? refuse(channel)

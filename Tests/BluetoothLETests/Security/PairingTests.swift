@@ -1,3 +1,4 @@
+import HCI
 import SimulatedKernel
 import TestSupport
 import Testing
@@ -34,6 +35,24 @@ import Testing
         Model(ours: .keyboardOnly, theirs: .displayOnly, isSecure: false, asked: ["enter"], level: .high),
         Model(ours: .displayYesNo, theirs: .displayYesNo, isSecure: false, asked: [], level: .medium),
     ]
+
+    /// Another program has ended the link, and why is not known yet when the device is connected to and paired with anew.
+    @Test func aPairingIsThatOfTheNewLink() async throws {
+        try await SecurityFixture.run(SimulatedSecurity()) { fixture in
+            let agent = fixture.agent()
+            try await fixture.adapter.setPairingAgent(agent)
+            let former = try await fixture.connect()
+            fixture.peripheral.breakLinks(reason: .connectionTerminatedByLocalHost)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            #expect(await former.isConnected)
+            let connection = try await fixture.connect()
+            #expect(try await connection.pair().isBonded)
+            // It is this program's own, so nobody is asked.
+            #expect(agent.asked == [])
+            #expect(await former.closed().disconnectReason == .localHost)
+            try await fixture.end(connection)
+        }
+    }
 
     @Test(arguments: models) func eachAssociationModelComesAbout(_ model: Model) async throws {
         let security = SimulatedSecurity(
