@@ -52,7 +52,8 @@ extension Connection {
     /// The peer's subscriptions to our characteristics at this moment, for callers on the loop.
     package var peerSubscriptionsNow: [PeerSubscription] { core.value.currentPeerSubscriptions }
 
-    /// How many commands of the peer were passed over because a handler did not keep pace.
+    /// How many commands of the peer were passed over because a handler did not keep pace: too many waited, or some still
+    /// did when the link ended.
     public var missedCommandCount: Int {
         get async { await core { $0.missedCommandCount } }
     }

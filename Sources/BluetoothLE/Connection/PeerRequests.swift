@@ -89,7 +89,7 @@ final class PeerRequests {
         case .none: break
         case .underWay(let task, _), .stuck(let task): task.cancel()
         }
-        while popFirst() != nil {}
+        while let left = popFirst() { if !left.job.isRequest { missedCommands += 1 } }
         subscriptions.finish(reason)
     }
 

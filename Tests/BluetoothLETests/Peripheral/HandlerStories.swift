@@ -54,6 +54,25 @@ import BluetoothLE
         }
     }
 
+    /// Of five commands the handler is at the first when the link ends.
+    @Test func commandsThatWaitedAtTheEndOfTheLinkAreCounted() async throws {
+        let begun = Mutex<[UInt8]>([])
+        try await Self.run(write: { _, bytes, radio in
+            begun.withLock { $0 += bytes }
+            try await radio.sleep(for: .seconds(5))
+        }) { fixture, connection, incoming in
+            let value = try await connection.found(0xFFF9, in: 0xFFF8)
+            let accepted = try #require(incoming.connections.first)
+            for number in 0..<5 as Range<UInt8> { try await connection.writeCommand([number], to: value) }
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            #expect(await accepted.missedCommandCount == 0)
+            fixture.base.radio.breakLink(fixture.address, fixture.central.information.address)
+            _ = await accepted.closed()
+            #expect(begun.withLock { $0 } == [0])
+            #expect(await accepted.missedCommandCount == 4)
+        }
+    }
+
     @Test func aRequestOfSeveralValuesHasTheTimeOfOne() async throws {
         try await Self.run(read: { _, radio in
             try await radio.sleep(for: .seconds(15))
