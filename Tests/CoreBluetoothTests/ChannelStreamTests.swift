@@ -107,6 +107,21 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
         }
     }
 
+    @Test func aNegativeLengthIsAnError() async throws {
+        try await run { _, _, _, mine, _ in
+            let input = try #require(mine.inputStream)
+            let output = try #require(mine.outputStream)
+            input.open()
+            output.open()
+            var buffer: [UInt8] = [1, 2, 3]
+            #expect(input.read(&buffer, maxLength: -1) == -1)
+            #expect(output.write(buffer, maxLength: -1) == -1)
+            #expect(output.write(buffer, maxLength: buffer.count) == buffer.count)
+            input.close()
+            output.close()
+        }
+    }
+
     @Test func bothStreamsEndWithTheLink() async throws {
         try await run { fixture, _, client, mine, theirs in
             let here = Streamer(input: mine.inputStream, output: mine.outputStream)

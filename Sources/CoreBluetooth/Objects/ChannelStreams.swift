@@ -131,8 +131,9 @@ final class ChannelReader: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is something, as streams do; 0 is the end.
+    /// Waits until there is something, as streams do; 0 is the end. A negative length is an error.
     func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+        guard len >= 0 else { return -1 }
         condition.lock()
         while state.bytes.isEmpty, state.status == .open { condition.wait() }
         let count = min(len, state.bytes.count)
@@ -276,8 +277,9 @@ final class ChannelWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is room, as streams do, and takes as much as there is room for.
+    /// Waits until there is room, as streams do, and takes as much as there is room for. A negative length is an error.
     func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
+        guard len >= 0 else { return -1 }
         condition.lock()
         while state.status == .open, state.bytes.count >= streamCapacity { condition.wait() }
         guard state.status == .open else {

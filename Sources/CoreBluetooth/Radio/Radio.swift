@@ -154,9 +154,9 @@ actor Radio: LoopActor {
         accept()
     }
 
-    /// The link that a central has made from an address.
+    /// The newest link that a central has made from an address: one before it may still be here.
     func central(_ address: BluetoothAddress) -> Connection? {
-        acceptance.incoming?.connections.first { $0.peer == address }
+        acceptance.incoming?.connections.last { $0.peer == address }
     }
 
     /// Takes the links that centrals make, for as long as somebody wants them and there is an adapter.
