@@ -38,8 +38,9 @@ class Daemon:
         with open(configuration, 'w') as file:
             file.write(CONFIGURATION.format(cache=self.cache))
         self.processes.append(self.start(BLUETOOTHD, '--nodetach', '--debug', f'--configfile={configuration}'))
-        until(lambda: 'org.bluez' in subprocess.run(
-            ['busctl', '--list'], capture_output=True, text=True).stdout, 30, 'bluetoothd on the bus')
+        # A bluetoothctl that begins while adapters come may crash.
+        until(lambda: 'hci1' in subprocess.run(
+            ['busctl', 'tree', '--list', 'org.bluez'], capture_output=True, text=True).stdout, 30, 'its adapters on the bus')
         return self
 
     def start(self, *command):
