@@ -37,16 +37,17 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "BluetoothLoop", "KernelHost", "SimulatedKernel", "SimulatedLINBLE",
+                "CCoreBluetooth", "BluetoothLE", "BluetoothLoop", "BluetoothKernelHost", "BluetoothSimulation",
+                "LINBLESimulation",
                 log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
         .target(
             name: "CoreBluetoothTestSupport", dependencies: ["CoreBluetooth", "TestSupport"],
             path: "Tests/CoreBluetoothTestSupport", swiftSettings: testSettings),
-        tests(of: "CoreBluetooth", with: ["CoreBluetoothTestSupport", "SimulatedKernel", "SimulatedLINBLE"]),
+        tests(of: "CoreBluetooth", with: ["CoreBluetoothTestSupport", "BluetoothSimulation", "LINBLESimulation"]),
         tests(
-            of: "Peers", with: ["BluetoothLE", "LinuxKernel", "CoreBluetooth", "CoreBluetoothTestSupport"],
+            of: "Peers", with: ["BluetoothLE", "BluetoothLinux", "CoreBluetooth", "CoreBluetoothTestSupport"],
             path: "Tests/Peers"),
         .executableTarget(
             name: "CoreBluetoothCentral", dependencies: ["CoreBluetooth"], path: "Examples/CoreBluetoothCentral",
@@ -58,8 +59,9 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .testTarget(
             name: "CoreBluetoothSnippetTests",
             dependencies: [
-                "CoreBluetooth", "CoreBluetoothCentral", "CoreBluetoothPeripheral", "BluetoothLE", "SimulatedKernel",
-                "SimulatedLINBLE", "TestSupport",
+                "CoreBluetooth", "CoreBluetoothCentral", "CoreBluetoothPeripheral", "BluetoothLE",
+                "BluetoothSimulation",
+                "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error), unoptimised]),
     ]
@@ -74,8 +76,8 @@ let package = Package(
         .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
         .library(name: "BluetoothSecurity", targets: ["BluetoothSecurity"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
-        .library(name: "SimulatedKernel", targets: ["SimulatedKernel"]),
-        .library(name: "SimulatedLINBLE", targets: ["SimulatedLINBLE"]),
+        .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
+        .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
     ] + coreBluetoothProducts,
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
@@ -84,13 +86,13 @@ let package = Package(
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.
         floor("BluetoothPrimitives"),
-        floor("ATT", on: ["BluetoothPrimitives"]),
+        floor("BluetoothATT", on: ["BluetoothPrimitives"]),
         floor("BluetoothCryptography"),
-        floor("GATT", on: ["ATT", "BluetoothPrimitives", "BluetoothCryptography"]),
-        floor("HCI", on: ["BluetoothPrimitives"]),
-        floor("Advertising", on: ["BluetoothPrimitives"]),
-        floor("Management", on: ["BluetoothPrimitives"]),
-        floor("Capture", on: ["BluetoothPrimitives", "HCI", "Management"]),
+        floor("BluetoothGATT", on: ["BluetoothATT", "BluetoothPrimitives", "BluetoothCryptography"]),
+        floor("BluetoothHCI", on: ["BluetoothPrimitives"]),
+        floor("BluetoothAdvertising", on: ["BluetoothPrimitives"]),
+        floor("BluetoothManagement", on: ["BluetoothPrimitives"]),
+        floor("BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothHCI", "BluetoothManagement"]),
 
         // What of the operating system is not Bluetooth: files, threads, the clock.
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
@@ -98,44 +100,50 @@ let package = Package(
 
         // The loop, and the host seam: what a Bluetooth host does, in the words of the specification.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
-        floor("BluetoothHost", on: ["BluetoothLoop", "BluetoothPrimitives", "ATT", "HCI", "Advertising", log]),
+        floor(
+            "BluetoothHost",
+            on: ["BluetoothLoop", "BluetoothPrimitives", "BluetoothATT", "BluetoothHCI", "BluetoothAdvertising", log]),
 
         // The kernel seam, and the two kernels below it.
-        floor("BluetoothKernel", on: ["BluetoothLoop", "BluetoothPrimitives"]),
-        floor("LinuxKernel", on: ["BluetoothKernel", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
+        floor("BluetoothSockets", on: ["BluetoothLoop", "BluetoothPrimitives"]),
         floor(
-            "SimulatedKernel",
+            "BluetoothLinux", on: ["BluetoothSockets", "BluetoothPrimitives", "BluetoothSystem", "CBluetoothSockets"]),
+        floor(
+            "BluetoothSimulation",
             on: [
-                "BluetoothKernel", "BluetoothPrimitives", "BluetoothCryptography", "ATT", "GATT", "HCI", "Advertising",
-                "Management", "Capture",
+                "BluetoothSockets", "BluetoothPrimitives", "BluetoothCryptography", "BluetoothATT", "BluetoothGATT",
+                "BluetoothHCI", "BluetoothAdvertising",
+                "BluetoothManagement", "BluetoothCapture",
             ]),
 
         // The Linux kernel as a Bluetooth host; all that Linux does oddly.
         floor(
-            "KernelHost",
+            "BluetoothKernelHost",
             on: [
-                "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "LinuxKernel", "ATT", "HCI",
-                "Advertising", "Management", "Capture", log,
+                "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives", "BluetoothLinux",
+                "BluetoothATT", "BluetoothHCI",
+                "BluetoothAdvertising", "BluetoothManagement", "BluetoothCapture", log,
             ]),
 
         // What programs import.
         floor(
             "BluetoothLE",
             on: [
-                "BluetoothHost", "BluetoothKernel", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem",
-                "BluetoothCryptography", "KernelHost", "ATT", "GATT", "HCI", "Advertising", "Capture",
+                "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives", "BluetoothSystem",
+                "BluetoothCryptography", "BluetoothKernelHost", "BluetoothATT", "BluetoothGATT", "BluetoothHCI",
+                "BluetoothAdvertising", "BluetoothCapture",
                 log,
             ]),
         // A name for programs that import it; re-exports BluetoothLE.
         floor("BluetoothSecurity", on: ["BluetoothLE"]),
         floor("LINBLE", on: ["BluetoothLE"]),
-        floor("SimulatedLINBLE", on: ["LINBLE", "SimulatedKernel"]),
+        floor("LINBLESimulation", on: ["LINBLE", "BluetoothSimulation"]),
 
         // Programs.
         .systemLibrary(name: "CTerminal", path: "Examples/CTerminal"),
         .target(
             name: "ExampleSupport",
-            dependencies: ["BluetoothLE", "LINBLE", "SimulatedLINBLE", "CTerminal", arguments, log],
+            dependencies: ["BluetoothLE", "LINBLE", "LINBLESimulation", "CTerminal", arguments, log],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -149,34 +157,36 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "BluetoothHost", "BluetoothKernel", "BluetoothPrimitives", "KernelHost", "Management",
-                "SimulatedKernel", log,
+                "BluetoothHost", "BluetoothSockets", "BluetoothPrimitives", "BluetoothKernelHost",
+                "BluetoothManagement",
+                "BluetoothSimulation", log,
             ],
             path: "Tests/TestSupport", swiftSettings: testSettings),
         tests(of: "BluetoothPrimitives"),
-        tests(of: "ATT"),
+        tests(of: "BluetoothATT"),
         tests(of: "BluetoothCryptography"),
-        tests(of: "GATT"),
-        tests(of: "HCI"),
-        tests(of: "Advertising"),
-        tests(of: "Management"),
-        tests(of: "Capture", with: ["HCI", "Management", "BluetoothPrimitives"]),
+        tests(of: "BluetoothGATT"),
+        tests(of: "BluetoothHCI"),
+        tests(of: "BluetoothAdvertising"),
+        tests(of: "BluetoothManagement"),
+        tests(of: "BluetoothCapture", with: ["BluetoothHCI", "BluetoothManagement", "BluetoothPrimitives"]),
         tests(of: "BluetoothSystem"),
-        tests(of: "BluetoothHost", with: ["BluetoothPrimitives", "HCI"]),
+        tests(of: "BluetoothHost", with: ["BluetoothPrimitives", "BluetoothHCI"]),
         tests(of: "BluetoothLoop"),
-        tests(of: "BluetoothKernel"),
-        tests(of: "LinuxKernel"),
-        tests(of: "SimulatedKernel"),
-        tests(of: "KernelHost", with: ["SimulatedKernel"]),
-        tests(of: "BluetoothLE", with: ["KernelHost", "Management", "SimulatedKernel"]),
+        tests(of: "BluetoothSockets"),
+        tests(of: "BluetoothLinux"),
+        tests(of: "BluetoothSimulation"),
+        tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
+        tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
         tests(of: "BluetoothSecurity"),
-        tests(of: "LINBLE", with: ["SimulatedKernel", "SimulatedLINBLE"]),
+        tests(of: "LINBLE", with: ["BluetoothSimulation", "LINBLESimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSystem", "Capture", "HCI", "LINBLE", "Management", "SimulatedKernel",
-                "SimulatedLINBLE", "TestSupport",
+                "BluetoothLE", "BluetoothSystem", "BluetoothCapture", "BluetoothHCI", "LINBLE", "BluetoothManagement",
+                "BluetoothSimulation",
+                "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: testSettings),
         .testTarget(
@@ -186,8 +196,10 @@ let package = Package(
         tests(
             of: "Conformance",
             with: [
-                "LinuxKernel", "SimulatedKernel", "KernelHost", "BluetoothHost", "BluetoothLoop", "Advertising",
-                "BluetoothCryptography", "GATT", "HCI", "Management", "Capture", log,
+                "BluetoothLinux", "BluetoothSimulation", "BluetoothKernelHost", "BluetoothHost", "BluetoothLoop",
+                "BluetoothAdvertising",
+                "BluetoothCryptography", "BluetoothGATT", "BluetoothHCI", "BluetoothManagement", "BluetoothCapture",
+                log,
             ],
             path: "Tests/Conformance"),
     ] + coreBluetoothTargets

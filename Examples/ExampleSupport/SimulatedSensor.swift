@@ -1,5 +1,5 @@
 import BluetoothLE
-import SimulatedKernel
+import BluetoothSimulation
 
 /// A device with one of everything that a database can have, for --simulate: a heart rate sensor with a thermometer and
 /// a service of its own.

@@ -1,7 +1,7 @@
 import BluetoothLE
 import LINBLE
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 
 /// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
 /// microcontroller of the vendor's samples behind it, one that echoes, a heart rate sensor, and some beacons.

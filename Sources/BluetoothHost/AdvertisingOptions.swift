@@ -1,5 +1,5 @@
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
 /// How to advertise.
 public struct AdvertisingOptions: Hashable, Sendable {

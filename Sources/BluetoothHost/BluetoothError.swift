@@ -1,7 +1,7 @@
-import ATT
+import BluetoothATT
 import BluetoothLoop
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
 /// Why something could not be done: what, to whom, the status beneath, and for set-up problems the exact fix.
 public struct BluetoothError: Error, Hashable, Sendable {

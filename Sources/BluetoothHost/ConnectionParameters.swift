@@ -1,5 +1,5 @@
 import BluetoothLoop
-import HCI
+import BluetoothHCI
 
 /// The parameters a link runs with (Core Vol 6 Part B §4.5).
 public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import HCI
+import BluetoothHCI
 
 extension BluetoothError {
     /// The same end, as it comes to a call.

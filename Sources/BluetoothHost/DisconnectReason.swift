@@ -1,4 +1,4 @@
-import HCI
+import BluetoothHCI
 
 /// Who or what ended a link. An open set: switch with a default.
 ///

@@ -1,4 +1,4 @@
-import Advertising
+import BluetoothAdvertising
 
 /// How an advertisement stands.
 public enum AdvertisingState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import ATT
+import BluetoothATT
 import BluetoothLoop
 import BluetoothPrimitives
 

@@ -1,6 +1,6 @@
 import BluetoothLoop
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
 /// What a host tells of the links of an adapter, and what can be asked about them.
 ///

@@ -1,4 +1,4 @@
-import HCI
+import BluetoothHCI
 
 /// The scanner of an adapter.
 ///

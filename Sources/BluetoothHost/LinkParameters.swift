@@ -1,5 +1,5 @@
 import BluetoothLoop
-import HCI
+import BluetoothHCI
 
 // The values of a link from what the controller tells, and to what it is asked for.
 

@@ -1,6 +1,6 @@
 import BluetoothLE
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// How one family of devices carries a UART over GATT: which service, which characteristic each way, and what the
 /// device can take.

@@ -15,7 +15,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 "CBenchmarkSupport", .product(name: "BluetoothLE", package: "swift-bluetooth-le"),
-                .product(name: "SimulatedKernel", package: "swift-bluetooth-le"),
+                .product(name: "BluetoothSimulation", package: "swift-bluetooth-le"),
             ],
             swiftSettings: [
                 .swiftLanguageMode(.v6),

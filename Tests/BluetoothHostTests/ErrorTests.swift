@@ -1,6 +1,6 @@
 import BluetoothHost
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 import Testing
 
 @Suite struct ErrorTests {

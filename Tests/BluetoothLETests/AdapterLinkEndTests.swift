@@ -1,6 +1,6 @@
-import BluetoothKernel
-import Management
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothManagement
+import BluetoothSimulation
 import TestSupport
 import Testing
 

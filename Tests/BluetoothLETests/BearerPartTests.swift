@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 #if DEBUG
-    import Advertising
+    import BluetoothAdvertising
     import BluetoothLoop
-    import GATT
-    import SimulatedKernel
+    import BluetoothGATT
+    import BluetoothSimulation
     import TestSupport
     import Testing
 

@@ -1,5 +1,5 @@
-import HCI
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

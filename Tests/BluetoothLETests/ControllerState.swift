@@ -1,7 +1,7 @@
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
-@testable import SimulatedKernel
+@testable import BluetoothSimulation
 
 // What only the controller itself knows. In a file of its own, since the simulation has an `Adapter` too.
 extension SimulatedKernel {

@@ -1,5 +1,5 @@
-import BluetoothKernel
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

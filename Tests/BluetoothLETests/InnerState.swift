@@ -1,5 +1,5 @@
-import KernelHost
-import Management
+import BluetoothKernelHost
+import BluetoothManagement
 
 @testable import BluetoothLE
 

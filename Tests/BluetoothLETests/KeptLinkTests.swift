@@ -1,13 +1,13 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
-import SimulatedKernel
+import BluetoothGATT
+import BluetoothSimulation
 import TestSupport
 import Testing
 
 @testable import BluetoothLE
-@testable import KernelHost
+@testable import BluetoothKernelHost
 
 /// Links that end while an answer is outstanding, and which a channel of this program keeps all the same.
 @Suite struct KeptLinkTests {

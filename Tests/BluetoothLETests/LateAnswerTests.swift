@@ -1,9 +1,9 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
-import Management
-import SimulatedKernel
+import BluetoothGATT
+import BluetoothManagement
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
-import SimulatedKernel
+import BluetoothGATT
+import BluetoothSimulation
 import Synchronization
 
 /// A device that answers one kind of request, or confirms indications, later than the rest.

@@ -1,6 +1,6 @@
-import HCI
-import KernelHost
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothKernelHost
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import BluetoothKernel
-import GATT
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothGATT
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

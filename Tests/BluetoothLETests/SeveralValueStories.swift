@@ -1,4 +1,4 @@
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import Advertising
-import SimulatedKernel
+import BluetoothAdvertising
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import Capture
+import BluetoothCapture
 import Glibc
-import HCI
+import BluetoothHCI
 import Logging
-import SimulatedKernel
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Glibc
-import SimulatedKernel
+import BluetoothSimulation
 import Testing
 
 import BluetoothLE

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import TestSupport
 import Testing
 

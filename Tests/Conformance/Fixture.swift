@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import LinuxKernel
+import BluetoothLinux
 import Synchronization
 import TestSupport
 import Testing

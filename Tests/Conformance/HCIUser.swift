@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// The last reference to a socket.

@@ -1,10 +1,10 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
-import HCI
-import KernelHost
+import BluetoothHCI
+import BluetoothKernelHost
 import Logging
 import TestSupport
 import Testing

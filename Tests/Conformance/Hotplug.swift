@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Glibc
 
 /// The value of an environment variable.

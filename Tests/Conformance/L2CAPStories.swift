@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 import TestSupport
 import Testing

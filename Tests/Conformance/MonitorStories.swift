@@ -1,7 +1,7 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import Capture
-import HCI
+import BluetoothCapture
+import BluetoothHCI
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import BluetoothCryptography
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
-import HCI
+import BluetoothGATT
+import BluetoothHCI
 import TestSupport
 import Testing
 

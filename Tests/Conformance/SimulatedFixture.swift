@@ -1,5 +1,5 @@
-import BluetoothKernel
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothSimulation
 
 /// A simulated kernel with two adapters, for one story in virtual time.
 struct SimulatedFixture: Sendable {

@@ -1,5 +1,5 @@
 import CoreBluetooth
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import CoreBluetooth
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 import TestSupport
 import Testing
 

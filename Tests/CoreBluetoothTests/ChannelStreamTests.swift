@@ -1,6 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import SimulatedKernel
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

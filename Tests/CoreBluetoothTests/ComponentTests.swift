@@ -1,5 +1,5 @@
 import BluetoothLoop
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

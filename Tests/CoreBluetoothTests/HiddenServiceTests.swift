@@ -1,6 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import SimulatedKernel
+import BluetoothSimulation
 import Testing
 
 /// Generic Access and Generic Attribute, which Core Bluetooth uses and does not show.

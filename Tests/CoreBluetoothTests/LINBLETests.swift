@@ -2,8 +2,8 @@ import BluetoothLE
 import CoreBluetooth
 import CoreBluetoothTestSupport
 import LINBLE
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import BluetoothLE
 import Foundation
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import BluetoothLE
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

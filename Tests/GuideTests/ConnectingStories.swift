@@ -1,6 +1,6 @@
 import BluetoothLE
-import HCI
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothSimulation
 import TestSupport
 import Testing
 

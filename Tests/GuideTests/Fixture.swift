@@ -1,7 +1,7 @@
 import BluetoothLE
 import Glibc
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 import Synchronization
 import TestSupport
 import Testing

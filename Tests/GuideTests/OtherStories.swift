@@ -1,7 +1,7 @@
 import BluetoothLE
-import Capture
+import BluetoothCapture
 import BluetoothSystem
-import SimulatedKernel
+import BluetoothSimulation
 import Testing
 
 /// README.md, Docs/Guide/Central.md and Docs/Guide/Capture.md

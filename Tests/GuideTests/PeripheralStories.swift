@@ -1,6 +1,6 @@
 import BluetoothLE
 import LINBLE
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -5,8 +5,8 @@
 import BluetoothLE
 import Glibc
 import LINBLE
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 import Testing
 
 /// README.md

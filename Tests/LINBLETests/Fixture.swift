@@ -1,7 +1,7 @@
 import BluetoothLE
 import LINBLE
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 import TestSupport
 
 /// A radio with one machine and one LINBLE on it, in virtual time.

@@ -1,6 +1,6 @@
 import BluetoothLE
 import LINBLE
-import SimulatedLINBLE
+import LINBLESimulation
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import BluetoothLE
-import HCI
+import BluetoothHCI
 import LINBLE
-import SimulatedLINBLE
+import LINBLESimulation
 import Synchronization
 import TestSupport
 import Testing

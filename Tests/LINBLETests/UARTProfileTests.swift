@@ -1,6 +1,6 @@
 import BluetoothLE
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import LINBLE
 import Testing
 

@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothLE
-import LinuxKernel
+import BluetoothLinux
 import Testing
 
 @testable import LINBLE

@@ -1,5 +1,5 @@
 import BluetoothLE
-import LinuxKernel
+import BluetoothLinux
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import BluetoothLE
 import CoreBluetooth
-import LinuxKernel
+import BluetoothLinux
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import BluetoothLE
 import CoreBluetooth
 import CoreBluetoothTestSupport
-import LinuxKernel
+import BluetoothLinux
 import TestSupport
 import Testing
 

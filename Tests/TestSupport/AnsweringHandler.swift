@@ -1,5 +1,5 @@
-import BluetoothKernel
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothSimulation
 import Synchronization
 
 /// A peripheral's attribute server that knows some answers by heart, true or not, and has no attribute for any other

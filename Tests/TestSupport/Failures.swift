@@ -1,5 +1,5 @@
 import BluetoothHost
-import SimulatedKernel
+import BluetoothSimulation
 import Testing
 
 /// The error that `body` throws, which has to be one of this library; nil when it throws none.

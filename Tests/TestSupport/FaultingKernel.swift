@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import SimulatedKernel
+import BluetoothSimulation
 import Synchronization
 
 /// A kernel that has something happen when the link has carried a certain number of packets, in either direction.

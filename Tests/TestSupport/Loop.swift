@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// Runs a test's code on a loop.

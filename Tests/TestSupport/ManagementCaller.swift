@@ -1,8 +1,8 @@
 import BluetoothHost
-import BluetoothKernel
-import KernelHost
+import BluetoothSockets
+import BluetoothKernelHost
 import Logging
-import Management
+import BluetoothManagement
 
 /// A management client of a program of its own, for use from any thread.
 package actor ManagementCaller: LoopActor {

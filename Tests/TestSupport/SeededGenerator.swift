@@ -1,5 +1,5 @@
 import Glibc
-import SimulatedKernel
+import BluetoothSimulation
 import Testing
 
 /// Random numbers for a test: others in each run, and the same ones in each run with the same seed.

@@ -1,6 +1,6 @@
-import BluetoothKernel
-import Management
-import SimulatedKernel
+import BluetoothSockets
+import BluetoothManagement
+import BluetoothSimulation
 import Synchronization
 
 /// A peripheral's program that sends back what comes in on connection-oriented channels, at the pace of the other side.

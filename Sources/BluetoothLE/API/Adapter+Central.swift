@@ -1,7 +1,7 @@
-import Advertising
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 extension Adapter {
     /// Begins to listen for advertisements; the scan is on when the call returns.

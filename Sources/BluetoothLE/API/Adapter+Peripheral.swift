@@ -1,8 +1,8 @@
-import Advertising
-import ATT
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 extension Adapter {
     /// Publishes services to all devices that are connected through this adapter, now and later, besides the Generic

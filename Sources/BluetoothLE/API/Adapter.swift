@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import Logging
 
 /// A Bluetooth adapter, through everything that happens to it.

@@ -1,5 +1,5 @@
-import Advertising
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothSockets
 
 /// Something that this program advertises; see ``Adapter/advertise(_:options:)``.
 ///

@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 // Every discovery throws ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its
 // answers cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.

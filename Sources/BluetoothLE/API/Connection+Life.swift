@@ -1,7 +1,7 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 
 extension Connection {

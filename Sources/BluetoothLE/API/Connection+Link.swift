@@ -1,5 +1,5 @@
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
 // The link beneath the attributes: its signal, its rhythm, its modulation, its protection, its channels. The controller
 // answers for the first three, all of which but ``Connection/rssi(timeout:)`` need CAP_NET_RAW; a connection that an
@@ -142,7 +142,7 @@ extension Connection {
     ///   - level: what to reach at the least.
     ///   - timeout: the most time for all of it.
     /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
-    ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothKernel/SecurityLevel/low``, which needs no pairing.
+    ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothSockets/SecurityLevel/low``, which needs no pairing.
     @discardableResult
     public nonisolated(nonsending) func pair(
         to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)

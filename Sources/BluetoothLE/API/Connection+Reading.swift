@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 // A `timeout` is the most time the caller waits; nil leaves the 30 s that the Attribute Protocol gives each request. The
 // request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.

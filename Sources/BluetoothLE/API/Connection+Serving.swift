@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 // What the peer finds here when it is a client as well, on this one connection.
 extension Connection {

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// Incoming connections: the links that centrals make to this machine; see ``Adapter/incomingConnections(_:)``.
 ///

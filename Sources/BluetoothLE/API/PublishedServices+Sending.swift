@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 extension PublishedServices {
     /// Notifies every device that has subscribed, and says what became of it for each (Core Vol 3 Part G §4.10.1).

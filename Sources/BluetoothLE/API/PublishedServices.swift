@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// Services of this program that connected devices find; see ``Adapter/publish(_:handlers:)``.
 ///

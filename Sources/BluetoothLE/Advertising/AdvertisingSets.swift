@@ -1,6 +1,6 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// What a program advertises on an adapter: who waits for it, and what the host has told of it.

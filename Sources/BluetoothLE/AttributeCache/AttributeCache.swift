@@ -1,5 +1,5 @@
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Synchronization
 
 /// Remembers the databases of devices, so that a device that is known need not be discovered again.

@@ -1,7 +1,7 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
-import GATT
+import BluetoothGATT
 import Logging
 
 /// Remembers databases in files, one for each device and adapter, so that a known device need not be discovered after a

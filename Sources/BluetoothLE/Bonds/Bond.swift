@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// What pairing has left of a device: the keys by which it is known and its links are encrypted, and what the device
 /// wants to be sent from here (Core Vol 3 Part C §9.4.4).
@@ -65,7 +65,7 @@ public struct Bond: Hashable, Sendable {
     /// Whether the pairing was protected against an attacker in the middle.
     public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
 
-    /// What a link reaches that is encrypted with these keys; ``BluetoothKernel/SecurityLevel/low`` without any.
+    /// What a link reaches that is encrypted with these keys; ``BluetoothSockets/SecurityLevel/low`` without any.
     public var level: SecurityLevel {
         guard !longTermKeys.isEmpty else { return .low }
         guard isAuthenticated else { return .medium }

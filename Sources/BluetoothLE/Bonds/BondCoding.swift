@@ -1,7 +1,7 @@
-import ATT
+import BluetoothATT
 import BluetoothCryptography
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 // The body: adapter and device, then fields of a kind (one byte), a length (two bytes) and that many bytes.
 

@@ -1,8 +1,8 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
-import GATT
+import BluetoothGATT
 import Logging
 
 /// The bonds of one adapter: has their keys loaded, takes in what pairing makes, and has it kept.

@@ -1,5 +1,5 @@
 import BluetoothCryptography
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
 import Logging

@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// Who waits for a channel's SDUs, and what has come without anybody waiting for it.

@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// What waits to be written to a channel, first first.

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// An L2CAP connection-oriented channel on LE: two streams of bytes with flow control, beside the attributes of the same

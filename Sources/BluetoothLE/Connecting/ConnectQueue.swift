@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// A link that is being made.
 protocol ConnectAttempt: AnyObject {

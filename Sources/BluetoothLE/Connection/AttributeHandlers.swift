@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// Whose access to which of our attributes a handler is asked about.
 public struct AttributeRequest: Sendable, Hashable {

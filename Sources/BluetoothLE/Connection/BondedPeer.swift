@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// What a bond means for a link: our subscriptions there, and the peer's here, outlive it.
 ///

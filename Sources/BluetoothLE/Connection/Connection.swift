@@ -1,7 +1,7 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 
 /// Which side of a link this is (Core Vol 3 Part C §2.2.2).

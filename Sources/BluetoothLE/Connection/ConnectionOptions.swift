@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// How to connect.

@@ -1,8 +1,8 @@
-import ATT
+import BluetoothATT
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// The bearers of a link beside the fixed channel's, each an L2CAP channel of its own.
 ///

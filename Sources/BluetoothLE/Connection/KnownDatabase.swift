@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// What a connection knows of its peer's database, and who wants to know when it changes.
 ///

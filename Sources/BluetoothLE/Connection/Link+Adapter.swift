@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 
 // What a link's adapter has to do with its end.
 extension Link {

@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// Something of the peer's that has a value: a characteristic, a descriptor, or just a handle.
 public protocol RemoteAttribute: Sendable {

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 extension Link {
     nonisolated(nonsending) func openChannel(

@@ -1,6 +1,6 @@
 import BluetoothHost
-import BluetoothKernel
-import HCI
+import BluetoothSockets
+import BluetoothHCI
 
 // The link beneath the attributes: its signal, its rhythm, its modulation, which the host asks its controller. A connection
 // that an adapter did not make has none, and throws `.unsupported`.

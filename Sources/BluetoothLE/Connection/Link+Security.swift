@@ -1,5 +1,5 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
 
 // The protection of a link, as its callers raise it.

@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// How a characteristic's values are asked for (Core Vol 3 Part G §3.3.3.3).
 public enum SubscriptionKind: Sendable, Hashable {

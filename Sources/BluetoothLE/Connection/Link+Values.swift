@@ -1,7 +1,7 @@
-import ATT
-import BluetoothKernel
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 extension AttributeWrite {
     /// A write of `value` to a characteristic or descriptor, for ``Connection/writeReliably(_:timeout:)``.

@@ -1,8 +1,8 @@
-import ATT
+import BluetoothATT
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 
 /// The configuration of a link.

@@ -1,5 +1,5 @@
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// A request to the peer whose fate is told by ``LinkEvent``s.
 package enum LinkRequest: Sendable {

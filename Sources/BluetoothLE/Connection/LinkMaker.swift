@@ -1,7 +1,7 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 
 /// Makes the links of an adapter, whoever begins them, with what they share.

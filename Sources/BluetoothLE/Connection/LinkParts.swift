@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 
 /// The components of a link that most links do without, made when they are first needed.
 struct LinkParts {

@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// The protection of a link: the one raise of it that may be going on, who waits for that, and what pairing has made.

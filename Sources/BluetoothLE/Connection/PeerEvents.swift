@@ -1,5 +1,5 @@
-import ATT
-import GATT
+import BluetoothATT
+import BluetoothGATT
 import Synchronization
 
 /// What a device does as a client of services that were published.

@@ -1,8 +1,8 @@
-import ATT
+import BluetoothATT
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// The peer as a client: what it finds here, how well its link is protected, and who is told of what it does.
 ///

@@ -1,7 +1,7 @@
-import ATT
+import BluetoothATT
 import BluetoothHost
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// A client procedure with the caller that waits for it.
 final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// What raising a link's protection came to.

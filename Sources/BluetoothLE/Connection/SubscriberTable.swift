@@ -1,6 +1,6 @@
-import ATT
+import BluetoothATT
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// The subscribers to the peer's values on one link, and the writes of configurations that follow from them, as
 /// ``SubscriptionArbiter`` decides.

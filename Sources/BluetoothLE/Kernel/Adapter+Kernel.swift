@@ -1,5 +1,5 @@
-import BluetoothKernel
-import KernelHost
+import BluetoothSockets
+import BluetoothKernelHost
 import Logging
 
 // The adapters of a kernel: the machine's own, or another that a program names.

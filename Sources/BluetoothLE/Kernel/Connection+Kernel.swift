@@ -1,8 +1,8 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
-import KernelHost
+import BluetoothGATT
+import BluetoothKernelHost
 import Logging
 
 // Links over sockets that the program brings along.

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// How links that other devices make are taken.

@@ -1,7 +1,7 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 import Logging
 
 /// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it

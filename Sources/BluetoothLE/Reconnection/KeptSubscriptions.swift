@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// What somebody has subscribed to on a maintained connection: made live again on each link.
 //

@@ -1,6 +1,6 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 /// A device that is kept connected: whenever its link ends it is connected to again, and what was subscribed to is
 /// subscribed to again.

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// When to connect again, and when to give up.
 ///

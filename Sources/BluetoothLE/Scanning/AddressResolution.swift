@@ -1,4 +1,4 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothCryptography
 import BluetoothPrimitives
 

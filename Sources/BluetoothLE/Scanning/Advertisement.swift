@@ -1,7 +1,7 @@
-import Advertising
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothSockets
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 
 /// What was heard from a device, with what it answered to a scan request.
 public struct Advertisement: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// When and how strongly a device was heard lately: the signal strengths of its last reports, and how often it
 /// advertises.

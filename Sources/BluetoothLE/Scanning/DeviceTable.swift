@@ -1,5 +1,5 @@
-import Advertising
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// The devices that were heard, each with its newest advertisement and its history, for lists and displays.

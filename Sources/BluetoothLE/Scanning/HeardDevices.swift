@@ -1,4 +1,4 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothPrimitives
 
 /// Who is behind the addresses that are heard, and what devices called themselves.

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// The first report of a device, which waits for the scan response.

@@ -1,6 +1,6 @@
-import Advertising
-import BluetoothKernel
-import HCI
+import BluetoothAdvertising
+import BluetoothSockets
+import BluetoothHCI
 
 /// Everybody who listens to a controller, and what all of them know of the devices: reports are joined once.
 struct ScanAudience {

@@ -1,4 +1,4 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothPrimitives
 
 /// Which advertisements a scan hands out.

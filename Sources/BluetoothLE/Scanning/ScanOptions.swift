@@ -1,6 +1,6 @@
 import BluetoothHost
-import BluetoothKernel
-import HCI
+import BluetoothSockets
+import BluetoothHCI
 
 /// How to listen for advertisements.
 public struct ScanOptions: Sendable {

@@ -1,6 +1,6 @@
-import Advertising
-import BluetoothKernel
-import HCI
+import BluetoothAdvertising
+import BluetoothSockets
+import BluetoothHCI
 
 /// One consumer of what a controller hears.
 struct ScanSession {

@@ -1,8 +1,8 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 import Logging
 
 /// The scans on one adapter: what the host has to scan for all of them, and what each of them hears.

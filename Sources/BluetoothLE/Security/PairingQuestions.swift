@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 
 /// The questions that pairings ask: which are open, whom the agent is being asked about, and what has come of them.

@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 
 /// What an adapter that comes, is switched on or is given free by its radio switch can cure.
 private let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]

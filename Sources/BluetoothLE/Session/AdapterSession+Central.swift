@@ -1,5 +1,5 @@
-import Advertising
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothSockets
 import BluetoothPrimitives
 
 extension AdapterSession {

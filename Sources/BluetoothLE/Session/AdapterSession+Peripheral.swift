@@ -1,8 +1,8 @@
-import Advertising
-import ATT
-import BluetoothKernel
+import BluetoothAdvertising
+import BluetoothATT
+import BluetoothSockets
 import BluetoothPrimitives
-import GATT
+import BluetoothGATT
 
 extension AdapterSession {
     func publish(

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// What a stream does with an element that arrives while its buffer is full.

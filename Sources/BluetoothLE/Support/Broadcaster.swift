@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// Hands each value of a source to every stream that follows it.
 ///

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// A value that changes, and everybody who follows it.

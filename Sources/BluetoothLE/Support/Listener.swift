@@ -1,5 +1,5 @@
 import BluetoothHost
-import BluetoothKernel
+import BluetoothSockets
 import Synchronization
 
 /// Listens on channels of an adapter, and hands what peers open to the loop over a sequence.

@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 
 /// A public handle's way to what it stands for: a component of a session, which lives on the loop.
 struct SessionReference<Component>: Sendable {

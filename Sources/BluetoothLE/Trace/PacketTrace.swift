@@ -1,8 +1,8 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
-import Capture
-import KernelHost
+import BluetoothCapture
+import BluetoothKernelHost
 import Logging
 import Synchronization
 

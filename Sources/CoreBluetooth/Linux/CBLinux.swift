@@ -1,6 +1,6 @@
-public import BluetoothKernel
+public import BluetoothSockets
 public import BluetoothLE
-import KernelHost
+import BluetoothKernelHost
 import Synchronization
 
 /// What is beneath Core Bluetooth on Linux. Nothing here exists on Apple's systems, and no program needs it.

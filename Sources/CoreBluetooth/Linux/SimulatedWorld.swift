@@ -1,7 +1,7 @@
 import BluetoothLE
 import Foundation
-import SimulatedKernel
-import SimulatedLINBLE
+import BluetoothSimulation
+import LINBLESimulation
 
 /// A simulated radio that a file describes: a machine with an adapter, LINBLEs, and peripherals with services.
 ///

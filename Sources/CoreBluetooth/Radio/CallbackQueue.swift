@@ -1,4 +1,4 @@
-import BluetoothKernel
+import BluetoothSockets
 import BluetoothLE
 import BluetoothPrimitives
 import Dispatch

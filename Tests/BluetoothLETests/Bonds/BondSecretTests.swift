@@ -1,6 +1,6 @@
 import BluetoothSystem
-import Management
-import SimulatedKernel
+import BluetoothManagement
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

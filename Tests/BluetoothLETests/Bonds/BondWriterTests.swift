@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 import Logging
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Glibc
 import BluetoothSystem
-import SimulatedKernel
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import BluetoothHost
-import KernelHost
+import BluetoothKernelHost
 import Logging
-import Management
-import SimulatedKernel
+import BluetoothManagement
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Logging
-import SimulatedKernel
+import BluetoothSimulation
 import TestSupport
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothHost
 import BluetoothPrimitives
-import GATT
-import HCI
-import SimulatedKernel
+import BluetoothGATT
+import BluetoothHCI
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
-import HCI
+import BluetoothHCI
 import Logging
 import TestSupport
 

@@ -1,6 +1,6 @@
-import HCI
-import Management
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothManagement
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
-import HCI
+import BluetoothHCI
 import Logging
-import Management
-import SimulatedKernel
+import BluetoothManagement
+import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing

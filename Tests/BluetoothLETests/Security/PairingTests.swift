@@ -1,5 +1,5 @@
-import HCI
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothSimulation
 import TestSupport
 import Testing
 

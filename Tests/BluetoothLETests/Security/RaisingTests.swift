@@ -1,5 +1,5 @@
-import Management
-import SimulatedKernel
+import BluetoothManagement
+import BluetoothSimulation
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothPrimitives
 import CBenchmarkSupport
 import Glibc
-import HCI
+import BluetoothHCI
 
 /// LE Advertising Report events of a LINBLE: flags, one 128-bit service and a name fill the payload's 31 bytes.
 private struct ReportEvents {

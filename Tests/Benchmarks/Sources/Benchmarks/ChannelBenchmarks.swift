@@ -1,5 +1,5 @@
 import BluetoothLE
-import LinuxKernel
+import BluetoothLinux
 
 /// Connection-oriented channels over a pair of local sockets, both ends in this process.
 struct ChannelBenchmarks {

@@ -1,6 +1,6 @@
 import BluetoothLE
 import CBenchmarkSupport
-import LinuxKernel
+import BluetoothLinux
 
 /// Where the caller's task runs.
 enum Caller: CaseIterable {

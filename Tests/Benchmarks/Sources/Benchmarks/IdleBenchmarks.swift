@@ -1,7 +1,7 @@
 import BluetoothLE
 import CBenchmarkSupport
 import Glibc
-import LinuxKernel
+import BluetoothLinux
 
 /// What connections cost on which nothing happens.
 func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {

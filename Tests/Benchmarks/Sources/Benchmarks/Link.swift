@@ -1,5 +1,5 @@
 import BluetoothLE
-import LinuxKernel
+import BluetoothLinux
 import Synchronization
 
 /// A handler that is known only after its socket was made.

@@ -1,7 +1,7 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothLE
-import HCI
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothSimulation
 
 /// What it costs to look private addresses up among the keys of 100 bonds: reports from the socket to a scan for the last
 /// of the devices, each with an address that was not heard before, or not for so long that it is forgotten.

@@ -1,8 +1,8 @@
-import Advertising
+import BluetoothAdvertising
 import BluetoothLE
 import CBenchmarkSupport
-import HCI
-import SimulatedKernel
+import BluetoothHCI
+import BluetoothSimulation
 import Synchronization
 
 /// A simulated kernel whose HCI socket also receives what is put into it.

@@ -1,9 +1,9 @@
-import ATT
+import BluetoothATT
 import BluetoothLE
 import BluetoothPrimitives
 import CBenchmarkSupport
-import GATT
-import LinuxKernel
+import BluetoothGATT
+import BluetoothLinux
 
 /// What a request costs the server, in memory: bytes in, bytes out, without a socket.
 func serverBenchmarks(_ harness: Harness) throws -> Report.Section {

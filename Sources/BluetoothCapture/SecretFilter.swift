@@ -1,0 +1,121 @@
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// Finds keys, passkeys and out-of-band data in packets, so that a capture that is handed on gives nobody a key.
+///
+/// What stands behind the head of such a packet is left out of the file; its length stays. Keys that a peer distributes
+/// (Core Vol 3 Part H §3.6) may be cut into several ACL packets, so a fragment is shown only where the filter has seen the
+/// beginning of its PDU, and that this is no key.
+public struct SecretFilter: Sendable {
+    /// Where the fragments of one PDU follow each other, whatever comes in between.
+    private struct Path: Hashable {
+        var adapter: UInt16
+        var handle: UInt16
+        var isSent: Bool
+    }
+
+    /// How many bytes are still to come of PDUs that are no keys.
+    private var unfinished: [Path: Int] = [:]
+
+    /// The most PDUs that are remembered. The rest of one that was forgotten is left out.
+    static let capacity = 256
+
+    /// A filter that has seen nothing.
+    public init() {}
+
+    /// How many PDUs are remembered.
+    var unfinishedCount: Int { unfinished.count }
+
+    private static let commandHeader = 3
+    private static let eventHeader = 2
+    private static let controlHeader = 6
+    private static let aclHeader = 4
+    private static let l2capHeader = 4
+
+    /// How many bytes from the front of the packet may be shown; nil when all may.
+    public mutating func visibleByteCount(of packet: borrowing CapturedPacket) -> Int? {
+        var reader = ByteReader(packet.payload)
+        switch packet.kind {
+        case .command:
+            guard let opcode = try? reader.readUInt16() else { return nil }
+            return HCIOpcode(rawValue: opcode).carriesSecret ? Self.commandHeader : nil
+        case .event:
+            if let handle = Self.disconnectedHandle(in: packet.payload) {
+                // The next link with this handle has nothing to do with what this one left unfinished.
+                for isSent in [true, false] {
+                    unfinished[Path(adapter: packet.adapter, handle: handle, isSent: isSent)] = nil
+                }
+            }
+            return Self.visibleByteCount(ofEvent: packet.payload)
+        case .newIndex, .deletedIndex, .openedIndex, .closedIndex:
+            if !unfinished.isEmpty {
+                unfinished = unfinished.filter { [adapter = packet.adapter] in $0.key.adapter != adapter }
+            }
+            return nil
+        case .controlCommand:
+            guard (try? reader.skip(4)) != nil, let opcode = try? reader.readUInt16() else { return nil }
+            return ManagementOpcode(rawValue: opcode).carriesSecret ? Self.controlHeader : nil
+        case .controlEvent:
+            guard (try? reader.skip(4)) != nil, let code = try? reader.readUInt16() else { return nil }
+            if code == ManagementEventCode.commandComplete.rawValue, let opcode = try? reader.readUInt16() {
+                // Behind the head come the command and its status.
+                return ManagementOpcode(rawValue: opcode).answersWithSecret ? Self.controlHeader + 3 : nil
+            }
+            return ManagementEventCode(rawValue: code).carriesSecret ? Self.controlHeader : nil
+        case .aclSent, .aclReceived: return visibleByteCount(ofACL: packet)
+        default: return nil
+        }
+    }
+
+    private static func visibleByteCount(ofEvent event: RawSpan) -> Int? {
+        var reader = ByteReader(event)
+        guard let code = try? reader.readUInt8(), (try? reader.skip(1)) != nil else { return nil }
+        switch HCIEventCode(rawValue: code) {
+        case .commandComplete:
+            guard (try? reader.skip(1)) != nil, let opcode = try? reader.readUInt16() else { return nil }
+            return HCIOpcode(rawValue: opcode).answersWithSecret ? eventHeader + 4 : nil
+        case .leMeta:
+            guard let subevent = try? reader.readUInt8() else { return nil }
+            return LESubeventCode(rawValue: subevent).carriesSecret ? eventHeader + 1 : nil
+        default: return HCIEventCode(rawValue: code).carriesSecret ? eventHeader : nil
+        }
+    }
+
+    private static func disconnectedHandle(in event: RawSpan) -> UInt16? {
+        var reader = ByteReader(event)
+        guard (try? reader.readUInt8()) == HCIEventCode.disconnectionComplete.rawValue, (try? reader.skip(1)) != nil,
+            (try? reader.readUInt8()) == 0
+        else { return nil }
+        return (try? reader.readUInt16()).map { $0 & 0x0FFF }
+    }
+
+    private mutating func visibleByteCount(ofACL packet: borrowing CapturedPacket) -> Int? {
+        var reader = ByteReader(packet.payload)
+        guard let head = try? reader.readUInt16(), (try? reader.skip(2)) != nil else { return nil }
+        let path = Path(adapter: packet.adapter, handle: head & 0x0FFF, isSent: packet.kind == .aclSent)
+        guard head >> 12 & 3 != 1 else {
+            guard let rest = unfinished[path] else { return Self.aclHeader }
+            unfinished[path] = rest > reader.remaining ? rest - reader.remaining : nil
+            return nil
+        }
+        unfinished[path] = nil
+        // With a head that is cut, nobody knows whose channel it is: what follows is hidden.
+        guard let length = try? reader.readUInt16(), let channel = try? reader.readUInt16() else { return nil }
+        let rest = Int(length) - reader.remaining
+        if channel == 0x0006 || channel == 0x0007 {
+            // A code that comes in the next packet is hidden with what follows it.
+            guard let code = try? reader.readUInt8() else { return nil }
+            if Self.isKeyDistribution(code) { return Self.aclHeader + Self.l2capHeader + 1 }
+        }
+        guard rest > 0 else { return nil }
+        if unfinished.count >= Self.capacity { unfinished.remove(at: unfinished.startIndex) }
+        unfinished[path] = rest
+        return nil
+    }
+
+    /// Encryption Information, Identity Information and Signing Information (Core Vol 3 Part H §3.6.2, §3.6.4, §3.6.6).
+    private static func isKeyDistribution(_ code: UInt8) -> Bool {
+        code == 0x06 || code == 0x08 || code == 0x0A
+    }
+}

@@ -1,0 +1,131 @@
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// Makes the HCI packets that a link's PDUs would travel in, for those who have only the PDUs.
+///
+/// A program on L2CAP sockets never sees HCI. Wrapped like this its PDUs are what Wireshark and btmon understand: first
+/// the event of the connection, which tells the peer's address, then ACL packets, last the event of its end.
+public struct SynthesisedLink: Hashable, Sendable {
+    /// The connection's number.
+    public let handle: ConnectionHandle
+    /// The other side.
+    public let peer: BluetoothAddress
+    /// Which side this device is.
+    public let role: LERole
+
+    /// A link with a peer.
+    public init(handle: ConnectionHandle, peer: BluetoothAddress, role: LERole) {
+        self.handle = handle
+        self.peer = peer
+        self.role = role
+    }
+
+    /// The payload of the LE Enhanced Connection Complete with which the link begins; an interval of 30 ms, no latency
+    /// and a supervision time-out of 420 ms stand in where the true ones are not known (Core Vol 4 Part E §7.7.65.10).
+    public func connectionComplete(
+        _ parameters: LEActiveConnectionParameters = LEActiveConnectionParameters(
+            interval: 24, latency: 0, supervisionTimeout: 42)
+    ) -> [UInt8] {
+        Self.payload(
+            .leMeta(
+                .enhancedConnectionComplete(
+                    LEConnectionComplete(
+                        handle: handle, role: role, peer: LEPeerAddress(peer), parameters: parameters))))
+    }
+
+    /// The payload of the Disconnection Complete with which it ends (Core Vol 4 Part E §7.7.5).
+    public func disconnectionComplete(_ reason: HCIStatus) -> [UInt8] {
+        Self.payload(.disconnectionComplete(HCIDisconnectionComplete(handle: handle, reason: reason)))
+    }
+
+    /// An event without its packet type, as captures have it.
+    private static func payload(_ event: borrowing HCIEvent) -> [UInt8] {
+        // Both events fit.
+        Array((try? event.packet())?.dropFirst() ?? [])
+    }
+
+    /// How many bytes come in front of a PDU: the heads of ACL and L2CAP.
+    static var headerByteCount: Int { 8 }
+
+    /// Appends the payload of an ACL packet with one PDU of an L2CAP channel, unfragmented as if the controller's
+    /// buffers were large enough (Core Vol 4 Part E §5.4.2, Vol 3 Part A §3.1).
+    ///
+    /// - Throws: ``BufferFull`` when `writer` has no room for it or the PDU has more than 65531 bytes; the writer is
+    ///   then as it was.
+    public func encode(
+        _ pdu: RawSpan, channel: UInt16, isSent: Bool, into writer: inout ByteWriter
+    ) throws(BufferFull) {
+        guard let length = UInt16(exactly: pdu.byteCount + 4) else {
+            throw BufferFull(needed: pdu.byteCount + 4, available: Int(UInt16.max))
+        }
+        guard writer.remaining >= Self.headerByteCount + pdu.byteCount else {
+            throw BufferFull(needed: Self.headerByteCount + pdu.byteCount, available: writer.remaining)
+        }
+        // The packet boundary flag: the first of a PDU, not flushable from the host, flushable from the controller.
+        try writer.write(handle.rawValue | (isSent ? 0 : 0x2000))
+        try writer.write(length)
+        try writer.write(length - 4)
+        try writer.write(channel)
+        try writer.write(pdu)
+    }
+}
+
+extension SynthesisedLink {
+    /// The channel of LE signalling packets (Core Vol 3 Part A §2.1).
+    static var signallingChannel: UInt16 { 0x0005 }
+    /// The largest payload of a frame that one ACL packet holds.
+    private static var maximumFramePayload: Int { 65000 }
+
+    /// Appends the payload of an ACL packet with the LE Credit Based Connection Request that opens a channel
+    /// (Core Vol 3 Part A §4.22); the readers of captures take the channel's identifiers and its service from it.
+    public func encodeChannelRequest(
+        psm: UInt16, source: UInt16, maximumTransmissionUnit: UInt16, isSent: Bool, into writer: inout ByteWriter
+    ) throws(BufferFull) {
+        var request = ByteWriter(capacity: 14)
+        try request.write([0x14, 1, 10, 0])
+        try request.write(psm)
+        try request.write(source)
+        try request.write(maximumTransmissionUnit)
+        try request.write(UInt16(Self.maximumFramePayload))
+        try request.write(UInt16.max)
+        try encode(request.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
+    }
+
+    /// Appends the payload of an ACL packet with the LE Credit Based Connection Response that accepts a channel
+    /// (Core Vol 3 Part A §4.23).
+    public func encodeChannelResponse(
+        destination: UInt16, maximumTransmissionUnit: UInt16, isSent: Bool, into writer: inout ByteWriter
+    ) throws(BufferFull) {
+        var response = ByteWriter(capacity: 14)
+        try response.write([0x15, 1, 10, 0])
+        try response.write(destination)
+        try response.write(maximumTransmissionUnit)
+        try response.write(UInt16(Self.maximumFramePayload))
+        try response.write(UInt16.max)
+        try response.write(0 as UInt16)
+        try encode(response.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
+    }
+
+    /// Hands the payloads of the ACL packets with an SDU of a connection-oriented channel to `body`: one, or for the
+    /// longest SDUs two, the first of which begins with the SDU's length (Core Vol 3 Part A §3.4.3).
+    public func encodeFrames(
+        of sdu: RawSpan, channel: UInt16, isSent: Bool, _ body: (RawSpan) -> Void
+    ) throws(BufferFull) {
+        guard let length = UInt16(exactly: sdu.byteCount) else {
+            throw BufferFull(needed: sdu.byteCount, available: Int(UInt16.max))
+        }
+        var rest = sdu
+        var isFirst = true
+        while isFirst || rest.byteCount > 0 {
+            let part = rest.extracting(first: Self.maximumFramePayload)
+            rest = rest.extracting(droppingFirst: part.byteCount)
+            var frame = ByteWriter(capacity: part.byteCount + 2)
+            if isFirst { try frame.write(length) }
+            try frame.write(part)
+            var writer = ByteWriter(capacity: frame.count + Self.headerByteCount)
+            try encode(frame.bytes.span.bytes, channel: channel, isSent: isSent, into: &writer)
+            body(writer.bytes.span.bytes)
+            isFirst = false
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import BluetoothATT
+import BluetoothCryptography
+import BluetoothPrimitives
+
+/// Whose database is remembered: a device as one adapter knows it.
+public struct AttributeCacheKey: Hashable, Sendable {
+    /// The adapter's address.
+    public var adapter: BluetoothAddress
+    /// The device's address.
+    public var peer: BluetoothAddress
+
+    /// The device `peer` as `adapter` knows it.
+    public init(adapter: BluetoothAddress, peer: BluetoothAddress) {
+        self.adapter = adapter
+        self.peer = peer
+    }
+}
+
+/// What is remembered of a device's database.
+public struct CachedDatabase: Hashable, Sendable {
+    /// All of its services; empty when it is only known that it has a hash.
+    public var services: [RemoteService]
+    /// What in it could not be true when it was discovered.
+    public var problems: [DatabaseProblem]
+    /// The hash that the database had; nil when none is known for just these services.
+    public var hash: DatabaseHash?
+    /// Whether the device remembers, being bonded, that it has to tell us of changes.
+    public var isFollowed: Bool
+
+    /// A database from its parts.
+    public init(
+        services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash?, isFollowed: Bool = false
+    ) {
+        self.services = services
+        self.problems = problems
+        self.hash = hash
+        self.isFollowed = isFollowed
+    }
+}
+
+/// Why bytes are not a remembered database.
+public enum CachedDatabaseError: Error, Hashable, Sendable {
+    /// They are damaged, or never were one.
+    case damaged
+    /// They are in a format of this number, which is not ours.
+    case unknownVersion(UInt16)
+    /// They are another device's.
+    case otherDevice
+}
+
+// The body: the key, then fields of a kind (one byte), a length (two bytes) and that many bytes. A service's
+// characteristics and descriptors are fields within its field.
+
+private let format = RecordFormat("BLE-GATT", version: 1)
+
+private enum Field {
+    static let hash: UInt8 = 1
+    static let isFollowed: UInt8 = 2
+    static let service: UInt8 = 3
+    static let include: UInt8 = 4
+    static let characteristic: UInt8 = 5
+    static let descriptor: UInt8 = 6
+    static let problem: UInt8 = 7
+}
+
+extension CachedDatabase {
+    /// The most bytes a remembered database can take; nothing longer is read.
+    public static let maximumLength = 1 << 20
+
+    /// The bytes to keep for `key`; nil when they would be longer than ``maximumLength``.
+    public func encoded(for key: AttributeCacheKey) -> [UInt8]? {
+        var writer = ByteWriter(capacity: Self.maximumLength - RecordFormat.overhead)
+        do {
+            try writer.write(key)
+            if let hash { try writer.writeField(Field.hash, hash.bytes) }
+            if isFollowed { try writer.writeField(Field.isFollowed, []) }
+            for service in services { try writer.write(service) }
+            for problem in problems { try writer.write(problem) }
+        } catch {
+            return nil
+        }
+        return format.seal(writer.bytes)
+    }
+
+    /// What was kept for `key`.
+    ///
+    /// The checksum is looked at first, so that nothing is made of a file that is not whole.
+    public init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(CachedDatabaseError) {
+        let body: [UInt8]
+        do throws(RecordFormat.Failure) {
+            body = try format.open(bytes)
+        } catch {
+            if case .unknownVersion(let version) = error { throw .unknownVersion(version) }
+            throw .damaged
+        }
+        var reader = ByteReader(body.span.bytes)
+        do {
+            guard try reader.readKey() == key else { throw CachedDatabaseError.otherDevice }
+            self.init(services: [], hash: nil)
+            while !reader.isAtEnd {
+                let kind = try reader.readUInt8()
+                var field = ByteReader(try reader.read(Int(try reader.readUInt16())))
+                switch kind {
+                case Field.hash: hash = DatabaseHash([UInt8](field.readRemaining()))
+                case Field.isFollowed: isFollowed = true
+                case Field.service: services.append(try field.readService())
+                case Field.problem: if let problem = try field.readProblem() { problems.append(problem) }
+                default: break
+                }
+            }
+        } catch let error as CachedDatabaseError {
+            throw error
+        } catch {
+            throw .damaged
+        }
+    }
+}
+
+extension ByteWriter {
+    fileprivate mutating func write(_ key: AttributeCacheKey) throws(BufferFull) {
+        for address in [key.adapter, key.peer] { try writeWithKind(address) }
+    }
+
+    private mutating func write(_ uuid: BluetoothUUID, _ range: AttributeHandleRange) throws(BufferFull) {
+        try write(uuid, width: .bits128)
+        try write(range.start.rawValue)
+        try write(range.end.rawValue)
+    }
+
+    fileprivate mutating func write(_ service: RemoteService) throws(BufferFull) {
+        try writeField(Field.service) { (field) throws(BufferFull) in
+            try field.write(service.uuid, service.handles)
+            try field.write(service.isPrimary ? 1 : 0 as UInt8)
+            for include in service.includedServices {
+                try field.writeField(Field.include) { (field) throws(BufferFull) in
+                    try field.write(include.uuid, include.handles)
+                    try field.write(include.declarationHandle.rawValue)
+                }
+            }
+            for characteristic in service.characteristics { try field.write(characteristic) }
+        }
+    }
+
+    fileprivate mutating func write(_ problem: DatabaseProblem) throws(BufferFull) {
+        try writeField(Field.problem) { (field) throws(BufferFull) in
+            try field.write(problem.reason.rawValue)
+            try field.write(problem.attributeType, width: .bits128)
+            try field.write(problem.handle.rawValue)
+            try field.write(problem.declared == nil ? 0 : 1 as UInt8)
+            try field.write(problem.declared?.start.rawValue ?? 0)
+            try field.write(problem.declared?.end.rawValue ?? 0)
+            if let uuid = problem.uuid { try field.write(uuid, width: .bits128) }
+        }
+    }
+
+    private mutating func write(_ characteristic: RemoteCharacteristic) throws(BufferFull) {
+        try writeField(Field.characteristic) { (field) throws(BufferFull) in
+            try field.write(
+                characteristic.uuid,
+                AttributeHandleRange(start: characteristic.declarationHandle, end: characteristic.endHandle))
+            try field.write(characteristic.valueHandle.rawValue)
+            try field.write(characteristic.properties.rawValue)
+            for descriptor in characteristic.descriptors {
+                try field.writeField(Field.descriptor) { (field) throws(BufferFull) in
+                    try field.write(descriptor.uuid, width: .bits128)
+                    try field.write(descriptor.handle.rawValue)
+                }
+            }
+        }
+    }
+}
+
+extension ByteReader {
+    @_lifetime(self: copy self)
+    fileprivate mutating func readKey() throws(TruncatedBytes) -> AttributeCacheKey {
+        let adapter = try readAddressWithKind()
+        return AttributeCacheKey(adapter: adapter, peer: try readAddressWithKind())
+    }
+
+    @_lifetime(self: copy self)
+    private mutating func readRange() throws(TruncatedBytes) -> AttributeHandleRange {
+        let start = AttributeHandle(try readUInt16())
+        return AttributeHandleRange(start: start, end: AttributeHandle(try readUInt16()))
+    }
+
+    @_lifetime(self: copy self)
+    fileprivate mutating func readService() throws(TruncatedBytes) -> RemoteService {
+        let uuid = try readUUID(.bits128)
+        var service = RemoteService(uuid: uuid, handles: try readRange(), isPrimary: try readUInt8() != 0)
+        while !isAtEnd {
+            let kind = try readUInt8()
+            var field = ByteReader(try read(Int(try readUInt16())))
+            switch kind {
+            case Field.include:
+                let uuid = try field.readUUID(.bits128)
+                let handles = try field.readRange()
+                service.includedServices.append(
+                    RemoteIncludedService(
+                        uuid: uuid, handles: handles, declarationHandle: AttributeHandle(try field.readUInt16())))
+            case Field.characteristic: service.characteristics.append(try field.readCharacteristic())
+            default: break
+            }
+        }
+        return service
+    }
+
+    /// Nil for a reason that a later program knows.
+    @_lifetime(self: copy self)
+    fileprivate mutating func readProblem() throws(TruncatedBytes) -> DatabaseProblem? {
+        let reason = DatabaseProblem.Reason(rawValue: try readUInt8())
+        let type = try readUUID(.bits128)
+        let handle = AttributeHandle(try readUInt16())
+        let hasRange = try readUInt8() != 0
+        let range = try readRange()
+        let uuid = isAtEnd ? nil : try readUUID(.bits128)
+        return reason.map {
+            DatabaseProblem($0, type, at: handle, declared: hasRange ? range : nil, uuid: uuid)
+        }
+    }
+
+    @_lifetime(self: copy self)
+    private mutating func readCharacteristic() throws(TruncatedBytes) -> RemoteCharacteristic {
+        let uuid = try readUUID(.bits128)
+        let range = try readRange()
+        let value = AttributeHandle(try readUInt16())
+        var characteristic = RemoteCharacteristic(
+            uuid: uuid, properties: CharacteristicProperties(rawValue: try readUInt8()),
+            declarationHandle: range.start, valueHandle: value, endHandle: range.end)
+        while !isAtEnd {
+            let kind = try readUInt8()
+            var field = ByteReader(try read(Int(try readUInt16())))
+            guard kind == Field.descriptor else { continue }
+            let uuid = try field.readUUID(.bits128)
+            characteristic.descriptors.append(
+                RemoteDescriptor(uuid: uuid, handle: AttributeHandle(try field.readUInt16())))
+        }
+        return characteristic
+    }
+}

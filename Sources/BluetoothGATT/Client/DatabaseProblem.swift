@@ -1,0 +1,102 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+/// A part of a peer's database that violates the specification, found by discovery (Core Vol 3 Part G §2.6, §3).
+///
+/// The result leaves that part out or corrects it, and has everything else.
+public struct DatabaseProblem: Hashable, Sendable {
+    /// The kind of a problem.
+    public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
+        /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
+        case malformedValue = 1
+        /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
+        case invalidRange = 2
+        /// A service reaches into the next one, and is cut to end before it; or the handles of an include overlap a
+        /// service that begins elsewhere, and the include is left out.
+        case overlap = 3
+        /// The value of a characteristic is at 0x0000, at its own declaration, or before it. It is left out.
+        case invalidValueHandle = 4
+        /// The value of a characteristic lies after the next declaration, or after the end of its service. It is left
+        /// out.
+        case valueOutside = 5
+        /// A characteristic is declared at the handle of a service declaration. It is left out.
+        case misplaced = 6
+        /// The UUID of an included service cannot be read. The include is left out.
+        case unreadable = 7
+        /// The peer responded with a handle outside the requested range, or not in ascending order. It is left out; if
+        /// the response had nothing else, that step of the discovery ends.
+        case unexpectedHandle = 8
+        /// The discovery reached its limit of requests. The result has what was found until then.
+        case tooManyRequests = 9
+    }
+
+    /// The kind of problem.
+    public var reason: Reason
+    /// The type of the attribute: the UUID of a declaration, or of a descriptor.
+    public var attributeType: BluetoothUUID
+    /// The handle of the attribute, or the next one to request.
+    public var handle: AttributeHandle
+    /// The handles that the attribute declares, of a service or of a value; nil if it declares none.
+    public var declared: AttributeHandleRange?
+    /// The UUID of the declared service or characteristic; nil if unknown.
+    public var uuid: BluetoothUUID?
+
+    /// A problem from its parts.
+    public init(
+        _ reason: Reason, _ attributeType: BluetoothUUID, at handle: AttributeHandle,
+        declared: AttributeHandleRange? = nil, uuid: BluetoothUUID? = nil
+    ) {
+        self.reason = reason
+        self.attributeType = attributeType
+        self.handle = handle
+        self.declared = declared
+        self.uuid = uuid
+    }
+}
+
+extension [DatabaseProblem] {
+    /// Whether there are as many as are kept: an answer may have a hundred, and a peer that means no good gives thousands
+    /// of answers.
+    var isFull: Bool { count >= 1000 }
+
+    /// Adds a problem, unless there are as many as are kept.
+    mutating func note(_ problem: DatabaseProblem) {
+        if !isFull { append(problem) }
+    }
+}
+
+extension DatabaseProblem: CustomStringConvertible {
+    /// The problem in one line, such as `characteristic 2A19 at 0x0005: its value at 0x0000 is not behind it`.
+    public var description: String {
+        if reason == .tooManyRequests { return "the discovery took too many requests and ended at \(handle)" }
+        let subject = [kind, uuid.map { "\($0)" }, "at \(handle)"].compactMap { $0 }.joined(separator: " ")
+        return "\(subject): \(complaint)"
+    }
+
+    private var kind: String {
+        switch attributeType {
+        case .primaryService: "service"
+        case .secondaryService: "secondary service"
+        case .include: "include"
+        case .characteristic: "characteristic"
+        default: "attribute \(attributeType)"
+        }
+    }
+
+    private var complaint: String {
+        let handles = declared.map { "\($0.start)-\($0.end)" } ?? "none"
+        let value = declared.map { "\($0.start)" } ?? "none"
+        return switch reason {
+        case .malformedValue: "the declaration has not the form of one"
+        case .invalidRange: "its handles \(handles) are not a range"
+        case .overlap where attributeType == .include: "another service has some of its handles \(handles)"
+        case .overlap: "its handles \(handles) reach into the next service"
+        case .invalidValueHandle: "its value at \(value) is not behind it"
+        case .valueOutside: "its value at \(value) is behind the last handle it can have"
+        case .misplaced: "a service is declared there"
+        case .unreadable: "the service \(handles) cannot be read"
+        case .unexpectedHandle: "the peer was not asked about it, or not any more"
+        case .tooManyRequests: "the discovery ended there"
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+/// Discover All Primary Services (Core Vol 3 Part G §4.4.1), or all secondary ones the same way.
+public struct ServiceDiscovery: ClientProcedure {
+    private var gathering: ServiceGathering
+
+    /// A discovery of all services whose declaration has the given type.
+    public init(type: BluetoothUUID = .primaryService) {
+        gathering = ServiceGathering(type: type)
+    }
+
+    /// What has been found so far, in the order of the handles.
+    var services: [RemoteService] { gathering.services }
+    /// Declarations that cannot be true.
+    public var problems: [DatabaseProblem] { gathering.problems }
+    /// What the next request asks for.
+    var remaining: AttributeHandleRange { gathering.walk.range }
+
+    /// Writes a Read By Group Type Request for what lies behind the last service found.
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try encode(.readByGroupTypeRequest(gathering.walk.checkedRange(), groupType: gathering.type), into: &writer)
+    }
+
+    /// Takes the answer; the result is all services in the order of their handles.
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
+        switch answer {
+        case .readByGroupTypeResponse(let list):
+            var list = list
+            while let entry = list.next() { gathering.take(entry.range, BluetoothUUID(attributeValue: entry.value)) }
+            gathering.endOfAnswer()
+        case .errorResponse(let error) where error.code == .attributeNotFound:
+            gathering.walk.end()
+        case .errorResponse(let error)
+        where error.code == .unsupportedGroupType && gathering.type != .primaryService:
+            gathering.walk.end()
+        default: throw failure(answer)
+        }
+        return gathering.walk.isAtEnd ? .done(gathering.services) : .next
+    }
+}
+
+/// Discover Primary Service by Service UUID (Core Vol 3 Part G §4.4.2).
+public struct ServiceDiscoveryByUUID: ClientProcedure {
+    private var gathering = ServiceGathering(type: .primaryService)
+    private let uuid: BluetoothUUID
+
+    /// A discovery of all primary services with the given UUID.
+    public init(uuid: BluetoothUUID) {
+        self.uuid = uuid
+    }
+
+    /// Declarations that cannot be true.
+    public var problems: [DatabaseProblem] { gathering.problems }
+
+    /// Writes a Find By Type Value Request for what lies behind the last service found.
+    public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        var value = ByteWriter(capacity: 16)
+        do {
+            // A 32-bit UUID has no form of its own in an attribute value.
+            try value.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
+        } catch {
+            throw .invalid("\(error)")
+        }
+        try encode(
+            .findByTypeValueRequest(gathering.walk.checkedRange(), type: 0x2800, value: value.bytes.span.bytes),
+            into: &writer)
+    }
+
+    /// Takes the answer; the result is all services with the UUID in the order of their handles.
+    public mutating func receive(
+        _ answer: ATTServerPDU
+    ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
+        switch answer {
+        case .findByTypeValueResponse(let list):
+            var list = list
+            while let range = list.next() { gathering.take(range, uuid) }
+            gathering.endOfAnswer()
+        case .errorResponse(let error) where error.code == .attributeNotFound:
+            gathering.walk.end()
+        default: throw failure(answer)
+        }
+        return gathering.walk.isAtEnd ? .done(gathering.services) : .next
+    }
+}
+
+/// The services that answers name, as far as they can be true.
+///
+/// Where a service begins is a fact, since its declaration is there; where it ends is what the server says.
+private struct ServiceGathering: Sendable {
+    let type: BluetoothUUID
+    var walk = HandleWalk(.all)
+    private(set) var services: [RemoteService] = []
+    private(set) var problems: [DatabaseProblem] = []
+    /// Where the last service of the answer begins and ends.
+    private var last: AttributeHandleRange?
+
+    init(type: BluetoothUUID) { self.type = type }
+
+    mutating func take(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
+        func report(_ reason: DatabaseProblem.Reason) {
+            problems.note(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
+        }
+        guard walk.range.contains(range.start), range.start > (last?.start ?? AttributeHandle.none) else {
+            return report(.unexpectedHandle)
+        }
+        last = AttributeHandleRange(start: range.start, end: max(range.start, range.end))
+        if let index = services.indices.last, services[index].handles.end >= range.start,
+            let end = range.start.previous
+        {
+            let former = services[index]
+            problems.note(
+                DatabaseProblem(
+                    .overlap, type, at: former.handles.start, declared: former.handles, uuid: former.uuid))
+            services[index].handles.end = end
+        }
+        guard range.isValid else { return report(.invalidRange) }
+        guard let uuid else { return report(.malformedValue) }
+        services.append(RemoteService(uuid: uuid, handles: range, isPrimary: type == .primaryService))
+    }
+
+    /// Goes on behind the last service of the answer.
+    mutating func endOfAnswer() {
+        if let last { walk.advance(behind: last.end) }
+        last = nil
+        walk.endOfAnswer()
+    }
+}
+
+extension BluetoothUUID {
+    /// A UUID as it stands in an attribute's value: two or sixteen bytes.
+    init?(attributeValue value: RawSpan) {
+        var reader = ByteReader(value)
+        let width: Width
+        switch value.byteCount {
+        case 2: width = .bits16
+        case 16: width = .bits128
+        default: return nil
+        }
+        guard let uuid = try? reader.readUUID(width) else { return nil }
+        self = uuid
+    }
+}

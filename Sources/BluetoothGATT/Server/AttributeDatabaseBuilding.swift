@@ -1,0 +1,329 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+extension AttributeDatabase {
+    /// Lays out `services` in their order: declarations, the descriptors that properties ask for, and handles.
+    ///
+    /// Handles ascend from 0x0001 without gaps except where a description names one.
+    ///
+    /// - Throws: ``AttributeDatabaseError`` when an assigned handle is not free, or leaves none for a descriptor that the
+    ///   properties require, when handles run out, when the length of a value is not allowed, when a descriptor is
+    ///   repeated, or when an included service is missing.
+    public init(_ services: [GATTService]) throws(AttributeDatabaseError) {
+        try append(services)
+    }
+
+    /// Adds services, whose handles ascend in their order; returns the handles of what was added, or nil when `services`
+    /// is empty.
+    ///
+    /// They go where the first of them says, or behind all that ever were there, so that no handle comes to mean something
+    /// else; only when there is no room there, where services were that are gone. What is there keeps its handles.
+    /// Clients have to be told; see ``GATTServer/databaseChanged(_:)``.
+    /// - Throws: as ``init(_:)`` does; the database is then as it was.
+    @discardableResult
+    public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        if let handle = services.first?.handle { return try append(services, from: Int(handle.rawValue)) }
+        do {
+            return try append(services, from: nextHandle)
+        } catch {
+            guard error == .outOfHandles else { throw error }
+            for start in freeHandles where start < nextHandle {
+                if let range = try? append(services, from: start) { return range }
+            }
+            throw error
+        }
+    }
+
+    /// Removes all attributes in `range`, which has to cover whole services.
+    public mutating func remove(_ range: AttributeHandleRange) {
+        attributes.removeAll { range.contains($0.handle) }
+        index()
+    }
+
+    /// The handles behind each service, and the first of all.
+    private var freeHandles: [Int] {
+        [1] + serviceDeclarations.map { Int(attributes[$0].groupEnd.rawValue) + 1 }
+    }
+
+    /// Where the services are declared, ascending.
+    fileprivate var serviceDeclarations: [Int] {
+        ((positionsByType[.primaryService] ?? []) + (positionsByType[.secondaryService] ?? [])).sorted()
+    }
+
+    private mutating func append(
+        _ services: [GATTService], from start: Int
+    ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        var builder = AttributeDatabaseBuilder(extending: self, from: start)
+        for service in services { try builder.append(service) }
+        let added = try builder.finish()
+        guard let first = added.first?.handle else { return nil }
+        let range = AttributeHandleRange(
+            start: first, end: AttributeHandle(UInt16(truncatingIfNeeded: builder.next - 1)))
+        let position = lowerBound(first)
+        // Nothing else may be in between, nor belong to the service before.
+        if position < attributes.count, attributes[position].handle <= range.end {
+            throw builder.obstacle(at: attributes[position].handle)
+        }
+        if let before = serviceDeclarations.last(where: { $0 < position }), attributes[before].groupEnd >= first {
+            throw .handleNotAvailable(first)
+        }
+        attributes.insert(contentsOf: added, at: position)
+        nextHandle = max(nextHandle, builder.next)
+        index()
+        return range
+    }
+
+    /// Finds out anew what is where, and brings the value of the Database Hash up to date.
+    private mutating func index() {
+        positionsByType = [:]
+        positionsByService = [:]
+        for (position, attribute) in attributes.enumerated() {
+            positionsByType[attribute.type, default: []].append(position)
+            if let service = attribute.declaredService { positionsByService[service, default: []].append(position) }
+        }
+        for position in positionsByType[.databaseHash] ?? [] {
+            attributes[position].content = .stored(hash.bytes)
+        }
+    }
+}
+
+extension AttributeDatabase.Attribute {
+    /// The service that this attribute declares.
+    fileprivate var declaredService: BluetoothUUID? {
+        guard type == .primaryService || type == .secondaryService, let value = storedValue,
+            let width = BluetoothUUID.Width(rawValue: value.count)
+        else { return nil }
+        var reader = ByteReader(value.span.bytes)
+        return try? reader.readUUID(width)
+    }
+}
+
+/// Lays out services that are added to a database, in a run of handles of their own.
+private struct AttributeDatabaseBuilder {
+    private struct Service {
+        var uuid: BluetoothUUID
+        var handles: AttributeHandleRange
+    }
+
+    private struct Include {
+        /// Where among ``attributes`` the declaration is.
+        var position: Int
+        var uuid: BluetoothUUID
+        /// The handle of the service that includes.
+        var owner: AttributeHandle
+    }
+
+    /// Those that are added.
+    private var attributes: [AttributeDatabase.Attribute] = []
+    /// All that there are, those that were there before them.
+    private var services: [Service]
+    private var includes: [Include] = []
+    /// The descriptors that properties ask for and descriptions leave out, since the last handle that was named.
+    private var automatic: [(descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle)] = []
+    private var isAnyHandleNamed = false
+    /// The next free handle, or one above them all.
+    private(set) var next: Int
+
+    init(extending database: AttributeDatabase, from next: Int) {
+        services = database.serviceDeclarations.compactMap { position in
+            let declaration = database.attributes[position]
+            return declaration.declaredService.map {
+                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
+            }
+        }
+        self.next = next
+    }
+
+    mutating func append(_ service: GATTService) throws(AttributeDatabaseError) {
+        let declaration = try place(
+            at: service.handle, type: service.isPrimary ? .primaryService : .secondaryService,
+            content: .stored(encoded(service.uuid)))
+        let handle = attributes[declaration].handle
+        for uuid in service.includedServices {
+            // The value is known when all services have their handles.
+            let position = try place(type: .include, content: .stored([]))
+            includes.append(Include(position: position, uuid: uuid, owner: handle))
+        }
+        for characteristic in service.characteristics { try append(characteristic) }
+        if let end = service.endHandle {
+            guard Int(end.rawValue) >= next - 1 else {
+                throw obstacle(at: end, asLast: true)
+            }
+            if Int(end.rawValue) >= next { automatic = [] }
+            next = Int(end.rawValue) + 1
+        }
+        let end = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
+        attributes[declaration].groupEnd = end
+        services.append(Service(uuid: service.uuid, handles: AttributeHandleRange(start: handle, end: end)))
+    }
+
+    private mutating func append(_ characteristic: GATTCharacteristic) throws(AttributeDatabaseError) {
+        var properties = characteristic.properties
+        if !extendedProperties(of: characteristic).isEmpty { properties.insert(.extendedProperties) }
+        let declaration = try place(at: characteristic.handle, type: .characteristic, content: .stored([]))
+        let value = try place(
+            type: characteristic.uuid, permissions: characteristic.permissions,
+            content: characteristic.uuid == .clientSupportedFeatures
+                ? .clientFeatures : content(of: characteristic.value),
+            lengths: characteristic.valueLengths)
+        let handle = attributes[value].handle
+        attributes[declaration].content = .stored(
+            [properties.rawValue] + encoded(handle) + encoded(characteristic.uuid))
+
+        for descriptor in automaticDescriptors(of: characteristic, properties: properties) {
+            guard let place = UInt16(exactly: next).map({ AttributeHandle($0) }) else {
+                if !isAnyHandleNamed { throw .outOfHandles }
+                throw .noHandle(for: descriptor.uuid, of: characteristic.uuid, at: nil)
+            }
+            automatic.append((descriptor.uuid, characteristic.uuid, place))
+            try append(descriptor, properties: properties, after: value, valueHandle: handle)
+        }
+        for descriptor in characteristic.descriptors {
+            try append(descriptor, properties: properties, after: value, valueHandle: handle)
+        }
+        attributes[declaration].groupEnd = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
+    }
+
+    private mutating func append(
+        _ descriptor: GATTDescriptor, properties: CharacteristicProperties, after value: Int,
+        valueHandle: AttributeHandle
+    ) throws(AttributeDatabaseError) {
+        let position: Int
+        if descriptor.uuid == .clientCharacteristicConfiguration {
+            var supported: ClientCharacteristicConfiguration = []
+            if properties.contains(.notify) { supported.insert(.notification) }
+            if properties.contains(.indicate) { supported.insert(.indication) }
+            position = try place(
+                at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions,
+                content: .clientConfiguration(of: valueHandle, supported: supported), lengths: 2...2)
+        } else {
+            position = try place(
+                at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions,
+                content: content(of: descriptor.value), lengths: descriptor.valueLengths)
+        }
+        guard isSingle(descriptor.uuid) else { return }
+        for earlier in attributes[(value + 1)..<position] where earlier.type == descriptor.uuid {
+            throw .repeatedDescriptor(descriptor.uuid, attributes[position].handle)
+        }
+    }
+
+    /// The descriptors that `properties` oblige the characteristic to have and its description leaves out
+    /// (Core Vol 3 Part G §3.3.3).
+    private func automaticDescriptors(
+        of characteristic: GATTCharacteristic, properties: CharacteristicProperties
+    ) -> [GATTDescriptor] {
+        var descriptors: [GATTDescriptor] = []
+        if properties.contains(.extendedProperties) {
+            descriptors.append(
+                GATTDescriptor(
+                    .characteristicExtendedProperties,
+                    value: .stored(encoded(extendedProperties(of: characteristic).rawValue)), valueLengths: 2...2))
+        }
+        if !properties.isDisjoint(with: [.notify, .indicate]) {
+            descriptors.append(GATTDescriptor(.clientCharacteristicConfiguration, permissions: [.read, .write]))
+        }
+        if properties.contains(.broadcast) {
+            descriptors.append(
+                GATTDescriptor(
+                    .serverCharacteristicConfiguration, permissions: [.read, .write], value: .stored([0, 0]),
+                    valueLengths: 2...2))
+        }
+        return descriptors.filter { automatic in !characteristic.descriptors.contains { $0.uuid == automatic.uuid } }
+    }
+
+    /// The extended properties, with the one that a description which clients may change asks for
+    /// (Core Vol 3 Part G §3.3.3.2).
+    private func extendedProperties(of characteristic: GATTCharacteristic) -> CharacteristicExtendedProperties {
+        let isDescriptionWritable = characteristic.descriptors.contains {
+            $0.uuid == .characteristicUserDescription && $0.permissions.contains(.write)
+        }
+        return isDescriptionWritable
+            ? characteristic.extendedProperties.union(.writableAuxiliaries) : characteristic.extendedProperties
+    }
+
+    /// Whether a characteristic can have only one descriptor `uuid` (Core Vol 3 Part G §3.3.3).
+    private func isSingle(_ uuid: BluetoothUUID) -> Bool {
+        [
+            .characteristicExtendedProperties, .characteristicUserDescription, .clientCharacteristicConfiguration,
+            .serverCharacteristicConfiguration, .characteristicAggregateFormat,
+        ].contains(uuid)
+    }
+
+    private func content(of value: AttributeValue) -> AttributeDatabase.Attribute.Content {
+        switch value {
+        case .stored(let bytes): .stored(bytes)
+        case .dynamic: .dynamic
+        }
+    }
+
+    /// Why `handle`, which is named, cannot be had, or cannot be the last: the descriptors that only properties ask for may
+    /// be what is in the way.
+    func obstacle(at handle: AttributeHandle, asLast isLast: Bool = false) -> AttributeDatabaseError {
+        guard Int(handle.rawValue) + (isLast ? 1 : 0) >= next - automatic.count,
+            let obstacle = automatic.first(where: { $0.handle >= handle }) ?? automatic.last
+        else { return .handleNotAvailable(handle) }
+        return .noHandle(for: obstacle.descriptor, of: obstacle.characteristic, at: obstacle.handle)
+    }
+
+    /// Appends an attribute and returns its position.
+    private mutating func place(
+        at explicit: AttributeHandle? = nil, type: BluetoothUUID, permissions: AttributePermissions = .read,
+        content: AttributeDatabase.Attribute.Content,
+        lengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength
+    ) throws(AttributeDatabaseError) -> Int {
+        if let explicit {
+            guard explicit != .none, Int(explicit.rawValue) >= next else { throw obstacle(at: explicit) }
+            next = Int(explicit.rawValue)
+            automatic = []
+            isAnyHandleNamed = true
+        }
+        guard let handle = UInt16(exactly: next).map({ AttributeHandle($0) }) else { throw .outOfHandles }
+        guard lengths.lowerBound >= 0, lengths.upperBound <= AttributeProtocol.maximumAttributeValueLength else {
+            throw .invalidValueLength(handle, count: lengths.lowerBound < 0 ? lengths.lowerBound : lengths.upperBound)
+        }
+        if case .stored(let value) = content, !lengths.contains(value.count) {
+            throw .invalidValueLength(handle, count: value.count)
+        }
+        next += 1
+        attributes.append(
+            AttributeDatabase.Attribute(
+                handle: handle, type: type, permissions: permissions, valueLengths: lengths, groupEnd: handle,
+                content: content))
+        return attributes.count - 1
+    }
+
+    /// Fills in the include declarations and hands out what is added.
+    mutating func finish() throws(AttributeDatabaseError) -> [AttributeDatabase.Attribute] {
+        for include in includes {
+            let included = services.first { $0.uuid == include.uuid && $0.handles.start != include.owner }
+            guard let included else { throw .includedServiceNotFound(include.uuid) }
+            // Only a 16-bit UUID has room in the declaration (Core Vol 3 Part G §3.2).
+            let uuid = included.uuid.uint16.map { encoded($0) } ?? []
+            attributes[include.position].content = .stored(
+                encoded(included.handles.start) + encoded(included.handles.end) + uuid)
+        }
+        return attributes
+    }
+}
+
+func encoded(_ value: UInt16) -> [UInt8] {
+    encoded { (writer) throws(BufferFull) in try writer.write(value) }
+}
+
+func encoded(_ handle: AttributeHandle) -> [UInt8] {
+    encoded(handle.rawValue)
+}
+
+/// A UUID as it stands in a declaration: in 16 bits where it has them, otherwise in 128.
+func encoded(_ uuid: BluetoothUUID) -> [UInt8] {
+    encoded { (writer) throws(BufferFull) in
+        try writer.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
+    }
+}
+
+/// The bytes of one field, which all fit into those of the longest.
+private func encoded(_ field: (inout ByteWriter) throws(BufferFull) -> Void) -> [UInt8] {
+    var writer = ByteWriter(capacity: BluetoothUUID.Width.bits128.byteCount)
+    try? field(&writer)
+    return writer.bytes
+}

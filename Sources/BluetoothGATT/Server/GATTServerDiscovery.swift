@@ -1,0 +1,125 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+extension GATTServer {
+    private func check(_ range: AttributeHandleRange) throws(Interruption) {
+        guard range.isValid else { throw .refused(.invalidHandle, range.start) }
+    }
+
+    /// Answers a Find Information Request (Core Vol 3 Part F §3.4.3.1).
+    func findInformation(
+        _ range: AttributeHandleRange, database: borrowing AttributeDatabase, into writer: inout ByteWriter
+    ) throws(Interruption) {
+        try check(range)
+        var response = ATTFindInformationResponseBuilder()
+        var position = database.lowerBound(range.start)
+        while position < database.attributes.count, database.attributes[position].handle <= range.end,
+            response.append(
+                database.attributes[position].handle, type: database.attributes[position].type, to: &writer)
+        {
+            position += 1
+        }
+        guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
+    }
+
+    /// Answers a Find By Type Value Request (Core Vol 3 Part F §3.4.3.3).
+    ///
+    /// Values are compared byte by byte; what may not be read is not found.
+    func findByTypeValue(
+        _ range: AttributeHandleRange, type: BluetoothUUID, value wanted: RawSpan, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
+    ) throws(Interruption) {
+        try check(range)
+        var response = ATTFindByTypeValueResponseBuilder()
+        for position in candidates(for: type, value: wanted, in: range, database: database) {
+            let attribute = database.attributes[position]
+            let found: Bool
+            do throws(Interruption) {
+                guard attribute.type == type else { continue }
+                try check(.read, to: attribute, known: known)
+                found = try equal(value(of: attribute, known: known).bytes, wanted)
+            } catch {
+                guard case .refused = error else { throw error }
+                continue
+            }
+            guard found else { continue }
+            let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
+            guard response.append(group, to: &writer) else { break }
+        }
+        guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
+    }
+
+    /// Where attributes with the type and value can be.
+    ///
+    /// Services are found by their UUID, so that finding one costs the same in a database of any size.
+    private func candidates(
+        for type: BluetoothUUID, value: RawSpan, in range: AttributeHandleRange,
+        database: borrowing AttributeDatabase
+    ) -> ArraySlice<Int> {
+        if type == .primaryService || type == .secondaryService {
+            var reader = ByteReader(value)
+            guard let width = BluetoothUUID.Width(rawValue: value.byteCount), let uuid = try? reader.readUUID(width)
+            else { return [] }
+            return database.positions(ofService: uuid, in: range)
+        }
+        return database.positions(of: type, in: range)
+    }
+
+    /// Answers a Read By Type Request (Core Vol 3 Part F §3.4.4.1).
+    ///
+    /// The first attribute decides: its refusal refuses the request, its length is that of all entries. A later one
+    /// that may not be read or has another length ends the list.
+    func readByType(
+        _ range: AttributeHandleRange, type: BluetoothUUID, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
+    ) throws(Interruption) {
+        try check(range)
+        var response = ATTReadByTypeResponseBuilder()
+        var entryLength = 0
+        for position in database.positions(of: type, in: range) {
+            // A value that has no room is not asked of the program.
+            guard writer.remaining >= entryLength else { break }
+            let attribute = database.attributes[position]
+            let before = writer.count
+            do throws(Interruption) {
+                try check(.read, to: attribute, known: known)
+                let value = try value(of: attribute, known: known)
+                guard response.append(attribute.handle, value: value.bytes.span.bytes, to: &writer) else { return }
+            } catch {
+                guard case .refused = error, response.count > 0 else { throw error }
+                return
+            }
+            entryLength = writer.count - max(before, 2)
+        }
+        guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
+    }
+
+    /// Answers a Read By Group Type Request (Core Vol 3 Part F §3.4.4.9, Part G §2.5.3).
+    func readByGroupType(
+        _ range: AttributeHandleRange, type: BluetoothUUID, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) {
+        try check(range)
+        guard type == .primaryService || type == .secondaryService else {
+            throw .refused(.unsupportedGroupType, range.start)
+        }
+        var response = ATTReadByGroupTypeResponseBuilder()
+        for position in database.positions(of: type, in: range) {
+            let attribute = database.attributes[position]
+            let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
+            let value = try value(of: attribute, known: ProgramAnswers())
+            guard response.append(group, value: value.bytes.span.bytes, to: &writer) else { break }
+        }
+        guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
+    }
+}
+
+/// Whether two runs of bytes are the same.
+private func equal(_ left: [UInt8], _ right: RawSpan) -> Bool {
+    guard left.count == right.byteCount else { return false }
+    var reader = ByteReader(right)
+    for byte in left {
+        guard let other = try? reader.readUInt8(), other == byte else { return false }
+    }
+    return true
+}

@@ -1,0 +1,107 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+/// A value, or its end from `start` on.
+struct AvailableValue {
+    var bytes: [UInt8]
+    var start = 0
+}
+
+extension GATTServer {
+    /// The attribute `handle`, when it may be read.
+    func readable(
+        _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
+    ) throws(Interruption) -> AttributeDatabase.Attribute {
+        guard let position = database.position(of: handle) else { throw .refused(.invalidHandle, handle) }
+        let attribute = database.attributes[position]
+        try check(.read, to: attribute, known: known)
+        return attribute
+    }
+
+    /// The value of an attribute that may be read, from `offset` on or from before it.
+    func value(
+        of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: ProgramAnswers
+    ) throws(Interruption) -> AvailableValue {
+        switch attribute.content {
+        case .stored(let bytes):
+            return AvailableValue(bytes: bytes)
+        case .clientConfiguration(let characteristic, _):
+            return AvailableValue(bytes: bytes(of: configurations[characteristic] ?? []))
+        case .clientFeatures:
+            return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
+        case .dynamic:
+            guard let known = known.values[attribute.handle] else {
+                throw .needsValue(attribute.handle, offset: offset)
+            }
+            switch known {
+            case .value(let bytes, let start): return AvailableValue(bytes: bytes, start: start)
+            case .refused(let code): throw .refused(code, attribute.handle)
+            }
+        }
+    }
+
+    private func bytes(of configuration: ClientCharacteristicConfiguration) -> [UInt8] {
+        [
+            UInt8(truncatingIfNeeded: configuration.rawValue),
+            UInt8(truncatingIfNeeded: configuration.rawValue >> 8),
+        ]
+    }
+
+    /// Answers a Read Request (Core Vol 3 Part F §3.4.4.3).
+    func read(
+        _ handle: AttributeHandle, known: ProgramAnswers, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) {
+        let value = try value(of: readable(handle, known: known, in: database), known: known)
+        write(
+            .readResponse(value: value.bytes.span.bytes.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
+    }
+
+    /// Answers a Read Blob Request (Core Vol 3 Part F §3.4.4.5).
+    ///
+    /// Short values are answered too: refusing them as Attribute Not Long is optional and helps nobody.
+    func readBlob(
+        _ handle: AttributeHandle, offset: Int, known: ProgramAnswers, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) {
+        let value = try value(of: readable(handle, known: known, in: database), from: offset, known: known)
+        guard offset - value.start <= value.bytes.count else { throw .refused(.invalidOffset, handle) }
+        let part = value.bytes.span.bytes.extracting(droppingFirst: offset - value.start)
+        write(.readBlobResponse(value: part.extracting(first: ATTValueLimits(mtu: mtu).read)), to: &writer)
+    }
+
+    /// Answers a Read Multiple Request (Core Vol 3 Part F §3.4.4.7).
+    func readMultiple(
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) {
+        var response = ATTReadMultipleResponseBuilder()
+        for attribute in try readable(handles, known: known, in: database) {
+            let value = try value(of: attribute, known: known)
+            guard response.append(value.bytes.span.bytes, to: &writer) else { break }
+        }
+    }
+
+    /// Answers a Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.11).
+    func readMultipleVariable(
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, database: borrowing AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) {
+        var response = ATTReadMultipleVariableResponseBuilder()
+        for attribute in try readable(handles, known: known, in: database) {
+            let value = try value(of: attribute, known: known)
+            guard response.append(value.bytes.span.bytes, to: &writer) else { break }
+        }
+    }
+
+    /// All attributes of the list, when all may be read: one that may not refuses the whole request, even where its
+    /// value would be cut off.
+    private func readable(
+        _ handles: borrowing ATTHandleList, known: ProgramAnswers, in database: borrowing AttributeDatabase
+    ) throws(Interruption) -> [AttributeDatabase.Attribute] {
+        var rest = copy handles
+        var attributes: [AttributeDatabase.Attribute] = []
+        while let handle = rest.next() { attributes.append(try readable(handle, known: known, in: database)) }
+        return attributes
+    }
+}

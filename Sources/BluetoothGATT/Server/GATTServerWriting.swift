@@ -1,0 +1,253 @@
+import BluetoothATT
+import BluetoothPrimitives
+
+/// The writes a client has prepared and not yet executed, in their order.
+struct PreparedWriteQueue: Sendable {
+    private(set) var writes: [AttributeWrite] = []
+    private var byteCount = 0
+    /// The attributes that the client was authorised to prepare a write of.
+    var authorizedHandles: Set<AttributeHandle> = []
+    /// The first attribute that is gone since a write of it was prepared: its handle may become another's.
+    private(set) var missingHandle: AttributeHandle?
+
+    /// Appends a write and says whether there was room.
+    mutating func append(_ write: AttributeWrite, limits: GATTServer.Limits) -> Bool {
+        guard writes.count < limits.preparedWrites, write.value.count <= limits.preparedBytes - byteCount else {
+            return false
+        }
+        writes.append(write)
+        byteCount += write.value.count
+        return true
+    }
+
+    /// Takes note that the database is another now.
+    mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
+        for write in writes where missingHandle == nil && database.position(of: write.handle) == nil {
+            missingHandle = write.handle
+        }
+    }
+}
+
+extension ProgramAnswers {
+    /// With what the client was authorised to prepare.
+    fileprivate func merging(_ prepared: PreparedWriteQueue) -> ProgramAnswers {
+        var merged = self
+        for handle in prepared.authorizedHandles { merged.authorizations[.init(handle: handle, kind: .write)] = true }
+        return merged
+    }
+}
+
+extension GATTServer {
+    /// Where the attribute `handle` is, when it may be written.
+    private func writable(
+        _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
+    ) throws(Interruption) -> Int {
+        guard let position = database.position(of: handle) else { throw .refused(.invalidHandle, handle) }
+        try check(.write, to: database.attributes[position], known: known)
+        return position
+    }
+
+    /// Answers a Write Request (Core Vol 3 Part F §3.4.5.1).
+    mutating func writeValue(
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: inout AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) -> [GATTServerEvent] {
+        let write = try checkedWrite(handle, value, known: known, database: database)
+        if case .dynamic = database.attributes[write.position].content {
+            throw .needsDecision([write.write], own: [])
+        }
+        self.write(.writeResponse, to: &writer)
+        return commit([write.write], database: &database)
+    }
+
+    /// Carries out a Write Command, or drops it where a request would be refused (Core Vol 3 Part F §3.4.5.3).
+    mutating func commandValue(
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: inout AttributeDatabase
+    ) -> [GATTServerEvent] {
+        let write: (position: Int, write: AttributeWrite)
+        do throws(Interruption) {
+            write = try checkedWrite(handle, value, known: known, database: database)
+        } catch {
+            guard case .needsAuthorization = error else { return [] }
+            return [.commandAuthorizationRequested(AttributeWrite(handle, value: [UInt8](value)))]
+        }
+        if case .dynamic = database.attributes[write.position].content {
+            return [.writeCommandReceived(write.write)]
+        }
+        return commit([write.write], database: &database)
+    }
+
+    /// The write of a whole value, when the attribute can take it.
+    private func checkedWrite(
+        _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: borrowing AttributeDatabase
+    ) throws(Interruption) -> (position: Int, write: AttributeWrite) {
+        let position = try writable(handle, known: known, in: database)
+        let attribute = database.attributes[position]
+        var new = [UInt8](value)
+        if attribute.hasFixedLength, let old = wholeValue(of: attribute), new.count < old.count {
+            // The rest of a value of fixed length stays as it is.
+            new += old[new.count...]
+        }
+        try check(new, for: attribute)
+        return (position, AttributeWrite(handle, value: new))
+    }
+
+    /// Checks that `value` can be all of the attribute's value.
+    private func check(
+        _ value: [UInt8], for attribute: AttributeDatabase.Attribute
+    ) throws(Interruption) {
+        guard attribute.valueLengths.contains(value.count) else {
+            throw .refused(.invalidAttributeValueLength, attribute.handle)
+        }
+        if case .clientConfiguration(_, let supported) = attribute.content,
+            !configuration(value).isSubset(of: supported)
+        {
+            throw .refused(.valueNotAllowed, attribute.handle)
+        }
+        if case .clientFeatures = attribute.content, !keepsFeatures(value) {
+            throw .refused(.valueNotAllowed, attribute.handle)
+        }
+    }
+
+    /// Whether all features that the client has claimed are among `new` (Core Vol 3 Part G §7.2).
+    private func keepsFeatures(_ new: [UInt8]) -> Bool {
+        client.features.enumerated().allSatisfy { index, old in old & ~(index < new.count ? new[index] : 0) == 0 }
+    }
+
+    /// The assigned bits of a configuration; the others are for later versions of the specification to use.
+    private func configuration(_ value: [UInt8]) -> ClientCharacteristicConfiguration {
+        ClientCharacteristicConfiguration(rawValue: UInt16(value.first ?? 0))
+            .intersection([.notification, .indication])
+    }
+
+    /// Writes checked values that are the database's or this server's own.
+    mutating func commit(
+        _ writes: [AttributeWrite], database: inout AttributeDatabase
+    ) -> [GATTServerEvent] {
+        var events: [GATTServerEvent] = []
+        for write in writes {
+            guard let position = database.position(of: write.handle) else { continue }
+            switch database.attributes[position].content {
+            case .stored:
+                database.attributes[position].content = .stored(write.value)
+                events.append(.storedValueChanged(write.handle))
+            case .clientConfiguration(let characteristic, _):
+                let new = configuration(write.value)
+                client.configured.insert(characteristic)
+                guard configurations[characteristic] ?? [] != new else { continue }
+                client.configurations[characteristic] = new.isEmpty ? nil : new
+                events.append(.configurationChanged(characteristic, new))
+            case .clientFeatures:
+                guard client.features != write.value else { continue }
+                client.features = write.value
+                events.append(.supportedFeaturesChanged(client.supportedFeatures))
+            case .dynamic:
+                continue
+            }
+        }
+        return events
+    }
+
+    /// Answers a Prepare Write Request (Core Vol 3 Part F §3.4.6.1).
+    ///
+    /// Offset and length are looked at when the queue is executed.
+    mutating func prepareWrite(
+        _ handle: AttributeHandle, offset: UInt16, _ value: RawSpan, known: ProgramAnswers,
+        database: borrowing AttributeDatabase, into writer: inout ByteWriter
+    ) throws(Interruption) {
+        _ = try writable(handle, known: known.merging(preparedWrites), in: database)
+        let write = AttributeWrite(handle, offset: Int(offset), value: [UInt8](value))
+        guard preparedWrites.append(write, limits: limits) else { throw .refused(.prepareQueueFull, handle) }
+        if known.authorizations[.init(handle: handle, kind: .write)] == true {
+            preparedWrites.authorizedHandles.insert(handle)
+        }
+        self.write(.prepareWriteResponse(handle, offset: offset, value: value), to: &writer)
+    }
+
+    /// Answers an Execute Write Request (Core Vol 3 Part F §3.4.6.3).
+    ///
+    /// All values are checked before the first is written, so a refusal leaves everything as it was, and so does an
+    /// attribute that is gone since its write was prepared. The queue is empty afterwards, except for flags that the
+    /// specification does not assign.
+    mutating func executeWrite(
+        _ flags: ATTExecuteWriteFlags, known: ProgramAnswers, database: inout AttributeDatabase,
+        into writer: inout ByteWriter
+    ) throws(Interruption) -> [GATTServerEvent] {
+        guard flags == .writeAll || flags == .cancelAll else { throw .refused(.invalidPDU, .none) }
+        let prepared = preparedWrites
+        preparedWrites = PreparedWriteQueue()
+        var events: [GATTServerEvent] = []
+        if flags == .writeAll {
+            let assembled: (program: [AttributeWrite], own: [AttributeWrite])
+            do throws(Interruption) {
+                if let handle = prepared.missingHandle { throw .refused(.invalidHandle, handle) }
+                assembled = try assemble(prepared.writes, known: known.merging(prepared), database: database)
+            } catch {
+                // The request is worked off again when the program has decided.
+                if case .needsAuthorization = error { preparedWrites = prepared }
+                throw error
+            }
+            guard assembled.program.isEmpty else {
+                throw .needsDecision(assembled.program, own: assembled.own)
+            }
+            events = commit(assembled.own, database: &database)
+        }
+        write(.executeWriteResponse, to: &writer)
+        return events
+    }
+
+    /// Joins prepared parts: to whole values where the server has the old value, elsewhere as far as they follow each
+    /// other.
+    private func assemble(
+        _ prepared: [AttributeWrite], known: ProgramAnswers, database: borrowing AttributeDatabase
+    ) throws(Interruption) -> (program: [AttributeWrite], own: [AttributeWrite]) {
+        var program: [AttributeWrite] = []
+        var own: [AttributeWrite] = []
+        for part in prepared {
+            let attribute = database.attributes[try writable(part.handle, known: known, in: database)]
+            let maximum = attribute.valueLengths.upperBound
+            guard let old = wholeValue(of: attribute) else {
+                guard part.offset <= maximum else { throw .refused(.invalidOffset, part.handle) }
+                guard part.offset + part.value.count <= maximum else {
+                    throw .refused(.invalidAttributeValueLength, part.handle)
+                }
+                if let last = program.indices.last, program[last].handle == part.handle,
+                    program[last].offset + program[last].value.count == part.offset
+                {
+                    program[last].value += part.value
+                } else {
+                    program.append(part)
+                }
+                continue
+            }
+            let index = own.firstIndex { $0.handle == part.handle } ?? own.endIndex
+            if index == own.endIndex {
+                // A value that is written from its beginning is written anew, unless its length is fixed.
+                own.append(
+                    AttributeWrite(part.handle, value: part.offset == 0 && !attribute.hasFixedLength ? [] : old))
+            }
+            guard part.offset <= own[index].value.count else { throw .refused(.invalidOffset, part.handle) }
+            guard part.offset + part.value.count <= maximum else {
+                throw .refused(.invalidAttributeValueLength, part.handle)
+            }
+            let end = min(part.offset + part.value.count, own[index].value.count)
+            own[index].value.replaceSubrange(part.offset..<end, with: part.value)
+        }
+        for write in own {
+            guard let attribute = database.attribute(at: write.handle) else { continue }
+            try check(write.value, for: attribute)
+        }
+        return (program, own)
+    }
+
+    /// The value as it is now, or nil when the program has it.
+    private func wholeValue(of attribute: AttributeDatabase.Attribute) -> [UInt8]? {
+        if case .dynamic = attribute.content { return nil }
+        return try? value(of: attribute, known: ProgramAnswers()).bytes
+    }
+}
+
+extension AttributeDatabase.Attribute {
+    /// Whether the value always has the same length.
+    var hasFixedLength: Bool { valueLengths.lowerBound == valueLengths.upperBound }
+}

@@ -1,0 +1,210 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import Logging
+import BluetoothManagement
+
+/// Brings adapters into the state in which LE works: what they call themselves, the keys of bonded devices, power.
+struct AdapterPreparation {
+    let kernel: any BluetoothKernel
+    let management: ManagementClient
+    let knowledge: (any AdapterKnowledge)?
+    /// Whether adapters are to hide their addresses; nil is as they are.
+    var privacy: PrivacyMode?
+
+    /// What is known of one adapter; nil when there is none with this index.
+    private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
+        -> AdapterInformation?
+    {
+        let reply: ManagementReply
+        do {
+            reply = try await management.send(.readControllerInformation, to: index)
+        } catch  where error.code == .noAdapter {
+            return nil
+        }
+        guard case .controllerInformation(let read) = reply else {
+            throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
+        }
+        return AdapterInformation(read, index: index)
+    }
+
+    /// Brings an adapter into the state in which LE works, as far as `power` allows, and describes it then.
+    ///
+    /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
+    /// address cannot be reached or scan actively without a static one.
+    nonisolated(nonsending) func prepare(
+        _ information: AdapterInformation, power: PowerPolicy
+    ) async throws(BluetoothError) -> AdapterInformation {
+        var information = information
+        let operation = BluetoothError.Operation("open", adapter: information.name)
+        guard information.isLowEnergySupported else {
+            throw BluetoothError(.unsupported, operation, "\(information.name) has no Bluetooth LE.")
+        }
+        if !information.isPowered {
+            try checkRadioSwitch(information, operation)
+            if power == .leave, let error = BluetoothError.unavailable(.poweredOff, operation) { throw error }
+        }
+        if !information.isLowEnergyEnabled {
+            try await management.send(.setLowEnergy(true), to: information.index)
+        }
+        let wasPowered = information.isPowered
+        do throws(BluetoothError) {
+            try await prepareIdentity(&information, power, operation)
+            await knowledge?.prepare(information)
+            if !information.isPowered { try await powerOn(information, operation) }
+        } catch {
+            if wasPowered, power != .leave { await powerOnAgain(information.index) }
+            throw error
+        }
+        guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
+        information.currentSettings = now.currentSettings
+        return information
+    }
+
+    private nonisolated(nonsending) func powerOn(
+        _ information: AdapterInformation, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        do throws(BluetoothError) {
+            try await setPowered(true, information.index)
+        } catch {
+            // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
+            try checkRadioSwitch(information, operation)
+            throw error
+        }
+    }
+
+    /// Has an adapter on that was on before, even for a task that is cancelled. It stands behind a power-off that the
+    /// kernel has not answered yet; why it fails is not said, as what went wrong before is.
+    private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
+        let management = LoopBound(management, on: kernel.loop)
+        await Task(executorPreference: kernel.loop) {
+            _ = try? await management.value.sendWhenIdle(.setPowered(true), to: index)
+        }.value
+    }
+
+    /// Sets what the adapter is to others: its static address where it has no public one, and whether it hides either. The
+    /// kernel takes both while the adapter is off only.
+    private nonisolated(nonsending) func prepareIdentity(
+        _ information: inout AdapterInformation, _ power: PowerPolicy, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let isBare = information.publicAddress.isZero
+        guard isBare || privacy != nil else { return }
+        if let privacy, information.isPowered, (privacy != .off) != information.usesPrivateAddresses {
+            guard power != .leave else {
+                throw BluetoothError(
+                    .busy, operation,
+                    "\(information.name) is on, and whether it hides its address is changed only while it is off.",
+                    remedy: BluetoothError.remedy(
+                        "Let the program switch it off and on: Adapter.open(power: .powerOn).", orRun: "power off"))
+            }
+            try await setPowered(false, information.index)
+            information.currentSettings.remove(.powered)
+        }
+        let isFree = !information.isPowered && !information.currentSettings.contains(.staticAddress)
+        let hides = privacy != nil && privacy != .off && !information.isPowered
+        var identity = await localIdentity(of: information, orMake: false)
+        // An identity that is only made now is not why an address is set already.
+        let isOwn = identity == nil ? isFree : mayHaveKeptAddress(information)
+        if identity == nil, isBare && isFree || hides { identity = await localIdentity(of: information, orMake: true) }
+        if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
+        guard !information.isPowered else { return }
+        if isBare, let address = information.staticAddress {
+            try await management.send(.setStaticAddress(address), to: information.index)
+        }
+        if let privacy, let key = privacy == .off ? .zero : identity?.identityResolvingKey {
+            try await management.send(.setPrivacy(privacy, key), to: information.index)
+        }
+    }
+
+    /// The adapters with the static addresses that are kept for those that have no public one.
+    nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async
+        -> [AdapterInformation]
+    {
+        var known: [AdapterInformation] = []
+        for var information in adapters {
+            if information.publicAddress.isZero, information.staticAddress == nil, mayHaveKeptAddress(information) {
+                information.staticAddress = await localIdentity(of: information, orMake: false)?.staticAddress
+            }
+            known.append(information)
+        }
+        return known
+    }
+
+    /// Whether an adapter without a public address has the one that is kept for it, or is to be given it.
+    ///
+    /// The kernel tells that an address is set and not which: it is taken for the one that is kept, unless BlueZ's daemon
+    /// runs, which sets one of its own. Where none is set, one that is on has none.
+    private func mayHaveKeptAddress(_ information: AdapterInformation) -> Bool {
+        guard information.currentSettings.contains(.staticAddress) else { return !information.isPowered }
+        return !kernel.environment().isBluetoothDaemonRunning
+    }
+
+    private nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
+        -> LocalIdentity?
+    {
+        guard let knowledge else { return makes ? .random() : nil }
+        let place =
+            information.publicAddress.isZero
+            ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
+        return await knowledge.localIdentity(ofAdapterAt: place, orMake: makes)
+    }
+
+    /// Powers an adapter on or off.
+    nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+        try await management.sendWhenIdle(.setPowered(isOn), to: index)
+    }
+
+    private func checkRadioSwitch(
+        _ information: AdapterInformation, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
+        var information = information
+        information.take(kernel.radioSwitches())
+        if case .blocked = information.state, let error = BluetoothError.unavailable(information.state, operation) {
+            throw error
+        }
+    }
+}
+
+extension BluetoothError {
+    /// Why an adapter cannot be used in this state: the cause and the fix; nil when it can.
+    package static func unavailable(_ state: AdapterState, _ operation: Operation) -> BluetoothError? {
+        let name = operation.adapter ?? "The adapter"
+        switch state {
+        case .poweredOn: return nil
+        case .lowEnergyOff:
+            return BluetoothError(
+                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy)
+        case .poweredOff: return BluetoothError(.adapterOff, operation, "\(name) is off.", remedy: powerRemedy)
+        case .blocked(let isHard):
+            return BluetoothError(
+                .adapterBlocked, operation, "\(name) is blocked by rfkill (\(isHard ? "hard" : "soft")).",
+                remedy: isHard ? hardBlockRemedy : softBlockRemedy)
+        case .absent:
+            return BluetoothError(
+                .noAdapter, operation, "\(name) was unplugged or taken away.",
+                remedy: "Plug it in again; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+        case .unsupported: return BluetoothError(.unsupported, operation, "\(name) has no Bluetooth LE.")
+        }
+    }
+
+    package static let hardBlockRemedy = "Use the radio switch of the machine, or its firmware settings."
+    package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
+}
+
+// What the kernel tells of an adapter.
+extension AdapterInformation {
+    /// What the kernel's management interface tells of an adapter.
+    package init(_ read: ControllerInformation, index: UInt16) {
+        self.init(
+            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            version: read.bluetoothVersion, localName: read.name, supportedSettings: read.supportedSettings,
+            currentSettings: read.currentSettings)
+    }
+
+    /// Takes over what the radio switch of this adapter says.
+    package mutating func take(_ switches: [HostEnvironment.RadioSwitch]) {
+        let own = switches.first { $0.name == name }
+        isSoftBlocked = own?.isSoftBlocked ?? false
+        isHardBlocked = own?.isHardBlocked ?? false
+    }
+}

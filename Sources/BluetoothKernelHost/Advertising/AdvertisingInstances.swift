@@ -1,0 +1,86 @@
+import BluetoothAdvertising
+import BluetoothHost
+import BluetoothPrimitives
+import BluetoothManagement
+
+/// The advertising instances of one adapter's kernel, those of other programs among them.
+struct AdvertisingInstances {
+    private let adapter: AdapterFacts
+    private let management: ManagementClient
+
+    init(of adapter: AdapterFacts, by management: ManagementClient) {
+        (self.adapter, self.management) = (adapter, management)
+    }
+
+    private var index: UInt16 { adapter.information.index }
+
+    nonisolated(nonsending) func features(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdvertisingFeatures {
+        let reply = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
+        guard case .advertisingFeatures(let features) = reply else { throw .unreadable(operation) }
+        return features
+    }
+
+    /// Has the kernel send a plan as this instance, for the first time or again; returns the power it is sent with, where
+    /// one can be asked for. One whose change failed is not there any more, or half made.
+    nonisolated(nonsending) func put(
+        _ plan: AdvertisingPlan, as instance: UInt8, _ features: AdvertisingFeatures,
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Int? {
+        let parameters = ExtendedAdvertisingInstanceParameters(
+            instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
+        let answer = try await management.sendWhenIdle(.addExtendedAdvertisingParameters(parameters), to: index)
+        guard case .extendedAdvertisingParameters(let limits) = answer else { throw .unreadable(operation) }
+        try await management.sendWhenIdle(
+            .addExtendedAdvertisingData(
+                ExtendedAdvertisingInstanceData(
+                    instance: instance, advertisingData: plan.payloads.advertising,
+                    scanResponse: plan.payloads.scanResponse)), to: index)
+        return features.supportedFlags.contains(.canSetTransmitPower) ? Int(limits.transmitPower) : nil
+    }
+
+    /// Removes an instance; false when there was none.
+    @discardableResult
+    nonisolated(nonsending) func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
+        do throws(BluetoothError) {
+            try await management.sendWhenIdle(.removeAdvertising(instance), to: index)
+            return true
+        } catch {
+            guard error.cause == .management(.invalidParameters) else { throw error }
+            return false
+        }
+    }
+
+    /// Removes every instance that is not of these, and says how many there were.
+    nonisolated(nonsending) func removeAll(
+        but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Int {
+        let features = try await features(operation)
+        var count = 0
+        // The kernel does not list all there are, so each number is tried; it says so when there is none.
+        for instance in (1...max(1, features.maximumInstances)) where !own().contains(instance) {
+            if try await remove(instance) { count += 1 }
+        }
+        return count
+    }
+}
+
+extension AdvertisingFeatures {
+    /// An instance that is free, and not of `own`.
+    func freeInstance(_ own: Set<UInt8>, _ operation: BluetoothError.Operation) throws(BluetoothError) -> UInt8 {
+        guard maximumInstances > 0 else {
+            throw BluetoothError(.unsupported, operation, "The adapter has no advertising instances.")
+        }
+        // Of numbers above the number of instances the kernel lists none; the lowest that is free is below those.
+        let taken = own.union(instances)
+        if let free = (1...maximumInstances).first(where: { !taken.contains($0) }) { return free }
+        throw BluetoothError(
+            .busy, operation,
+            "All \(maximumInstances) advertising instances of the adapter are taken, \(own.count) of them by this program.",
+            remedy: BluetoothError.remedy(
+                "Others may be left behind by a program that was killed: removeForeignAdvertising() removes them.",
+                orRun: "advertise --clear"),
+            isRetryable: true)
+    }
+}

@@ -1,0 +1,243 @@
+import BluetoothAdvertising
+import BluetoothHost
+import BluetoothLoop
+import Logging
+import BluetoothManagement
+
+/// What a program advertises on an adapter: has the kernel told of it, and follows what becomes of it.
+//
+// Lives on the loop, with the session.
+final class KernelAdvertising: HostAdvertising {
+    private let mark: ComponentCount.Mark
+    private let adapter: AdapterFacts
+    private let management: ManagementClient
+    private let instances: AdvertisingInstances
+    private let state: () -> AdapterState
+    private let log: Logger
+    private var table = AdvertisingTable()
+    /// Tells the kernel what it has to be told; there is none while that is nothing.
+    private var worker: Task<Void, Never>?
+    private var isClosed = false
+    private var onEvent: ((UInt64, AdvertisingEvent) -> Void)?
+
+    init(
+        of adapter: AdapterFacts, by management: ManagementClient, state: @escaping () -> AdapterState, log: Logger
+    ) {
+        mark = management.loop.components.mark("KernelAdvertising")
+        (self.adapter, self.management, self.state, self.log) = (adapter, management, state, log)
+        instances = AdvertisingInstances(of: adapter, by: management)
+    }
+
+    private var operation: BluetoothError.Operation { .init("advertise", adapter: adapter.information.name) }
+
+    func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
+        guard self.onEvent == nil else { return }
+        // The client lives as long as this.
+        _ = try management.follow { [weak self] notice in self?.take(notice) }
+        self.onEvent = onEvent
+    }
+
+    // MARK: What is wanted
+
+    func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
+        if table[id] == nil {
+            table[id] = .init(content: content, options: options)
+        } else {
+            table[id]?.content = content
+            advance(id, .resend)
+        }
+        workOff()
+    }
+
+    func revert(_ id: UInt64, to content: AdvertisementContent) {
+        guard var entry = table[id] else { return }
+        entry.content = content
+        table[id] = entry
+        // What cannot be said at all the kernel was not told.
+        if case .advertising = entry.progress.state, entry.sent == content { return }
+        advance(id, .resend)
+        workOff()
+    }
+
+    func stop(_ id: UInt64, _ reason: BluetoothError) {
+        advance(id, .end(reason))
+        workOff()
+    }
+
+    nonisolated(nonsending) func removeForeign(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Int {
+        try await instances.removeAll(but: { table.instances }, operation)
+    }
+
+    nonisolated(nonsending) func finish() async { await worker?.value }
+
+    // MARK: What happens
+
+    private func take(_ notice: AdapterNotice) {
+        let own = adapter.information.index
+        switch notice {
+        case .advertisingRemoved(own, let instance):
+            table.leftovers.remove(instance)
+            if let id = table.id(of: instance) { advance(id, .instanceRemoved) }
+        case .connectedByPeer(own):
+            // Which advertisement the device has answered is not told.
+            for id in table.ids {
+                guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,
+                    entry.options.continuesWhileConnected
+                else { continue }
+                advance(id, .resend)
+            }
+            workOff()
+        case .disconnected(own):
+            for id in table.ids { advance(id, .linkEnded) }
+            workOff()
+        default: break
+        }
+    }
+
+    func adapterHasLeft(_ reason: BluetoothError) {
+        // Its instances go as well.
+        let isAbsent = state() == .absent
+        if isAbsent { table.leftovers = [] }
+        table.leftoverTimer = nil
+        for id in table.ids {
+            let resumes = table[id]?.options.whenAdapterLeaves == .resume
+            advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
+        }
+        workOff()
+    }
+
+    func adapterIsBack() { workOff() }
+
+    func end(_ reason: BluetoothError) {
+        isClosed = true
+        for id in table.ids { advance(id, .end(reason)) }
+        workOff()
+    }
+
+    /// Has something happen to a set, and tells what follows of it.
+    private func advance(_ id: UInt64, _ input: AdvertisingProgress.Input) {
+        guard var entry = table[id] else { return }
+        let before = entry.progress.state
+        let actions = entry.progress.receive(input)
+        if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
+        let isRenumbered = entry.facts.instance != entry.progress.instance
+        entry.facts.instance = entry.progress.instance
+        table[id] = entry
+        if isRenumbered { onEvent?(id, .facts(entry.facts)) }
+        for action in actions {
+            switch action {
+            case .report(let state): onEvent?(id, .state(state))
+            case .settle(let error): onEvent?(id, .settled(error))
+            case .end(let reason): onEvent?(id, .state(.ended(reason)))
+            }
+        }
+    }
+
+    private func timer(of id: UInt64, for progress: AdvertisingProgress) -> LoopTimer? {
+        guard let limit = progress.limit else { return nil }
+        let timer = management.loop.makeLocalTimer { [weak self] in self?.stateIsOver(id) }
+        timer.set(after: limit)
+        return timer
+    }
+
+    private func stateIsOver(_ id: UInt64) {
+        if table[id]?.progress.state == .lost {
+            let reason = BluetoothError(
+                .busy, operation, "Another program has removed the advertisement.",
+                remedy: "BlueZ's daemon does so when it starts: begin after it, or stop it.", isRetryable: true)
+            advance(id, .lossExplained(reason))
+        } else {
+            advance(id, .retry)
+        }
+        workOff()
+    }
+
+    // MARK: Telling the kernel
+
+    /// Tells the kernel what it has to be told, one thing after the other: it is at work on one change at a time.
+    private func workOff() {
+        guard worker == nil, nextWork != nil else { return }
+        let own = LoopBound(self, on: management.loop)
+        worker = Task(executorPreference: management.loop) { await own.value.tellKernel() }
+    }
+
+    private nonisolated(nonsending) func tellKernel() async {
+        while let work = nextWork {
+            switch work {
+            case .add(let id): await add(id)
+            case .remove(let id): await remove(id)
+            case .removeInstance(let instance): await removeInstance(instance)
+            }
+        }
+        worker = nil
+    }
+
+    private var nextWork: AdvertisingTable.Work? { table.next(isReady: !isClosed && state().isReady) }
+
+    private nonisolated(nonsending) func remove(_ id: UInt64) async {
+        if let instance = table[id]?.progress.instance {
+            advance(id, .use(nil))
+            if state().isReady { await removeInstance(instance) } else { table.leftovers.insert(instance) }
+        }
+        table[id] = nil
+        onEvent?(id, .removed)
+    }
+
+    /// Removes an instance; one that is not there any more is no problem.
+    private nonisolated(nonsending) func removeInstance(_ instance: UInt8) async {
+        table.leftovers.remove(instance)
+        do throws(BluetoothError) {
+            try await instances.remove(instance)
+        } catch {
+            log.debug("\(error)")
+            guard state() != .absent else { return }
+            // It may still be on the air, or will be when the adapter is back.
+            table.leftovers.insert(instance)
+            guard state().isReady else { return }
+            log.warning("the kernel did not take back advertising instance \(instance): \(error)")
+            let timer = management.loop.makeLocalTimer { [weak self] in
+                self?.table.leftoverTimer = nil
+                self?.workOff()
+            }
+            timer.set(after: AdvertisingProgress.retryInterval)
+            table.leftoverTimer = timer
+        }
+    }
+
+    private nonisolated(nonsending) func add(_ id: UInt64) async {
+        advance(id, .beginSending)
+        do throws(BluetoothError) {
+            try await put(id)
+            advance(id, .sent)
+        } catch {
+            log.debug("\(error)")
+            advance(id, .refused(error))
+        }
+    }
+
+    /// Has the kernel advertise a set, for the first time or again.
+    private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
+        let features = try await instances.features(operation)
+        guard let entry = table[id], !entry.progress.hasEnded else { return }
+        let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
+        let own = entry.progress.instance
+        let instance = if let own { own } else { try features.freeInstance(table.instances, operation) }
+        advance(id, .use(instance))
+        do throws(BluetoothError) {
+            let power = try await instances.put(plan, as: instance, features, operation)
+            guard var now = table[id] else { return }
+            now.sent = entry.content
+            (now.facts.payloads, now.facts.transmitPower) = (plan.payloads, power)
+            table[id] = now
+            onEvent?(id, .facts(now.facts))
+        } catch {
+            if table[id]?.progress.instance == instance {
+                advance(id, .use(nil))
+                await removeInstance(instance)
+            }
+            throw error
+        }
+    }
+}

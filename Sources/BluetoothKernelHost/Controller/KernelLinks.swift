@@ -1,0 +1,313 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import Logging
+
+/// What the controller tells of links: why they ended, what they run with, and what can be asked about them.
+///
+/// Disconnection Complete comes to everybody; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
+//
+// Lives on the loop, with the controller.
+final class KernelLinks: HostLinks {
+    private let mark: ComponentCount.Mark
+    fileprivate let commands: HCICommandQueue
+    fileprivate let kernel: any BluetoothKernel
+    private let log: Logger
+    private var table = LinkTable()
+    /// Called when a link of anybody's has ended, with its handle.
+    var onLinkEnded: (UInt16) -> Void = { _ in }
+    /// Whether the scanner was seen to be left by a kernel that powers the adapter off.
+    var isLeaving: () -> Bool = { false }
+
+    init(_ commands: HCICommandQueue, on kernel: any BluetoothKernel, log: Logger) {
+        mark = kernel.loop.components.mark("KernelLinks")
+        (self.commands, self.kernel, self.log) = (commands, kernel, log)
+    }
+
+    fileprivate var loop: EventLoop { kernel.loop }
+
+    /// Whether the controller's events are of use to nobody here.
+    var isIdle: Bool { table.isIdle }
+
+    /// Whether the adapter is being powered off, as far as its commands tell.
+    var isPoweringOff: Bool {
+        commands.receiveWaiting()
+        return isLeaving()
+    }
+
+    // MARK: Following
+
+    func beginFollowing() {
+        table.connecting += 1
+        follow()
+    }
+
+    func endFollowing() {
+        table.connecting -= 1
+        linksChanged()
+    }
+
+    /// The adapter is back.
+    func comeBack() {
+        if table.connecting > 0 { follow() }
+    }
+
+    /// Nothing will be told any more.
+    func end(_ reason: BluetoothError) { table.end(reason) }
+
+    private func follow() {
+        // Without it the link is as good, but less is known of it.
+        do throws(BluetoothError) {
+            try commands.open(.init("follow links", adapter: commands.name))
+        } catch {
+            log.debug("\(error)")
+        }
+    }
+
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
+        commands.receiveWaiting()
+        return KernelLink(self, table.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
+    }
+
+    fileprivate func detach(_ number: UInt64) {
+        guard let entry = table.remove(number) else { return }
+        entry.watch?.end(
+            BluetoothError(.disconnected, .init("use the link", adapter: commands.name), "The link has ended."))
+        linksChanged()
+    }
+
+    fileprivate func end(_ number: UInt64, _ reason: BluetoothError) {
+        table[number]?.watch?.end(reason)
+        table[number]?.watch = nil
+    }
+
+    private func linksChanged() {
+        guard table.isIdle else { return }
+        table.forgetOthers()
+        commands.restIfIdle()
+    }
+
+    /// Why the controller says that a link ended.
+    ///
+    /// The kernel hands every event to raw sockets before it acts on it, so that when the link's socket ends the reason
+    /// is here already, though perhaps not received. Nil when the kernel has acted by itself: powering the adapter off it
+    /// ends the links as soon as the controller has taken its command.
+    fileprivate func endReason(of number: UInt64) -> HCIStatus? {
+        if table[number]?.endReason == nil { commands.receiveWaiting() }
+        return table[number]?.endReason
+    }
+
+    // MARK: Events
+
+    /// A link has come up, not known whose.
+    func began(_ event: LEConnectionComplete) { table.began(event) }
+
+    /// Takes what happened to a link.
+    func receive(_ event: HCIEvent) {
+        switch event {
+        case .disconnectionComplete(let event) where event.status.isSuccess:
+            table.ended(event)
+            // Later, since the packet is still being received.
+            let bound = LoopBound(self, on: loop)
+            loop.execute { bound.value.onLinkEnded(event.handle.rawValue) }
+        case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
+            // Later, since the packet is still being received.
+            if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
+        case .leMeta(.connectionUpdateComplete(let event)): receive(event)
+        case .leMeta(.phyUpdateComplete(let event)): receive(event)
+        case .leMeta(.dataLengthChange(let event)): receive(event)
+        default: break
+        }
+    }
+
+    private func receive(_ event: LEConnectionUpdateComplete) {
+        table.updated(event)
+        guard let number = table.number(of: event.handle), let watch = table[number]?.watch else { return }
+        let change = LinkChange.parameters(ConnectionParameters(event.parameters))
+        watch.resolve(result(change, event.status)) { procedure in
+            guard case .parameters(let wanted) = procedure else { return false }
+            // Another change, such as the peer's, may come between.
+            return !event.status.isSuccess || wanted.includes(event.parameters)
+        }
+        guard event.status.isSuccess else { return }
+        watch.tell(change)
+        guard watch.insistence?.shallAsk(for: event.parameters, at: loop.now) == true, let insistence = watch.insistence
+        else { return }
+        log.debug("asks for its own parameters again", metadata: ["handle": "\(event.handle)"])
+        commands.send(.leConnectionUpdate(event.handle, insistence.range, LEConnectionEventLength())) { _ in }
+    }
+
+    private func receive(_ event: LEPHYUpdate) {
+        guard let number = table.number(of: event.handle), let watch = table[number]?.watch else { return }
+        let change = LinkChange.phys(LinkPHYs(event))
+        watch.resolve(result(change, event.status)) { $0 == .phys }
+        if event.status.isSuccess { watch.tell(change) }
+    }
+
+    private func receive(_ event: LEDataLengthChange) {
+        guard let number = table.number(of: event.handle) else { return }
+        table[number]?.dataLength = event
+        table[number]?.watch?.tell(.dataLength(LinkDataLength(event)))
+    }
+
+    /// What a procedure has come to, for whoever waits for it.
+    private func result(_ change: LinkChange, _ status: HCIStatus) -> Result<LinkChange, BluetoothError> {
+        status.isSuccess ? .success(change) : .failure(.linkProcedure(.init("change the link"), status))
+    }
+
+    // MARK: Questions
+
+    fileprivate func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
+
+    fileprivate func dataLength(of number: UInt64) -> LEDataLengthChange? { table[number]?.dataLength }
+
+    /// Sends a command about a link and returns the answer.
+    fileprivate nonisolated(nonsending) func ask(
+        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
+        _ command: (ConnectionHandle) -> HCICommand
+    ) async throws(BluetoothError) -> HCIReturnParameters {
+        let call = Promise<HCIReturnParameters, BluetoothError>()
+        commands.send(command(try handle(of: number, operation))) { answer in
+            call.resolve(answer.mapError { $0.about(operation) })
+        }
+        return try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    /// Sends a command that is done when an event says so, and returns what the event tells.
+    fileprivate nonisolated(nonsending) func change(
+        _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
+        _ command: (ConnectionHandle) -> HCICommand
+    ) async throws(BluetoothError) -> LinkChange {
+        let call = try watch(of: number, operation).waiter(for: procedure)
+        commands.send(command(try handle(of: number, operation))) { answer in
+            if case .failure(let error) = answer { call.fail(error.about(operation)) }
+        }
+        do {
+            return try await call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            throw error.during(operation)
+        }
+    }
+
+    /// Who waits for what happens to a link, or follows it.
+    fileprivate func watch(
+        of number: UInt64, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> LinkWatch {
+        _ = try handle(of: number, operation)
+        if let watch = table[number]?.watch { return watch }
+        let watch = LinkWatch()
+        table[number]?.watch = watch
+        return watch
+    }
+
+    private func handle(
+        of number: UInt64, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> ConnectionHandle {
+        if let end = commands.end { throw end.about(operation) }
+        guard let entry = table[number], entry.endReason == nil else {
+            throw BluetoothError(.disconnected, operation, "The link has ended.", isRetryable: true)
+        }
+        return entry.handle
+    }
+}
+
+/// A hold on what the controller knows of a link of ours; dropping it lets go.
+private final class KernelLink: HostLink {
+    private let mark: ComponentCount.Mark
+    private let owner: LoopBound<KernelLinks>
+    private let loop: EventLoop
+    private let number: UInt64
+
+    init(_ links: KernelLinks, _ number: UInt64) {
+        mark = links.loop.components.mark("KernelLink")
+        loop = links.loop
+        owner = LoopBound(links, on: loop)
+        self.number = number
+    }
+
+    deinit {
+        loop.execute { [owner, number] in owner.value.detach(number) }
+    }
+
+    private var links: KernelLinks { owner.value }
+
+    var parameters: ConnectionParameters? { links.parameters(of: number).map { ConnectionParameters($0) } }
+
+    var dataLength: LinkDataLength? { links.dataLength(of: number).map { LinkDataLength($0) } }
+
+    nonisolated(nonsending) func rssi(
+        _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> Int? {
+        guard
+            case .rssi(_, let rssi) = try await links.ask(number, operation, timeout: timeout, { .readRSSI($0) })
+        else { return nil }
+        return rssi.map { Int($0) }
+    }
+
+    nonisolated(nonsending) func transmitPower(
+        _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> Int {
+        let answer = try await links.ask(number, operation, timeout: timeout) {
+            .readTransmitPowerLevel($0, maximum: false)
+        }
+        guard case .transmitPower(_, let power) = answer else { throw .unreadable(operation) }
+        return Int(power)
+    }
+
+    nonisolated(nonsending) func phys(
+        _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> LinkPHYs {
+        let answer = try await links.ask(number, operation, timeout: timeout) { .leReadPHY($0) }
+        guard case .phys(let phys) = answer else { throw .unreadable(operation) }
+        return LinkPHYs(phys)
+    }
+
+    nonisolated(nonsending) func setPHYs(
+        _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> LinkPHYs {
+        let change = try await links.change(number, operation, timeout: timeout, .phys) { .leSetPHY($0, preference) }
+        guard case .phys(let phys) = change else { throw .unreadable(operation) }
+        return phys
+    }
+
+    nonisolated(nonsending) func setDataLength(
+        octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        _ = try await links.ask(number, operation, timeout: timeout) {
+            .leSetDataLength($0, octets: octets, time: time)
+        }
+    }
+
+    nonisolated(nonsending) func setParameters(
+        _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> ConnectionParameters {
+        let change = try await links.change(number, operation, timeout: timeout, .parameters(parameters)) {
+            .leConnectionUpdate($0, parameters, LEConnectionEventLength())
+        }
+        guard case .parameters(let now) = change else { throw .unreadable(operation) }
+        return now
+    }
+
+    func keepParameters(
+        _ range: LEConnectionParameters?, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
+        try links.watch(of: number, operation).insistence = range.map { ParameterInsistence($0) }
+    }
+
+    func follow(
+        _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
+    ) throws(BluetoothError) {
+        try links.watch(of: number, operation).onChange = onChange
+    }
+
+    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError {
+        let status = links.endReason(of: number)
+        let (commands, kernel) = (links.commands, links.kernel)
+        return .disconnected(peer, failure.kernelError, status: status, isFollowed: commands.hasSocket) {
+            AdapterPresence(of: commands.index, on: kernel)
+        }
+    }
+
+    func end(_ reason: BluetoothError) { links.end(number, reason) }
+}

@@ -1,0 +1,17 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothLinux
+
+/// The kernel a caller means: the one given, or the machine's own.
+package func chosenKernel(
+    _ kernel: (any BluetoothKernel)?, _ operation: BluetoothError.Operation
+) throws(BluetoothError) -> any BluetoothKernel {
+    if let kernel { return kernel }
+    do {
+        return try LinuxKernel.shared
+    } catch {
+        throw BluetoothError(
+            .failed, operation, "This process has no file descriptor left for the Bluetooth event loop.",
+            remedy: "Close some, or allow more: ulimit -n 4096", cause: .kernel(error))
+    }
+}

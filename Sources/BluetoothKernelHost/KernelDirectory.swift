@@ -1,0 +1,235 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothLinux
+import Logging
+import BluetoothManagement
+
+/// The adapters that the kernel knows.
+///
+/// It follows the management socket, and the radio switches where this process may.
+//
+// Lives on the loop, with whoever owns it.
+package final class KernelDirectory: HostDirectory {
+    private let mark: ComponentCount.Mark
+    package let loop: EventLoop
+    package let management: ManagementClient
+    private let kernel: any BluetoothKernel
+    private let log: Logger
+    private let trace: PacketSynthesis?
+    private var known: [UInt16: AdapterInformation] = [:]
+    /// Who is told of changes, and of the end.
+    private var follower: (onChange: (AdapterChange) -> Void, onEnd: (BluetoothError) -> Void)?
+    private var switchWatch: (any RadioSwitchWatch)?
+    private var waiters = WaiterList<Void, BluetoothError>()
+    private var end: BluetoothError?
+    package private(set) var changeCount: UInt64 = 0
+
+    package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+        mark = kernel.loop.components.mark("KernelDirectory")
+        self.kernel = kernel
+        management = ManagementClient(on: kernel, log: log, trace: trace)
+        (self.log, self.trace) = (log, trace)
+        loop = kernel.loop
+    }
+
+    package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
+
+    package func follow(
+        _ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void
+    ) {
+        follower = (onChange, onEnd)
+    }
+
+    // MARK: Beginning
+
+    /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
+    /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
+    package nonisolated(nonsending) func start() async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("list adapters")
+        if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
+        try management.follow { [weak self] notice in self?.take(notice) }
+        switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
+        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
+            throw .unreadable(operation)
+        }
+        for index in indexes.sorted() {
+            let call = Promise<Void, BluetoothError>()
+            read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
+            try await call.value(operation, timeout: .seconds(20), on: loop)
+        }
+    }
+
+    private func read(_ index: UInt16, then completion: @escaping (BluetoothError?) -> Void) {
+        management.post(.readControllerInformation, to: index) { [weak self] answer in
+            let error: BluetoothError?
+            switch answer {
+            case .success(.controllerInformation(let read)):
+                self?.found(AdapterInformation(read, index: index))
+                error = nil
+            case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
+            // One that has been unplugged since is no error.
+            case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
+            }
+            completion(error)
+        }
+    }
+
+    // MARK: What happens
+
+    private func take(_ notice: AdapterNotice) {
+        switch notice {
+        case .added(let index):
+            read(index) { [log] error in
+                if let error { log.debug("\(error)") }
+            }
+        case .removed(let index): lost(index)
+        case .settings(let index, let settings): change(index, to: settings)
+        case .discovering, .advertisingRemoved, .connectedByPeer, .disconnected, .pairing: break
+        case .longTermKey, .identityResolvingKey, .signatureResolvingKey, .unpaired: break
+        case .lost(let reason): finish(reason)
+        }
+    }
+
+    private func found(_ information: AdapterInformation) {
+        var information = information
+        if !information.isPowered { information.take(kernel.radioSwitches()) }
+        if let before = known[information.index], before.publicAddress != information.publicAddress {
+            lost(information.index)
+        }
+        let before = known.updateValue(information, forKey: information.index)
+        if before == nil { tell(.added(information)) } else if before != information { tell(.changed(information)) }
+    }
+
+    private func lost(_ index: UInt16) {
+        if let gone = known.removeValue(forKey: index) { tell(.removed(gone)) }
+    }
+
+    private func change(_ index: UInt16, to settings: ManagementSettings) {
+        guard var information = known[index] else { return }
+        information.currentSettings = settings
+        if information.isPowered {
+            (information.isSoftBlocked, information.isHardBlocked) = (false, false)
+        } else {
+            // One that is being unplugged is told as powered off first; the kernel no longer lists it then.
+            if let listed = try? kernel.adapters(), !listed.contains(where: { $0.index == index }) {
+                return lost(index)
+            }
+            information.take(kernel.radioSwitches())
+        }
+        replace(information)
+    }
+
+    private func replace(_ information: AdapterInformation) {
+        guard information != known[information.index] else { return }
+        known[information.index] = information
+        tell(.changed(information))
+    }
+
+    package func look(at index: UInt16) {
+        guard let listed = try? kernel.adapters(), var information = known[index] else { return }
+        guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
+        information.take(kernel.radioSwitches())
+        // While it is being switched off, the kernel still counts it as up.
+        let isBlocked = information.isSoftBlocked || information.isHardBlocked
+        if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
+        if information.isPowered { return }
+        replace(information)
+    }
+
+    private func lookAtRadioSwitches() {
+        let switches = kernel.radioSwitches()
+        for var information in adapters where !information.isPowered {
+            information.take(switches)
+            replace(information)
+        }
+    }
+
+    package func refresh() {
+        // Where it may not follow the radio switches.
+        if switchWatch == nil { lookAtRadioSwitches() }
+    }
+
+    private func tell(_ change: AdapterChange) {
+        log.debug("\(change)")
+        changeCount &+= 1
+        follower?.onChange(change)
+        waiters.succeedAll()
+    }
+
+    package nonisolated(nonsending) func change(
+        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
+    ) async throws(BluetoothError) {
+        if let end { throw end }
+        guard changeCount == count else { return }
+        let call = waiters.makePromise()
+        try await call.value(operation, timeout: timeout, on: loop)
+    }
+
+    // MARK: The end
+
+    private func finish(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        switchWatch = nil
+        let onEnd = follower.take()?.onEnd
+        waiters.failAll(reason)
+        onEnd?(reason)
+    }
+
+    package func close(_ reason: BluetoothError) {
+        follower = nil
+        finish(reason)
+        management.close(reason)
+    }
+
+    // MARK: Making ready
+
+    package nonisolated(nonsending) func prepare(
+        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+    ) async throws(BluetoothError) -> AdapterInformation {
+        try await preparation(knowledge, wish.privacy).prepare(adapter, power: wish.power)
+    }
+
+    package nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async
+        -> [AdapterInformation]
+    {
+        await preparation(knowledge).knowingStaticAddresses(adapters)
+    }
+
+    package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
+        try await preparation().setPowered(isOn, index)
+    }
+
+    private func preparation(
+        _ knowledge: (any AdapterKnowledge)? = nil, _ privacy: PrivacyMode? = nil
+    ) -> AdapterPreparation {
+        AdapterPreparation(kernel: kernel, management: management, knowledge: knowledge, privacy: privacy)
+    }
+
+    // MARK: What is done for one
+
+    package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
+
+    package func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host {
+        AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
+    }
+}
+
+/// The adapters of a kernel.
+package struct KernelProvider: HostProvider {
+    package let kernel: any BluetoothKernel
+    private let trace: PacketSynthesis?
+
+    package init(_ kernel: any BluetoothKernel, trace: PacketSynthesis? = nil) {
+        (self.kernel, self.trace) = (kernel, trace)
+    }
+
+    package var loop: EventLoop { kernel.loop }
+
+    package var isMachine: Bool { kernel is LinuxKernel }
+
+    package func makeDirectory(log: Logger) -> any HostDirectory {
+        KernelDirectory(on: kernel, log: log, trace: trace)
+    }
+}

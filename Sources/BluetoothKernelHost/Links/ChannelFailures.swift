@@ -1,0 +1,68 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+
+extension ChannelEvent {
+    @inline(__always)
+    package init(_ event: SocketEvent) {
+        switch event {
+        case .readable: self = .readable
+        case .writable: self = .writable
+        case .closed(let error): self = .closed(ChannelFailure(error))
+        }
+    }
+}
+
+extension ChannelFailure {
+    package init(_ error: KernelError) {
+        let kind: Kind =
+            switch error.number {
+            case _ where error == .notEncrypted: .notEncrypted
+            case .messageTooLong: .tooLong
+            case .connectionAborted: .aborted
+            case .connectionReset: .closedByPeer
+            case .invalidArgument: .tooEarly
+            default: .other
+            }
+        self.init(kind, .kernel(error))
+    }
+
+    /// The kernel's word for it.
+    var kernelError: KernelError {
+        if case .kernel(let error) = cause { error } else { KernelError("channel", .inputOutput) }
+    }
+}
+
+extension KernelError {
+    /// The kernel has not encrypted a link in time, nor told that it has not.
+    static let notEncrypted = KernelError("encrypt", .timedOut)
+}
+
+extension BluetoothError {
+    /// What a failure of a channel means.
+    static func channel(
+        _ failure: ChannelFailure, _ context: ChannelContext, _ environment: HostEnvironment?
+    ) -> BluetoothError {
+        let error = failure.kernelError
+        switch context {
+        case .link(let peer), .linkSaid(_, let peer):
+            if failure.kind == .notEncrypted { return .notEncrypted(peer, failure.cause) }
+            if case .linkSaid(let own, _) = context { return own }
+            return .disconnected(peer, error)
+        case .connecting(let operation): return .connecting(operation, error)
+        case .channel(let peer): return .channelEnded(peer, error)
+        case .openingChannel(let operation, let psm): return .openingChannel(operation, psm, error)
+        case .bearer(let peer): return .bearerEnded(peer, error)
+        case .openingBearer(let operation): return .openingEnhancedBearer(operation, error)
+        case .listening(let operation): return .listening(operation, error, environment ?? HostEnvironment())
+        case .listeningForBearers(let operation):
+            return .listeningForEnhancedBearers(operation, error, environment ?? HostEnvironment())
+        }
+    }
+
+    private static func notEncrypted(_ peer: BluetoothAddress, _ cause: Cause) -> BluetoothError {
+        BluetoothError(
+            .disconnected, .init("encrypt the link", peer: peer), "The link was not encrypted within 30 s.",
+            cause: cause, isRetryable: true, disconnectReason: .authentication)
+    }
+}

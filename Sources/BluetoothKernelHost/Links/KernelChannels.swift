@@ -1,0 +1,104 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+
+/// The kernel's L2CAP sockets of one adapter.
+//
+// Lives on the loop, with the session.
+package final class KernelChannels: HostChannels {
+    private let mark: ComponentCount.Mark
+    private let adapter: AdapterFacts
+    private let kernel: any BluetoothKernel
+    private let ends: LinkEnds
+    private let ending: EndingLinks
+    private let trace: PacketSynthesis?
+
+    init(
+        of adapter: AdapterFacts, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
+        trace: PacketSynthesis?
+    ) {
+        mark = kernel.loop.components.mark("KernelChannels")
+        (self.adapter, self.kernel, self.ends, self.ending, self.trace) = (adapter, kernel, ends, ending, trace)
+    }
+
+    private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
+
+    package func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
+
+    package nonisolated(nonsending) func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {
+        try await ending.makeWay(to: peer, operation, timeout: timeout)
+    }
+
+    package func connect(
+        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ handler: @escaping ChannelHandler
+    ) throws(ChannelFailure) -> any HostChannel {
+        let life = ChannelLife(to: peer, channel, ending, handler)
+        do throws(KernelError) {
+            let socket = try kernel.connectL2CAP(
+                to: peer, channel: channel, from: adapter.information.address, options: options
+            ) { event in life.take(event) }
+            return KernelChannel(socket, life, recorder, on: kernel.loop)
+        } catch {
+            throw ChannelFailure(error)
+        }
+    }
+
+    package func listen(
+        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ accept: @escaping (any HostChannel) -> ChannelHandler
+    ) throws(ChannelFailure) -> any HostChannelListener {
+        do throws(KernelError) {
+            let listener = try kernel.listenL2CAP(
+                channel: channel, on: adapter.information.address, options: options
+            ) { [weak self, ending, loop = kernel.loop] socket in
+                // Whoever listens is given the channel of every link on which nobody has it, whichever side has made the
+                // link: so also of one that was being made from here and comes about just after it was given up.
+                guard channel != .attribute || !ending.isGivenUp(socket.peer) else {
+                    socket.close()
+                    return { _ in }
+                }
+                return KernelChannel.accept(socket, channel, ending, self?.recorder, on: loop, by: accept)
+            }
+            return KernelChannelListener(listener)
+        } catch {
+            throw ChannelFailure(error)
+        }
+    }
+
+    package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
+        .channel(failure, context, kernel.environment())
+    }
+
+    package func reason(
+        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
+        then completion: @escaping (BluetoothError) -> Void
+    ) -> BluetoothError? {
+        ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
+    }
+
+    package func adapterHasLeft(_ reason: BluetoothError) {
+        ending.adapterHasLeft()
+        ends.completeAll(reason)
+    }
+
+    package func close() {
+        ends.close()
+        ending.close()
+    }
+
+    /// How many ends wait to be explained.
+    package var unexplainedCount: Int { ends.waitingCount }
+}
+
+private final class KernelChannelListener: HostChannelListener {
+    private let base: any L2CAPListener
+
+    init(_ base: any L2CAPListener) { self.base = base }
+
+    var channel: L2CAPChannel { base.channel }
+
+    func close() { base.close() }
+}

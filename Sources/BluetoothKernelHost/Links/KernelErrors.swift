@@ -1,0 +1,292 @@
+import BluetoothATT
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+
+// The one place that says what a kernel's error number means on a link. The numbers are those of the kernel's
+// translation of link-layer reasons (net/bluetooth/lib.c).
+extension BluetoothError {
+    /// Why a link that was up has ended, as far as its socket tells.
+    package static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        disconnected(peer, error, status: nil, isFollowed: false) { nil }
+    }
+
+    /// Why a link could not be established.
+    package static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
+        case .hostUnreachable, .networkDown:
+            return BluetoothError(
+                .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
+        case .noSuchDevice, .connectionAborted:
+            return BluetoothError(
+                .noAdapter, operation, "The adapter was switched off or unplugged meanwhile.", cause: cause)
+        case .busy:
+            return BluetoothError(
+                .busy, operation, "Another program on this machine holds the attribute channel of this device.",
+                remedy: daemonRemedy, cause: cause, isRetryable: true)
+        case .connectionReset: return .metTheEnd(operation, cause)
+        case .timedOut, .inProgress:
+            return BluetoothError(
+                .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,
+                isRetryable: true)
+        case .connectionRefused:
+            return BluetoothError(
+                .connectionFailed, operation,
+                "The kernel refused to connect: LE is not switched on at the adapter, or the time allowed ran out.",
+                remedy: lowEnergyRemedy, cause: cause, isRetryable: true)
+        case .notImplemented:
+            return BluetoothError(
+                .connectionFailed, operation, "The link failed to be established.", remedy: outOfReachRemedy,
+                cause: cause, isRetryable: true, disconnectReason: .failedToBeEstablished)
+        case .accessDenied:
+            return BluetoothError(
+                .connectionFailed, operation, "The device refused to connect without pairing.", cause: cause)
+        case .notPermitted: return .notPermitted(operation, cause: cause)
+        default:
+            return BluetoothError(
+                .connectionFailed, operation, "The link could not be established.", cause: cause, isRetryable: true)
+        }
+    }
+
+    /// Why a connection-oriented channel that was open has ended.
+    package static func channelEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        var reason = disconnected(peer, error)
+        reason.operation.name = "use the channel"
+        if error.number == .connectionReset { reason.message = "The peer closed the channel, or ended the link." }
+        return reason
+    }
+
+    /// Why an enhanced bearer that was open has ended. The link may well be up.
+    package static func bearerEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
+        var reason = disconnected(peer, error)
+        guard error.number == .connectionReset else { return reason }
+        reason.message = "The peer closed this bearer, or ended the link."
+        reason.disconnectReason = nil
+        return reason
+    }
+
+    /// Why a connection-oriented channel could not be opened.
+    package static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .connectionRefused:
+            return BluetoothError(
+                .connectionFailed, operation,
+                "The channel was refused: nothing at the peer listens on PSM \(hexadecimal(psm)), it has no room, or the link could not be protected as it demands.",
+                remedy: "Is that the right PSM? Services often tell theirs in a characteristic.", cause: cause)
+        case .connectionReset:
+            return BluetoothError(
+                .connectionFailed, operation, "The link ended before the channel was open.", cause: cause,
+                isRetryable: true)
+        case .accessDenied:
+            return BluetoothError(
+                .connectionFailed, operation, "The link could not be encrypted as the channel needs it.", cause: cause)
+        case .invalidArgument:
+            return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
+        case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
+        default: return connecting(operation, error)
+        }
+    }
+
+    /// What a connect gets that joins an attempt just given up, or a link just closed: trying again is all that is needed.
+    package static func metTheEnd(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
+        BluetoothError(
+            .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause, isRetryable: true)
+    }
+
+    /// Why connection-oriented channels cannot be listened for.
+    package static func listening(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .accessDenied:
+            return BluetoothError(
+                .notPermitted, operation, "A PSM below 0x0080 needs CAP_NET_BIND_SERVICE.",
+                remedy: "Use one from 0x0080 to 0x00FF, or: \(bindCapabilityRemedy(environment))", cause: cause)
+        case .invalidArgument: return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
+        case .addressInUse:
+            return BluetoothError(.busy, operation, "Somebody listens on this PSM already.", cause: cause)
+        case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
+        default: return .controller(operation, error, environment)
+        }
+    }
+
+    /// Why a further bearer for attributes could not be opened.
+    package static func openingEnhancedBearer(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        var reason = openingChannel(operation, AttributeProtocol.enhancedProtocolServiceMultiplexer, error)
+        guard error.number == .connectionRefused else { return reason }
+        reason.message =
+            "The bearer was refused: the peer has room for no more, or the link could not be protected as it demands."
+        reason.remedy = nil
+        return reason
+    }
+
+    /// Why further bearers for attributes cannot be taken. Their PSM is given, so that no other can be chosen.
+    package static func listeningForEnhancedBearers(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        var reason = listening(operation, error, environment)
+        switch error.number {
+        case .accessDenied:
+            reason.message =
+                "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedProtocolServiceMultiplexer))."
+            reason.remedy =
+                "\(bindCapabilityRemedy(environment))\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
+        case .addressInUse:
+            reason.message = "Another program takes the enhanced bearers of this adapter already."
+            reason.remedy =
+                "End it: BlueZ's daemon by sudo systemctl stop bluetooth\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
+        default: break
+        }
+        return reason
+    }
+
+    /// What gives this program the capability to listen below PSM 0x0080. It takes away what is not named.
+    private static func bindCapabilityRemedy(_ environment: HostEnvironment) -> String {
+        let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
+        return
+            "sudo setcap 'cap_net_raw,cap_net_admin,cap_net_bind_service+eip' \(program)   (again after each build)"
+    }
+
+    private static func noEnhancedFlowControl(_ operation: Operation, _ cause: Cause) -> BluetoothError {
+        BluetoothError(
+            .unsupported, operation, "This kernel has the enhanced credit based mode switched off.",
+            remedy: "Try: echo Y | sudo tee /sys/module/bluetooth/parameters/enable_ecred", cause: cause)
+    }
+
+    /// What a program that embeds the library can call, and the command of the package's own `ble` for those who have it,
+    /// each on a line of its own.
+    package static func remedy(_ call: String, orRun command: String) -> String {
+        """
+        \(call)
+        Or run: sudo ble \(command)   (from this library's package: swift build -c release --product ble)
+        """
+    }
+
+    package static let powerRemedy = remedy(
+        "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).", orRun: "power on")
+    package static let lowEnergyRemedy = remedy(
+        "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
+        orRun: "power on")
+    package static let daemonRemedy = """
+        Stop BlueZ's daemon for now: sudo systemctl stop bluetooth
+        Or disconnect the device in bluetoothctl.
+        """
+    package static let outOfReachRemedy = """
+        Is it switched on, in reach, and not connected to something else?
+        A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
+        """
+
+    package static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+        BluetoothError(
+            .noBluetooth, operation, "This kernel has no Bluetooth sockets (AF_BLUETOOTH).",
+            remedy:
+                "Load the driver of the adapter, for one on USB: sudo modprobe btusb\nIn a container, Bluetooth works only in the host's network namespace (--network host).",
+            cause: .kernel(error))
+    }
+
+    /// A capability is missing; names the command that gives it to this very program.
+    package static func notPermitted(
+        _ operation: Operation, executable: String? = nil, cause: Cause? = nil
+    ) -> BluetoothError {
+        let program = executable.map { "\"\($0)\"" } ?? "PROGRAM"
+        return BluetoothError(
+            .notPermitted, operation, "This needs CAP_NET_RAW and CAP_NET_ADMIN.",
+            remedy:
+                "Give them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build)\nOr run it with sudo.",
+            cause: cause)
+    }
+
+    package static func noAdapter(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .noAdapter, operation, "No Bluetooth adapter found.",
+            remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+    }
+
+    package static func adapterWentOff(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was switched off.", remedy: powerRemedy)
+    }
+
+    /// The adapter is not up any more: switched off, or blocked by a radio switch.
+    private static func adapterWentOff(
+        _ operation: Operation, _ environment: HostEnvironment, _ cause: Cause
+    ) -> BluetoothError {
+        guard
+            let blocking = environment.radioSwitches.first(where: {
+                $0.name == operation.adapter && ($0.isSoftBlocked || $0.isHardBlocked)
+            })
+        else { return .adapterWentOff(operation) }
+        return BluetoothError(
+            .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+            remedy: blocking.isHardBlocked ? hardBlockRemedy : softBlockRemedy, cause: cause)
+    }
+
+    /// The kernel answered something this library cannot read.
+    package static func unreadable(_ operation: Operation) -> BluetoothError {
+        BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
+    }
+
+    /// What a failed call on an HCI or management socket means.
+    package static func controller(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.kernel(error)
+        switch error.number {
+        case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
+        case .notPermitted, .accessDenied:
+            return .notPermitted(operation, executable: environment.executablePath, cause: cause)
+        case .networkDown: return .adapterWentOff(operation, environment, cause)
+        case .radioBlocked:
+            return BluetoothError(
+                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+                remedy: softBlockRemedy, cause: cause)
+        case .noSuchDevice, .brokenPipe, .connectionAborted, .badFileDescriptor:
+            return BluetoothError(
+                .noAdapter, operation, "\(operation.adapter ?? "The adapter") is gone: unplugged or taken away.",
+                cause: cause)
+        case .busy, .alreadyInProgress:
+            return BluetoothError(
+                .busy, operation, "Another program holds the adapter.", remedy: daemonRemedy, cause: cause,
+                isRetryable: true)
+        default:
+            return BluetoothError(.failed, operation, "The kernel refused.", cause: cause)
+        }
+    }
+
+    /// What a controller's refusal of a command means.
+    package static func refused(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
+        BluetoothError(
+            .failed, operation, "The controller refused: \(status).", cause: .controller(status),
+            isRetryable: status == .commandDisallowed)
+    }
+
+    /// What the kernel's refusal of a management command means.
+    package static func management(
+        _ operation: Operation, _ status: ManagementStatus, _ environment: HostEnvironment
+    ) -> BluetoothError {
+        let cause = Cause.management(status)
+        switch status {
+        case .permissionDenied:
+            return .notPermitted(operation, executable: environment.executablePath, cause: cause)
+        case .invalidIndex: return .noAdapter(operation)
+        case .notPowered: return .adapterWentOff(operation, environment, cause)
+        case .rfkilled:
+            return BluetoothError(
+                .adapterBlocked, operation, "The adapter is blocked by rfkill.",
+                remedy: softBlockRemedy, cause: cause)
+        case .busy:
+            return BluetoothError(
+                .busy, operation, "Another program is doing the same at this moment.",
+                remedy: environment.isBluetoothDaemonRunning ? daemonRemedy : nil, cause: cause, isRetryable: true)
+        case .notSupported, .unknownCommand:
+            return BluetoothError(.unsupported, operation, "The adapter or the kernel cannot do that.", cause: cause)
+        default:
+            return BluetoothError(.failed, operation, "The kernel refused: \(status).", cause: cause)
+        }
+    }
+}

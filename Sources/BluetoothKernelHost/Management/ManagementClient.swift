@@ -1,0 +1,405 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import Logging
+import BluetoothManagement
+
+/// The kernel's management interface: commands with their replies, and what happens to adapters.
+//
+// Lives on the loop, with whoever owns it.
+package final class ManagementClient {
+    private let mark: ComponentCount.Mark
+    package let loop: EventLoop
+    private let kernel: any BluetoothKernel
+    private let log: Logger
+    private let trace: PacketSynthesis?
+    private var followers = HandlerList<AdapterNotice>()
+    private var sockets = Sockets()
+    private var requests: [Request] = []
+    private var overdueTimer: LoopTimer?
+    private var pauses = Pauses()
+    private var end: BluetoothError?
+
+    /// The one in use, and those of which an answer never came, as long as others are outstanding there.
+    private struct Sockets {
+        var all: [UInt64: any PacketSocket] = [:]
+        var current: UInt64?
+        var next: UInt64 = 0
+    }
+
+    /// Of commands that the kernel was too busy for.
+    private struct Pauses {
+        var all: [UInt64: LoopTimer] = [:]
+        var next: UInt64 = 0
+    }
+
+    package typealias Answer = Result<ManagementReply, BluetoothError>
+
+    /// How long the kernel may take to answer. Powering on a controller that hangs takes it the longest.
+    package static let answerLimit = Duration.seconds(10)
+
+    private struct Request {
+        let command: ManagementCommand
+        let index: UInt16
+        let isAbandoned: () -> Bool
+        let completion: (Answer) -> Void
+        /// The socket it was sent through; nil while it waits.
+        var socket: UInt64?
+        /// When it is given up, once it has been sent.
+        var deadline = KernelInstant.distantPast
+        /// Whether it could not be sent.
+        var hasFailed = false
+
+        func hasSameKey(as other: Request) -> Bool {
+            index == other.index && command.opcode == other.command.opcode
+        }
+    }
+
+    package init(on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis? = nil) {
+        mark = kernel.loop.components.mark("ManagementClient")
+        self.kernel = kernel
+        self.trace = trace
+        self.log = log
+        loop = kernel.loop
+    }
+
+    // MARK: Following
+
+    /// Has `onNotice` called, on the loop, with what happens to adapters, until ``unfollow(_:)`` or the end.
+    ///
+    /// What commands sent here change is told as well, before their callers are.
+    @discardableResult
+    package func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
+        let operation = BluetoothError.Operation("follow the adapters")
+        if let end { throw end }
+        _ = try openSocket(operation)
+        return followers.add(onNotice)
+    }
+
+    /// Ends what ``follow(_:)`` began.
+    package func unfollow(_ follower: UInt64) {
+        followers.remove(follower)
+    }
+
+    private func tell(_ notice: AdapterNotice) {
+        // Called on a copy, since a handler may come or go.
+        let followers = followers
+        followers(notice)
+    }
+
+    // MARK: Commands
+
+    /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
+    ///
+    /// The kernel takes each command once at a time for each adapter, so a second call waits for the first.
+    /// - Throws: the kernel's status as a ``BluetoothError``: `.notPermitted`, `.busy`, `.noAdapter` and others.
+    @discardableResult
+    package nonisolated(nonsending) func send(
+        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+    ) async throws(BluetoothError) -> ManagementReply {
+        let call = Promise<ManagementReply, BluetoothError>()
+        post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
+        return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
+    }
+
+    /// Sends a command as ``send(_:to:timeout:)`` does, again and again for two seconds while the kernel answers that it is
+    /// at work on an earlier change.
+    @discardableResult
+    package nonisolated(nonsending) func sendWhenIdle(
+        _ command: ManagementCommand, to index: UInt16
+    ) async throws(BluetoothError) -> ManagementReply {
+        let call = Promise<ManagementReply, BluetoothError>()
+        postWhenIdle(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
+        return try await call.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
+    }
+
+    /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
+    package func post(
+        _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping () -> Bool = { false },
+        completion: @escaping (Answer) -> Void
+    ) {
+        if let end { return completion(.failure(end)) }
+        let operation = Self.operation(command, index)
+        guard requests.count < 64 else {
+            return completion(
+                .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
+        }
+        requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
+        sendWaiting()
+    }
+
+    /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, again and again for two seconds while the kernel
+    /// answers that it is at work on an earlier change.
+    package func postWhenIdle(
+        _ command: ManagementCommand, to index: UInt16, attempts: Int = 21,
+        isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (Answer) -> Void
+    ) {
+        post(command, to: index, isAbandoned: isAbandoned) { [weak self] answer in
+            guard attempts > 1, case .failure(let error) = answer, error.cause == .management(.busy), let self,
+                !isAbandoned()
+            else { return completion(answer) }
+            let id = pauses.next
+            pauses.next &+= 1
+            pauses.all[id] = loop.makeLocalTimer { [weak self] in
+                self?.pauses.all[id] = nil
+                self?.postWhenIdle(
+                    command, to: index, attempts: attempts - 1, isAbandoned: isAbandoned, completion: completion)
+            }
+            pauses.all[id]?.set(after: .milliseconds(100))
+        }
+    }
+
+    private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
+        BluetoothError.Operation(
+            "\(command.opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
+    }
+
+    /// Sends every request that has no earlier one with the same command for the same adapter before it.
+    ///
+    /// A request whose caller gave up keeps its place until the kernel replies, so that its reply is not taken for
+    /// another's, or until the reply is overdue, when its socket is given up with it.
+    private func sendWaiting() {
+        requests.removeAll { $0.socket == nil && $0.isAbandoned() }
+        var failures: [(Request, BluetoothError)] = []
+        for position in requests.indices where requests[position].socket == nil {
+            let request = requests[position]
+            if requests[..<position].contains(where: { !$0.hasFailed && $0.hasSameKey(as: request) }) { continue }
+            do {
+                requests[position].socket = try transmit(request)
+                requests[position].deadline = loop.now.advanced(by: Self.answerLimit)
+            } catch {
+                failures.append((request, error))
+                requests[position].hasFailed = true
+            }
+        }
+        if !failures.isEmpty { requests.removeAll { $0.hasFailed } }
+        setOverdueTimer()
+        for (request, error) in failures { request.completion(.failure(error)) }
+    }
+
+    /// Sends a request and says through which socket.
+    private func transmit(_ request: Request) throws(BluetoothError) -> UInt64 {
+        let operation = Self.operation(request.command, request.index)
+        let (id, socket) = try openSocket(operation)
+        guard let packet = try? request.command.packet(for: request.index) else {
+            throw .invalidArgument(operation, "The command does not fit into a packet.")
+        }
+        switch socket.send(packet.span.bytes) {
+        case .sent:
+            trace?.management(packet.span.bytes, isSent: true)
+            log.trace("mgmt → \(ManagementPacket.description(of: packet.span.bytes, isSent: true))")
+            return id
+        case .wouldBlock:
+            throw BluetoothError(.busy, operation, "The management socket is full.", isRetryable: true)
+        case .failed(let error): throw .controller(operation, error, kernel.environment())
+        }
+    }
+
+    private func setOverdueTimer() {
+        guard let first = requests.lazy.filter({ $0.socket != nil }).map(\.deadline).min() else {
+            overdueTimer?.cancel()
+            return
+        }
+        if overdueTimer == nil {
+            overdueTimer = loop.makeLocalTimer { [weak self] in self?.giveUpOverdue() }
+        }
+        overdueTimer?.set(at: first)
+    }
+
+    /// Gives up what the kernel has not answered in time, so that those behind it get their turn.
+    ///
+    /// A late answer must not be taken for theirs. The kernel answers through the socket it was asked through, so they
+    /// are sent through another.
+    private func giveUpOverdue() {
+        let now = loop.now
+        let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
+        requests.removeAll { $0.socket != nil && $0.deadline <= now }
+        var loss: BluetoothError?
+        if let current = sockets.current, overdue.contains(where: { $0.socket == current }) {
+            sockets.current = nil
+            // Whoever follows goes on following; that it cannot be opened again would have to be told then.
+            if !followers.isEmpty {
+                do {
+                    _ = try openSocket(.init("follow the adapters"))
+                } catch {
+                    loss = error
+                }
+            }
+        }
+        closeUnusedSockets()
+        for request in overdue {
+            let operation = Self.operation(request.command, request.index)
+            log.debug("never answered: \(operation)")
+            request.completion(.failure(.timedOut(operation, after: Self.answerLimit)))
+        }
+        if let loss { lose(loss) } else { sendWaiting() }
+    }
+
+    /// Closes the sockets that are not in use and of which no answer is outstanding.
+    private func closeUnusedSockets() {
+        for (id, socket) in sockets.all where id != sockets.current && !requests.contains(where: { $0.socket == id }) {
+            // What it has been told before the new one was there is not told by that one.
+            while receiveOne(from: socket, id) {}
+            sockets.all[id] = nil
+            socket.close()
+        }
+    }
+
+    // MARK: The sockets
+
+    private func openSocket(_ operation: BluetoothError.Operation) throws(BluetoothError) -> (UInt64, any PacketSocket)
+    {
+        if let current = sockets.current, let socket = sockets.all[current] { return (current, socket) }
+        let id = sockets.next
+        do {
+            let socket = try kernel.openManagement { [weak self] event in self?.handle(event, id) }
+            sockets.next &+= 1
+            sockets.all[id] = socket
+            sockets.current = id
+            return (id, socket)
+        } catch {
+            throw .controller(operation, error, kernel.environment())
+        }
+    }
+
+    private func handle(_ event: SocketEvent, _ id: UInt64) {
+        switch event {
+        case .readable:
+            guard let socket = sockets.all[id] else { return }
+            _ = receiveOne(from: socket, id)
+            if id != sockets.current { closeUnusedSockets() }
+        case .writable: break
+        case .closed(let error):
+            lose(.controller(.init("use the management interface"), error, kernel.environment()))
+        }
+    }
+
+    /// Receives a packet, if there is one, and tells whom it concerns.
+    private func receiveOne(from socket: any PacketSocket, _ id: UInt64) -> Bool {
+        var received = Received()
+        guard socket.receive({ received = receive($0, id) }) == .packet else { return false }
+        if let notice = received.notice { tell(notice) }
+        if let (request, answer) = received.answered {
+            request.completion(answer)
+            sendWaiting()
+        }
+        return true
+    }
+
+    /// What a packet has to tell: to the followers, and then to whom it answers.
+    private struct Received {
+        var notice: AdapterNotice?
+        var answered: (Request, Answer)?
+    }
+
+    private func receive(_ packet: RawSpan, _ id: UInt64) -> Received {
+        trace?.management(packet, isSent: false)
+        log.trace("mgmt ← \(ManagementPacket.description(of: packet, isSent: false))")
+        do {
+            let packet = try ManagementPacket(decoding: packet)
+            switch try ManagementEvent(decoding: packet) {
+            case .commandComplete(let event):
+                do {
+                    let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
+                    return resolve(event.opcode, packet.index, event.status, reply, id)
+                } catch {
+                    log.debug("\(error)")
+                    return resolve(event.opcode, packet.index, event.status, nil, id)
+                }
+            case .commandStatus(let opcode, let status):
+                return resolve(opcode, packet.index, status, ManagementReply.none, id)
+            case .indexAdded: return Received(notice: .added(packet.index))
+            case .indexRemoved: return Received(notice: .removed(packet.index))
+            case .newSettings(let settings): return Received(notice: .settings(packet.index, settings))
+            case .discovering(let types, let isOn):
+                return Received(notice: .discovering(packet.index, types, isOn: isOn))
+            case .advertisingRemoved(let instance):
+                return Received(notice: .advertisingRemoved(packet.index, instance))
+            case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
+                return Received(notice: .connectedByPeer(packet.index))
+            case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
+            case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
+            case .newIdentityResolvingKey(let key, _, isStored: true):
+                return Received(notice: .identityResolvingKey(packet.index, key))
+            case .newSignatureResolvingKey(let key, isStored: true):
+                return Received(notice: .signatureResolvingKey(packet.index, key))
+            case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
+            case let event:
+                if let pairing = PairingEvent(event) { return Received(notice: .pairing(packet.index, pairing)) }
+            }
+        } catch {
+            log.debug("\(error)")
+        }
+        return Received()
+    }
+
+    private func resolve(
+        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply?, _ id: UInt64
+    ) -> Received {
+        guard
+            let position = requests.firstIndex(where: {
+                $0.socket == id && $0.index == index && $0.command.opcode == opcode
+            })
+        else { return Received() }
+        let request = requests.remove(at: position)
+        let operation = Self.operation(request.command, index)
+        guard status.isSuccess else {
+            return Received(answered: (request, .failure(.management(operation, status, kernel.environment()))))
+        }
+        var received = Received(
+            answered: (request, reply.map { .success($0) } ?? .failure(.unreadable(operation))))
+        // Who asks for a change has the settings in the answer; the event is for the others.
+        if case .settings(let settings) = reply { received.notice = .settings(index, settings) }
+        return received
+    }
+
+    /// Tells the followers that nothing more will be told, and ends.
+    private func lose(_ reason: BluetoothError) {
+        tell(.lost(reason))
+        close(reason)
+    }
+
+    /// Ends everything that waits.
+    package func close(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        followers.removeAll()
+        overdueTimer = nil
+        for socket in sockets.all.values { socket.close() }
+        sockets.all = [:]
+        sockets.current = nil
+        let ended = requests
+        requests = []
+        for request in ended { request.completion(.failure(reason)) }
+    }
+}
+
+/// Something that happened to an adapter.
+package enum AdapterNotice: Sendable {
+    /// It was plugged in, or given back to the kernel.
+    case added(UInt16)
+    /// It was unplugged, or taken from the kernel.
+    case removed(UInt16)
+    /// Its settings changed.
+    case settings(UInt16, ManagementSettings)
+    /// It began or ended a discovery.
+    case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
+    /// Somebody else removed an advertising instance, or the kernel did.
+    case advertisingRemoved(UInt16, UInt8)
+    /// A device has made a link to it.
+    case connectedByPeer(UInt16)
+    /// A link of it has ended.
+    case disconnected(UInt16)
+    /// Pairing has made a key that encrypts links, which is to be kept.
+    case longTermKey(UInt16, LongTermKey)
+    /// Pairing has told how a device's addresses are resolved, which is to be kept.
+    case identityResolvingKey(UInt16, IdentityResolvingKey)
+    /// Pairing has made a key of signed writes, which is to be kept.
+    case signatureResolvingKey(UInt16, SignatureResolvingKey)
+    /// Somebody else has made the kernel forget a device.
+    case unpaired(UInt16, BluetoothAddress)
+    /// A pairing goes on, or has ended.
+    case pairing(UInt16, PairingEvent)
+    /// The management interface itself has ended.
+    case lost(BluetoothError)
+}

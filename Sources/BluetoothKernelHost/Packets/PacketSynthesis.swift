@@ -1,0 +1,237 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothCapture
+import BluetoothHCI
+import BluetoothManagement
+import Synchronization
+
+/// Takes packets for a capture: puts the time on them, and hides what is secret. Called on any thread.
+package protocol PacketRecorder: Sendable {
+    func record(_ packet: borrowing CapturedPacket)
+}
+
+extension PacketRecorder {
+    package func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
+        record(CapturedPacket(adapter: adapter, kind: kind, payload: payload))
+    }
+}
+
+/// Puts what this program's own sockets send and receive into a trace, in the packets that it would travel in.
+///
+/// Who sends and receives has an optional one of these: without a trace it costs a look at a nil.
+package final class PacketSynthesis: Sendable {
+    private struct State {
+        var knownAdapters: Set<UInt16> = []
+        var isManagementOpen = false
+        /// For links whose handle the kernel does not tell.
+        var lastHandle: UInt16 = 0x0DFF
+        var lastChannel: UInt16 = 0x003F
+    }
+
+    private let writer: any PacketRecorder
+    private let state = Mutex(State())
+    /// Stands for this program in the capture.
+    private static let cookie: UInt32 = 1
+
+    package init(_ writer: any PacketRecorder) {
+        self.writer = writer
+        record(
+            .systemNote, CapturedPacket.noAdapter,
+            MonitorPayload.systemNote("Made of one program's own packets; connections and their handles are stand-ins"))
+    }
+
+    fileprivate func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: [UInt8]) {
+        writer.record(kind, adapter, payload.span.bytes)
+    }
+
+    fileprivate func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
+        writer.record(kind, adapter, payload)
+    }
+
+    // MARK: Adapters
+
+    /// The adapter that the following packets are of.
+    package func opened(_ adapter: AdapterInformation) {
+        guard state.withLock({ $0.knownAdapters.insert(adapter.index).inserted }) else { return }
+        let index = adapter.index
+        record(.newIndex, index, MonitorPayload.newIndex(address: adapter.address, name: adapter.name))
+        record(.openedIndex, index, [])
+        record(
+            .indexInformation, index,
+            MonitorPayload.indexInformation(address: adapter.address, manufacturer: adapter.manufacturer))
+    }
+
+    /// A packet of a raw HCI socket, with its packet type in front. The events of links' beginnings and ends are left
+    /// out: the links of this program have theirs.
+    package func hci(_ packet: RawSpan, adapter: UInt16, isSent: Bool) {
+        switch try? HCIEvent(decoding: packet) {
+        case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete), .disconnectionComplete: return
+        default: break
+        }
+        var reader = ByteReader(packet)
+        guard let type = try? reader.readUInt8() else { return }
+        let kind: CapturedPacketKind
+        switch HCIPacketType(rawValue: type) {
+        case .command: kind = .command
+        case .event: kind = .event
+        case .acl: kind = isSent ? .aclSent : .aclReceived
+        default: return
+        }
+        record(kind, adapter, reader.readRemaining())
+    }
+
+    /// A packet of the management socket.
+    package func management(_ packet: RawSpan, isSent: Bool) {
+        guard let packet = try? ManagementPacket(decoding: packet) else { return }
+        let isFirst = state.withLock { state in
+            defer { state.isManagementOpen = true }
+            return !state.isManagementOpen
+        }
+        if isFirst {
+            record(
+                .controlOpened, CapturedPacket.noAdapter,
+                MonitorPayload.controlOpened(
+                    cookie: Self.cookie, version: 1, revision: 0, isTrusted: false, program: "bluetooth-le"))
+        }
+        record(
+            isSent ? .controlCommand : .controlEvent, packet.index,
+            MonitorPayload.control(cookie: Self.cookie, code: packet.code, parameters: packet.parameters))
+    }
+
+    // MARK: Links
+
+    fileprivate func makeHandle() -> ConnectionHandle {
+        state.withLock { state in
+            state.lastHandle = state.lastHandle >= 0x0EFF ? 0x0E00 : state.lastHandle + 1
+            return ConnectionHandle(rawValue: state.lastHandle)
+        }
+    }
+
+    fileprivate func makeChannel() -> UInt16 {
+        state.withLock { state in
+            state.lastChannel = state.lastChannel >= 0x007F ? 0x0040 : state.lastChannel + 1
+            return state.lastChannel
+        }
+    }
+}
+
+/// Where the links of an adapter are recorded.
+package struct AdapterTrace: Sendable {
+    package let synthesis: PacketSynthesis
+    package let adapter: UInt16
+
+    /// Nil where there is nothing to synthesise.
+    package init?(_ synthesis: PacketSynthesis?, adapter: UInt16) {
+        guard let synthesis else { return nil }
+        self.synthesis = synthesis
+        self.adapter = adapter
+    }
+
+    /// A link that has come up over this socket.
+    package func link(over socket: any L2CAPSocket, isCentral: Bool) -> LinkTrace {
+        let handle = (try? socket.connectionHandle()).map(ConnectionHandle.init(rawValue:))
+        return LinkTrace(
+            self,
+            SynthesisedLink(
+                handle: handle ?? synthesis.makeHandle(), peer: socket.peer, role: isCentral ? .central : .peripheral))
+    }
+}
+
+/// The record of one link: its beginning is written when it is made, its end by ``ended(_:)`` or when it is dropped, as the
+/// link is then.
+package final class LinkTrace: Sendable {
+    private let adapter: AdapterTrace
+    private let link: SynthesisedLink
+    private let hasEnded = Atomic(false)
+
+    fileprivate init(_ adapter: AdapterTrace, _ link: SynthesisedLink) {
+        self.adapter = adapter
+        self.link = link
+        record(.event, link.connectionComplete())
+    }
+
+    deinit {
+        end(.connectionTerminatedByLocalHost)
+    }
+
+    private func record(_ kind: CapturedPacketKind, _ payload: [UInt8]) {
+        adapter.synthesis.record(kind, adapter.adapter, payload)
+    }
+
+    /// The attribute protocol's channel.
+    package var attributeChannel: ChannelTrace {
+        ChannelTrace(link: self, sentTo: 0x0004, receivedAt: 0x0004, hasLength: false)
+    }
+
+    /// A connection-oriented channel that has been opened; the identifiers of both ends are made up.
+    package func channel(psm: UInt16, receiveMTU: UInt16, sendMTU: UInt16, isInitiator: Bool) -> ChannelTrace {
+        let ours = adapter.synthesis.makeChannel()
+        let theirs = adapter.synthesis.makeChannel()
+        var request = ByteWriter(capacity: 64)
+        try? link.encodeChannelRequest(
+            psm: psm, source: isInitiator ? ours : theirs,
+            maximumTransmissionUnit: isInitiator ? receiveMTU : sendMTU, isSent: isInitiator, into: &request)
+        record(isInitiator ? .aclSent : .aclReceived, request.bytes)
+        var response = ByteWriter(capacity: 64)
+        try? link.encodeChannelResponse(
+            destination: isInitiator ? theirs : ours,
+            maximumTransmissionUnit: isInitiator ? sendMTU : receiveMTU, isSent: !isInitiator, into: &response)
+        record(isInitiator ? .aclReceived : .aclSent, response.bytes)
+        return ChannelTrace(link: self, sentTo: theirs, receivedAt: ours, hasLength: true)
+    }
+
+    /// The link is down.
+    package func ended(_ error: BluetoothError) { end(error.linkEnd) }
+
+    private func end(_ reason: HCIStatus) {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+        record(.event, link.disconnectionComplete(reason))
+    }
+
+    fileprivate func record(_ pdu: RawSpan, channel: UInt16, hasLength: Bool, isSent: Bool) {
+        let kind = isSent ? CapturedPacketKind.aclSent : .aclReceived
+        guard hasLength else {
+            var writer = ByteWriter(capacity: pdu.byteCount + 8)
+            try? link.encode(pdu, channel: channel, isSent: isSent, into: &writer)
+            return record(kind, writer.bytes)
+        }
+        try? link.encodeFrames(of: pdu, channel: channel, isSent: isSent) { frame in
+            adapter.synthesis.record(kind, adapter.adapter, frame)
+        }
+    }
+}
+
+/// The record of one L2CAP channel.
+package struct ChannelTrace: Sendable {
+    package let link: LinkTrace
+    /// The peer's identifier of the channel, and ours.
+    package let sentTo: UInt16, receivedAt: UInt16
+    /// Whether what it carries are SDUs of a connection-oriented channel.
+    package let hasLength: Bool
+
+    package func sent(_ pdu: RawSpan) {
+        link.record(pdu, channel: sentTo, hasLength: hasLength, isSent: true)
+    }
+
+    package func received(_ pdu: RawSpan) {
+        link.record(pdu, channel: receivedAt, hasLength: hasLength, isSent: false)
+    }
+}
+
+extension BluetoothError {
+    /// The link layer's reason for the end of a link that ended with this error, as far as the socket tells.
+    fileprivate var linkEnd: HCIStatus {
+        switch cause {
+        case .controller(let status): return status
+        case .kernel(let error):
+            switch error.number {
+            case .timedOut: return .connectionTimeout
+            case .connectionReset: return .remoteUserTerminatedConnection
+            case .accessDenied: return .authenticationFailure
+            default: return .connectionTerminatedByLocalHost
+            }
+        default: return .connectionTerminatedByLocalHost
+        }
+    }
+}

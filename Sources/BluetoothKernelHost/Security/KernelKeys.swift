@@ -1,0 +1,175 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import Logging
+import BluetoothManagement
+
+/// What the kernel knows of the keys of one adapter's devices, and what it tells of those that pairing makes.
+//
+// Lives on the loop, with the bonds.
+package final class KernelKeys: HostKeys {
+    private let mark: ComponentCount.Mark
+    private let kernel: any BluetoothKernel
+    private let management: LoopBound<ManagementClient>
+    private let log: Logger
+    private var wanted: () -> [PeerKeys] = { [] }
+    private var onEvent: (KeyEvent) -> Void = { _ in }
+    private var index: UInt16 = 0
+    private var follower: UInt64?
+    /// What pairing has told of a device before the key that encrypts, by the device's identity.
+    private var announced: [BluetoothAddress: PeerKeys] = [:]
+    package private(set) var standing = KeyStanding.loaded
+
+    /// How many devices may be in the middle of a pairing.
+    private static let announcementLimit = 16
+    /// What fits into a packet of 65535 bytes.
+    private static let keyLimit = 1800
+    private static let identityLimit = 2800
+
+    package init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
+        mark = kernel.loop.components.mark("KernelKeys")
+        self.kernel = kernel
+        self.management = management
+        self.log = log
+    }
+
+    package var loop: EventLoop { kernel.loop }
+
+    package func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
+        (self.wanted, self.onEvent) = (wanted, onEvent)
+    }
+
+    package func begin(_ index: UInt16) {
+        self.index = index
+        standing = .loaded
+        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.take(notice) } }
+    }
+
+    package func close() {
+        if let follower { management.value.unfollow(follower) }
+        follower = nil
+    }
+
+    // MARK: Loading
+
+    package nonisolated(nonsending) func load() async {
+        let call = Promise<Void, BluetoothError>()
+        load { call.succeed() }
+        try? await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
+    }
+
+    package func reload(_ index: UInt16) {
+        self.index = index
+        load {}
+    }
+
+    package func reload() { load {} }
+
+    private func load(then completion: @escaping () -> Void) {
+        guard !kernel.environment().isBluetoothDaemonRunning else {
+            if standing != .others { log.debug("BlueZ's daemon is running; the keys are its business") }
+            standing = .others
+            return completion()
+        }
+        if standing == .others { standing = .loaded }
+        let peers = wanted().filter(\.identity.isIdentity)
+        let identities = peers.compactMap { peer in
+            peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
+        }
+        let keys = peers.flatMap(\.longTermKeys)
+        // The list of identities is sent without any as well: with it the kernel begins to exchange identities.
+        let commands: [ManagementCommand] = [
+            .loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))),
+            .loadLongTermKeys(Array(keys.prefix(Self.keyLimit))),
+        ]
+        var outstanding = commands.count
+        for command in commands {
+            post(command) { [weak self] error in
+                if let error { self?.loadingFailed(error) }
+                outstanding -= 1
+                if outstanding == 0 { completion() }
+            }
+        }
+    }
+
+    private func loadingFailed(_ error: BluetoothError) {
+        if error.code == .notPermitted {
+            guard standing != .notPermitted else { return }
+            standing = .notPermitted
+            let count = wanted().count
+            log.log(level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: \(error)")
+        } else {
+            standing = .failed(error)
+            log.warning("\(error)")
+        }
+    }
+
+    // MARK: Forgetting
+
+    package func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
+        announced[identity] = nil
+        switch standing {
+        case .others, .notPermitted: return nil
+        case .loaded, .failed: break
+        }
+        let call = Promise<Void, BluetoothError>()
+        unpair(identity) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
+        return call
+    }
+
+    package func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) {
+        unpair(identity) { [log] error in
+            if let error { log.debug("\(error)") }
+            completion()
+        }
+    }
+
+    private func unpair(_ identity: BluetoothAddress, then completion: @escaping (BluetoothError?) -> Void) {
+        post(.unpairDevice(ManagementAddress(identity), disconnect: true)) { [weak self] error in
+            switch (error?.code, error?.cause) {
+            case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
+            // It forgets nothing while it is off, but takes another list.
+            case (.adapterOff?, _), (.adapterBlocked?, _):
+                if let self { load { completion(nil) } } else { completion(nil) }
+            default: completion(error)
+            }
+        }
+    }
+
+    package func disconnect(_ peer: BluetoothAddress) {
+        post(.disconnect(ManagementAddress(peer))) { [log] error in
+            if let error { log.debug("\(error)") }
+        }
+    }
+
+    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
+        management.value.post(command, to: index) { answer in
+            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
+        }
+    }
+
+    // MARK: What pairing makes
+
+    private func take(_ notice: AdapterNotice) {
+        switch notice {
+        case .identityResolvingKey(index, let key): announce(key.address) { $0.identityResolvingKey = key.value }
+        case .signatureResolvingKey(index, let key): announce(key.address) { $0.signatureKeys.append(key) }
+        case .longTermKey(index, let key):
+            guard standing != .others, key.address.isIdentity else { return }
+            var keys = announced.removeValue(forKey: key.address) ?? PeerKeys(identity: key.address)
+            keys.longTermKeys = [key]
+            onEvent(.made(keys))
+        case .unpaired(index, let address):
+            announced[address] = nil
+            onEvent(.forgotten(address))
+        default: break
+        }
+    }
+
+    /// Identity and signature keys come before the key that encrypts.
+    private func announce(_ identity: BluetoothAddress, _ body: (inout PeerKeys) -> Void) {
+        guard standing != .others else { return }
+        if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }
+        body(&announced[identity, default: PeerKeys(identity: identity)])
+    }
+}

@@ -1,0 +1,125 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import Logging
+import BluetoothManagement
+
+/// What the kernel is told of the pairings on one adapter, and what it tells of them.
+//
+// Lives on the loop, with the pairings.
+package final class KernelPairing: HostPairing {
+    private let mark: ComponentCount.Mark
+    private let adapter: AdapterFacts
+    private let kernel: any BluetoothKernel
+    private let management: LoopBound<ManagementClient>
+    private let ending: EndingLinks
+    private let log: Logger
+    /// How far the kernel has received the settings.
+    package private(set) var progress = KernelPairingSettings()
+    /// The callers that wait until it has all of them.
+    private var waiters = WaiterList<Void, BluetoothError>()
+
+    init(
+        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
+        _ ending: EndingLinks, log: Logger
+    ) {
+        mark = kernel.loop.components.mark("KernelPairing")
+        self.adapter = adapter
+        self.kernel = kernel
+        (self.management, self.ending) = (management, ending)
+        self.log = log
+    }
+
+    package var settings: PairingSettings { progress.wanted }
+
+    package var authority: PairingAuthority {
+        let operation = BluetoothError.Operation("pair", adapter: adapter.information.name)
+        let environment = kernel.environment()
+        if environment.isBluetoothDaemonRunning { return .others(.pairing(operation, .ownedByDaemon)) }
+        if environment.hasNetAdmin { return .ours }
+        return .notPermitted(.notPermitted(operation, executable: environment.executablePath))
+    }
+
+    package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
+        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        _ = try? management.value.follow { [adapter] notice in
+            let own = adapter.information.index
+            switch notice {
+            case .pairing(own, let event): onEvent(event)
+            case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
+            case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
+            default: break
+            }
+        }
+    }
+
+    package nonisolated(nonsending) func change(
+        to wanted: PairingSettings, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let before = progress.wanted
+        progress.wanted = wanted
+        do {
+            try await apply(operation, again: true)
+        } catch {
+            progress.wanted = before
+            // The kernel may have a part of the new progress.
+            adapterChanged()
+            throw error
+        }
+    }
+
+    package nonisolated(nonsending) func apply(
+        _ operation: BluetoothError.Operation, again: Bool
+    ) async throws(BluetoothError) {
+        let action = progress.send(again: again, for: adapter.information)
+        guard !progress.isApplied else { return }
+        let call = waiters.makePromise()
+        perform(action)
+        do {
+            try await call.value(operation, timeout: nil, on: kernel.loop)
+        } catch {
+            throw error.about(operation)
+        }
+    }
+
+    /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
+    package func adapterChanged() { perform(progress.resend(for: adapter.information)) }
+
+    package func adapterIsGone(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }
+
+    private func perform(_ action: KernelPairingSettings.Action?) {
+        switch action {
+        case nil: break
+        case .send(let command):
+            management.value.postWhenIdle(command, to: adapter.information.index) { [weak self] in self?.answered($0) }
+        case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+        }
+    }
+
+    private func answered(_ answer: ManagementClient.Answer) {
+        var failure: BluetoothError?
+        if case .failure(let error) = answer { failure = error }
+        if let failure { log.debug("\(failure)") }
+        perform(progress.answered(failure, for: adapter.information))
+    }
+
+    package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        if let command = question.command(answer, to: peer) { post(command) }
+    }
+
+    package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
+        ending.linkGoesDown(connected)
+        guard kernel.environment().hasNetAdmin else { return }
+        post(.disconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
+    }
+
+    private func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
+        management.value.post(command, to: adapter.information.index) { [log] answer in
+            if case .failure(let error) = answer {
+                log.debug("\(error)")
+                guard error.cause == .management(.notConnected) else { return }
+            }
+            completion()
+        }
+    }
+}

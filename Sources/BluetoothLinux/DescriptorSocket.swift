@@ -1,0 +1,262 @@
+import BluetoothSockets
+import BluetoothSystem
+import Glibc
+
+/// What all sockets of this kernel have in common: a descriptor, its events, and its end.
+///
+/// The sockets handed out own one of these each. The driver holds it while it is registered, so that a socket may be
+/// dropped or closed from within its own events.
+//
+// Unchecked: used on the loop's thread only, as the seam asks of its users; a socket dropped elsewhere is handed to
+// that thread to be closed (`EpollDriver.closeUnused`).
+final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
+    private let driver: EpollDriver
+    private(set) var descriptor: FileDescriptor
+    private var handler: SocketHandler?
+    private var registration: Registration?
+    private var isReading = true
+    private var awaitsOutput = false
+    /// Whether a connection attempt is going on.
+    private(set) var isConnecting = false
+    /// Ends an attempt that the kernel has lost; nil once it has succeeded.
+    private var attemptLimit: LoopTimer?
+    private var hasEnded = false
+    private var backlog = Backlog()
+    /// An error that a call has taken from the socket before its end could be told.
+    private var takenError: KernelError?
+
+    init(_ descriptor: consuming FileDescriptor, driver: EpollDriver) {
+        self.descriptor = descriptor
+        self.driver = driver
+    }
+
+    /// Begins to tell events to `handler`.
+    func start(_ handler: @escaping SocketHandler) throws(KernelError) {
+        guard descriptor.isOpen else { return }
+        self.handler = handler
+        registration = try driver.register(descriptor, for: wants, handler: self)
+    }
+
+    /// Begins to tell events of a socket that connects to `handler`: first that it is writable or closed.
+    ///
+    /// An attempt that begins while the kernel still gives up another to the same peer can be forgotten with that one
+    /// (seen on Linux 6.12); nothing is ever told of it, not even its time-out. `limit` ends it all the same.
+    func startConnecting(
+        limit: Duration, on loop: EventLoop, _ handler: @escaping SocketHandler
+    ) throws(KernelError) {
+        isConnecting = true
+        awaitsOutput = true
+        try start(handler)
+        let timer = loop.makeTimer { [weak self] in
+            if let self { driver.endSoon(self) }
+        }
+        timer.set(after: limit)
+        attemptLimit = timer
+    }
+
+    // MARK: Calls
+
+    @inline(__always)
+    func send(_ packet: RawSpan) -> SendOutcome {
+        guard descriptor.isOpen else { return .failed(KernelError("send", .notConnected)) }
+        do throws(KernelError) {
+            try descriptor.send(packet)
+            return .sent
+        } catch {
+            return sendFailed(error)
+        }
+    }
+
+    private func sendFailed(_ error: KernelError) -> SendOutcome {
+        switch error.number {
+        case .wouldBlock: return .wouldBlock
+        case .messageTooLong, .notConnected, .brokenPipe, .notPermitted, .networkDown, .invalidArgument: break
+        // On a link that has ended, the call takes the reason with it.
+        default: if descriptor.isHungUp { takenError = KernelError("recv", error.number) }
+        }
+        return .failed(error)
+    }
+
+    @inline(__always)
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+        guard descriptor.isOpen else { return .failed(KernelError("recv", .notConnected)) }
+        return driver.receiveBuffer.lend { buffer in
+            do throws(KernelError) {
+                let count = try descriptor.receive(into: buffer)
+                // Nothing is an empty packet, unless there is nobody left who could have sent one.
+                guard count > 0 || !descriptor.isHungUp else { return receiveFailed(endError()) }
+                guard count <= buffer.count else { return receiveFailed(KernelError("recv", .messageTooLong)) }
+                backlog.didReceive()
+                body(UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)
+                return .packet
+            } catch {
+                return receiveFailed(error)
+            }
+        }
+    }
+
+    private func receiveFailed(_ error: KernelError) -> ReceiveOutcome {
+        if hasEnded { return .failed(error.number == .wouldBlock ? KernelError("recv", .notConnected) : error) }
+        guard error.number != .wouldBlock, !isConnecting else { return .wouldBlock }
+        if takenError == nil {
+            takenError = error
+            driver.endSoon(self)
+        }
+        return .failed(error)
+    }
+
+    func notifyWhenWritable() {
+        guard !awaitsOutput else { return }
+        awaitsOutput = true
+        update()
+    }
+
+    func setReading(_ isOn: Bool) {
+        guard isReading != isOn else { return }
+        isReading = isOn
+        update()
+    }
+
+    func close() {
+        deregister()
+        descriptor.close()
+        attemptLimit = nil
+        handler = nil
+    }
+
+    /// Closes it after its last user has dropped it, on any thread.
+    func closeUnused() {
+        driver.closeUnused(self)
+    }
+
+    /// Ends the socket with an error of ours.
+    func fail(with error: KernelError) {
+        guard !hasEnded, takenError == nil else { return }
+        takenError = error
+        driver.endSoon(self)
+    }
+
+    // MARK: Events
+
+    private var wants: Readiness {
+        var wants: Readiness = []
+        if isReading { wants.insert(.input) }
+        if awaitsOutput { wants.insert(.output) }
+        return wants
+    }
+
+    private func update() {
+        guard let registration else { return }
+        do throws(KernelError) {
+            try driver.update(registration, descriptor, for: wants)
+        } catch {
+            fail(with: error)
+        }
+    }
+
+    private func deregister() {
+        guard let registration else { return }
+        self.registration = nil
+        driver.deregister(registration, descriptor)
+    }
+
+    func handle(_ readiness: Readiness) {
+        guard readiness.isDisjoint(with: .ended) else { return end() }
+        if readiness.contains(.output), awaitsOutput {
+            awaitsOutput = false
+            isConnecting = false
+            attemptLimit = nil
+            update()
+            handler?(.writable)
+        }
+        guard readiness.contains(.input) else { return }
+        backlog.begin(inWait: driver.waitCount)
+        repeat {
+            // The handler may have closed the socket, or stopped reading.
+            guard isReading, registration != nil else { return }
+            handler?(.readable)
+        } while backlog.isWorthAnotherTry()
+    }
+
+    /// Ends for a reason of ours, if there still is one: events that were waiting have been told before, and an attempt
+    /// that they said has succeeded is not over.
+    func endIfDue() {
+        if takenError == nil, isConnecting { takenError = KernelError("connect", .timedOut) }
+        if takenError != nil { end() }
+    }
+
+    /// Tells the end, once, with what is queued still there to be received, and closes.
+    func end() {
+        guard let handler, !hasEnded else { return }
+        let error = endError()
+        hasEnded = true
+        deregister()
+        handler(.closed(error))
+        close()
+    }
+
+    private func endError() -> KernelError {
+        if let takenError { return takenError }
+        if let number = descriptor.takeError() { return KernelError(isConnecting ? "connect" : "recv", number) }
+        // The kernel gives no reason where the other side simply ended.
+        return isConnecting ? KernelError("connect", .connectionRefused) : KernelError("recv", .connectionReset)
+    }
+}
+
+/// Tells when to try for another packet without asking the kernel which sockets are ready.
+///
+/// While packets come in faster than they are taken, that saves every other system call; while they come one by one,
+/// each try would be one more in vain. So it is tried where a socket was ready in several waits in a row, and left alone
+/// for a while where that was in vain.
+struct Backlog {
+    /// How many packets one socket may hand out before it is another's turn.
+    private static let turn = 16
+    /// In how many waits in a row a socket has to be ready before a try.
+    private static let promising: UInt8 = 2
+    /// The same after a try that was in vain.
+    private static let patience: UInt8 = 16
+
+    private var lastWait: UInt64 = 0
+    private var readyInARow: UInt8 = 0
+    private var needed = Self.promising
+    private var received = 0
+    private var told = 0
+
+    /// The socket is ready, as the wait with this number has told.
+    mutating func begin(inWait number: UInt64) {
+        readyInARow = number == lastWait &+ 1 ? min(readyInARow, .max - 1) + 1 : 0
+        lastWait = number
+        (received, told) = (0, 0)
+    }
+
+    /// A packet has been received.
+    mutating func didReceive() {
+        received &+= 1
+    }
+
+    /// Whether the handler shall be told again in this turn.
+    mutating func isWorthAnotherTry() -> Bool {
+        told &+= 1
+        guard readyInARow >= needed else { return false }
+        if received < told {
+            // With one packet there was none behind it.
+            needed = told > 2 ? Self.promising : Self.patience
+            readyInARow = 0
+            return false
+        }
+        return told < Self.turn
+    }
+}
+
+/// A socket that is handed out; what it adds to the common part is what its protocol asks for.
+protocol DescriptorBacked: PacketSocket {
+    var socket: DescriptorSocket { get }
+}
+
+extension DescriptorBacked {
+    func send(_ packet: RawSpan) -> SendOutcome { socket.send(packet) }
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { socket.receive(body) }
+    func notifyWhenWritable() { socket.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { socket.setReading(isOn) }
+    func close() { socket.close() }
+}

@@ -1,0 +1,112 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothSystem
+import CBluetoothSockets
+
+// Capability numbers of linux/capability.h.
+private let netAdmin: UInt64 = 12
+private let netRaw: UInt64 = 13
+
+extension HostEnvironment {
+    /// What the system says of itself now.
+    static func current() -> HostEnvironment {
+        let capabilities = effectiveCapabilities(status: fileText("/proc/self/status") ?? "")
+        return HostEnvironment(
+            socketError: socketError(),
+            hasNetRaw: capabilities & 1 << netRaw != 0,
+            hasNetAdmin: capabilities & 1 << netAdmin != 0,
+            executablePath: linkTarget("/proc/self/exe"),
+            isBluetoothDaemonRunning: isProcessRunning("bluetoothd"),
+            radioSwitches: radioSwitches(in: "/sys/class/rfkill"),
+            kernelRelease: systemRelease())
+    }
+
+    /// Why the kernel makes no Bluetooth sockets. Asking loads its modules where they are there but not loaded.
+    private static func socketError() -> KernelError? {
+        do throws(KernelError) {
+            _ = try FileDescriptor.hci()
+            _ = try FileDescriptor.l2cap()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The line `CapEff:` of `/proc/PID/status`; none when it is not there.
+    static func effectiveCapabilities(status: String) -> UInt64 {
+        for line in status.split(separator: "\n") {
+            let words = line.split { $0 == "\t" || $0 == " " }
+            if words.count == 2, words[0] == "CapEff:" { return UInt64(words[1], radix: 16) ?? 0 }
+        }
+        return 0
+    }
+
+    /// The names in a folder; none when it cannot be read.
+    private static func entries(of folder: String) -> [String] {
+        (try? SystemFiles.names(in: folder)) ?? []
+    }
+
+    private static func isProcessRunning(_ name: String) -> Bool {
+        entries(of: "/proc").contains { entry in
+            entry.first?.isNumber == true && fileText("/proc/\(entry)/comm", limit: 64) == "\(name)\n"
+        }
+    }
+
+    /// The switches of Bluetooth adapters in a folder laid out as `/sys/class/rfkill`.
+    static func radioSwitches(in folder: String) -> [RadioSwitch] {
+        entries(of: folder).sorted().compactMap { entry in
+            func value(_ file: String) -> String? {
+                fileText("\(folder)/\(entry)/\(file)", limit: 256)?.split(separator: "\n").first.map(String.init)
+            }
+            guard value("type") == "bluetooth", let name = value("name") else { return nil }
+            return RadioSwitch(name: name, isSoftBlocked: value("soft") == "1", isHardBlocked: value("hard") == "1")
+        }
+    }
+}
+
+extension KernelAdapter {
+    /// How many adapters are asked for; Linux lists what fits.
+    private static let listCapacity: UInt16 = 256
+
+    /// What `HCIGETDEVLIST` and `HCIGETDEVINFO` say now, lowest index first.
+    static func current() throws(KernelError) -> [KernelAdapter] {
+        let descriptor = try FileDescriptor.hci()
+        var adapters: [KernelAdapter] = []
+        for index in try indexes(from: descriptor).sorted() {
+            let information: hci_dev_info
+            do throws(KernelError) {
+                information = try descriptor.adapterInformation(index)
+            } catch  where error.number == .noSuchDevice {
+                continue  // Unplugged since it was listed.
+            }
+            // Bits 4 and 5 tell what kind of controller it is; other than primary ones are no adapters.
+            guard information.type >> 4 & 0b11 == 0 else { continue }
+            adapters.append(
+                KernelAdapter(
+                    index: index, address: BluetoothAddress(information.bdaddr, kind: .public),
+                    isUp: information.flags & 1 << UInt32(HCI_UP) != 0))
+        }
+        return adapters
+    }
+
+    private static func indexes(from descriptor: borrowing FileDescriptor) throws(KernelError) -> [UInt16] {
+        // How many, two bytes of nothing, and for each its index, two bytes of nothing, its flags.
+        var list = [UInt8](repeating: 0, count: 4 + 8 * Int(listCapacity))
+        list[0] = UInt8(truncatingIfNeeded: listCapacity)
+        list[1] = UInt8(truncatingIfNeeded: listCapacity >> 8)
+        try descriptor.adapterList(&list)
+        var indexes: [UInt16] = []
+        var reader = ByteReader(list.span.bytes)
+        do throws(TruncatedBytes) {
+            let count = try reader.readUInt16()
+            try reader.skip(2)
+            for _ in 0..<count {
+                indexes.append(try reader.readUInt16())
+                try reader.skip(6)
+            }
+        } catch {
+            // The kernel says at most what it was given room for.
+        }
+        return indexes
+    }
+}

@@ -1,0 +1,136 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothSystem
+
+/// Bluetooth by the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
+///
+/// Sockets are opened and used on ``loop``, whose thread waits in epoll; while nothing happens it sleeps.
+public final class LinuxKernel: BluetoothKernel {
+    /// The kernel with the loop that the whole process shares, made at first use.
+    ///
+    /// Throws when the process had no file descriptor or thread left for it then (`epoll_create1`, `eventfd`,
+    /// `pthread_create`).
+    public static var shared: LinuxKernel {
+        get throws(KernelError) { try sharedResult.get() }
+    }
+
+    private static let sharedResult = Result { () throws(KernelError) in try LinuxKernel() }
+
+    /// The loop that owns every socket opened here.
+    public let loop: EventLoop
+    private let driver: EpollDriver
+
+    /// A kernel with a loop and a thread of its own, which lasts until `loop.stop()`.
+    ///
+    /// Throws when the process has no file descriptor or thread left (`epoll_create1`, `eventfd`, `pthread_create`).
+    public init() throws(KernelError) {
+        driver = try EpollDriver()
+        loop = EventLoop(driver: driver)
+    }
+
+    /// The adapters the kernel has (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
+    ///
+    /// Throws `socket: EAFNOSUPPORT` where the kernel has no Bluetooth.
+    public func adapters() throws(KernelError) -> [KernelAdapter] {
+        try KernelAdapter.current()
+    }
+
+    /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; its name where it belongs
+    /// to none.
+    public func place(ofAdapter index: UInt16) -> String {
+        let name = "hci\(index)"
+        return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
+    }
+
+    /// What `/proc`, `/sys` and trying to make sockets tell of this machine now.
+    public func environment() -> HostEnvironment {
+        .current()
+    }
+
+    /// What `/sys/class/rfkill` says of Bluetooth adapters.
+    public func radioSwitches() -> [HostEnvironment.RadioSwitch] {
+        HostEnvironment.radioSwitches(in: "/sys/class/rfkill")
+    }
+
+    /// Follows `/dev/rfkill`; nil where this process may not read it.
+    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+        assert(loop.isCurrent, "watches are made on the loop")
+        return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
+    }
+
+    /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
+    public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxManagementSocket(driver: driver, handler)
+    }
+
+    /// Opens a raw HCI socket of an adapter (`bind` to `HCI_CHANNEL_RAW`).
+    ///
+    /// Throws `bind: ENODEV` where there is no such adapter.
+    public func openHCI(
+        adapter: UInt16, _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any HCISocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxHCISocket(adapter: adapter, driver: driver, handler)
+    }
+
+    /// Opens the monitor (`bind` to `HCI_CHANNEL_MONITOR`).
+    ///
+    /// Throws `bind: EPERM` without CAP_NET_RAW.
+    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxMonitorSocket(driver: driver, handler)
+    }
+
+    /// Begins to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).
+    ///
+    /// Closing cancels at once; another attempt to the same peer within a few milliseconds joins the one that is being
+    /// given up and may end with it (`connect: ECONNRESET`, `connect: ETIMEDOUT`).
+    ///
+    /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` where LE is off,
+    /// and `connect: EBUSY` while another socket has the peer's fixed channel.
+    public func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxL2CAPSocket(
+            to: peer, channel: channel, from: adapter, options: options, driver: driver, loop: loop, handler)
+    }
+
+    /// Listens for L2CAP channels that peers open (`bind`, `setsockopt`, `listen`).
+    ///
+    /// Throws `bind: EACCES` for a PSM below 0x80 without CAP_NET_BIND_SERVICE, `bind: EINVAL` for one above 0xFF.
+    public func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        return try LinuxL2CAPListener(
+            channel: channel, on: adapter, options: options, driver: driver, loop: loop, accept)
+    }
+
+    /// The two ends of a connected channel within this process (`socketpair(AF_UNIX, SOCK_SEQPACKET)`).
+    ///
+    /// For tests and measurements of what stands above the seam, on machines without Bluetooth: real descriptors, real
+    /// buffers, no link. Each end's peer has a made-up address, the connection handle is 1, nothing is encrypted and
+    /// cannot be. Called on the loop.
+    /// - Parameters:
+    ///   - options: MTUs and buffers of both ends; what else is asked for is left aside.
+    ///   - first: takes the first end's events.
+    ///   - second: takes the second end's events.
+    public func unixPair(
+        options: L2CAPOptions = L2CAPOptions(), _ first: @escaping SocketHandler, _ second: @escaping SocketHandler
+    ) throws(KernelError) -> (first: any L2CAPSocket, second: any L2CAPSocket) {
+        assert(loop.isCurrent, "sockets are opened on the loop")
+        let pair = try FileDescriptor.pair()
+        return (
+            try UnixSocket(
+                pair.first, peer: BluetoothAddress(0xC000_0000_0002, kind: .random), options: options, driver: driver,
+                first),
+            try UnixSocket(
+                pair.second, peer: BluetoothAddress(0xC000_0000_0001, kind: .random), options: options,
+                driver: driver, second)
+        )
+    }
+}

@@ -1,0 +1,61 @@
+import BluetoothSockets
+import BluetoothSystem
+import Glibc
+
+// Files: the radio switches', and those in which the system tells of itself.
+
+extension FileDescriptor {
+    /// The events of the machine's radio switches; those that are there come as the first.
+    static func radioSwitchEvents() throws(KernelError) -> FileDescriptor {
+        FileDescriptor(try check("open") { open("/dev/rfkill", O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
+    }
+
+    /// Takes all events that are there without looking at them; false when there will be no more.
+    func skipRadioSwitchEvents() -> Bool {
+        // One event a call, of 8 or, since Linux 5.11, 9 bytes.
+        var event = [UInt8](repeating: 0, count: 16)
+        do throws(KernelError) {
+            while try check("read", { read(number, &event, event.count) }) > 0 {}
+            return false
+        } catch {
+            return error.number == .wouldBlock
+        }
+    }
+}
+
+/// The first `limit` bytes of a file as text; nil when it cannot be read.
+func fileText(_ path: String, limit: Int = 4096) -> String? {
+    guard let number = try? check("open", { open(path, O_RDONLY | O_CLOEXEC) }) else { return nil }
+    let file = FileDescriptor(number)
+    var text: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    while text.count < limit {
+        let wanted = min(buffer.count, limit - text.count)
+        guard let count = try? check("read", { read(file.number, &buffer, wanted) }) else { return nil }
+        guard count > 0 else { break }
+        text.append(contentsOf: buffer.prefix(count))
+    }
+    return String(decoding: text, as: UTF8.self)
+}
+
+/// Where a symbolic link leads; nil when it cannot be read.
+func linkTarget(_ path: String) -> String? {
+    var buffer = [CChar](repeating: 0, count: 4096)
+    let count = readlink(path, &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
+}
+
+/// A path without symbolic links; nil when there is nothing (`realpath`).
+func resolvedPath(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
+}
+
+/// The kernel's release, as `uname -r` prints it.
+func systemRelease() -> String {
+    var name = utsname()
+    guard uname(&name) == 0 else { return "" }
+    return withUnsafeBytes(of: &name.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+}

@@ -1,0 +1,208 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothSystem
+import CBluetoothSockets
+import Glibc
+
+// Sockets, their options, and what is asked of adapters by them.
+
+extension FileDescriptor {
+    private static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+
+    /// A raw HCI socket, bound to nothing.
+    static func hci() throws(KernelError) -> FileDescriptor {
+        let type = CInt(SOCK_RAW.rawValue) | socketFlags
+        return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_HCI) })
+    }
+
+    /// An L2CAP socket that keeps packet boundaries.
+    static func l2cap() throws(KernelError) -> FileDescriptor {
+        let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
+        return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_L2CAP) })
+    }
+
+    /// The two ends of a pair of local sockets that keep packet boundaries.
+    static func pair() throws(KernelError) -> UnixPair {
+        let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
+        var numbers: (CInt, CInt) = (-1, -1)
+        try check("socketpair") {
+            withUnsafeMutablePointer(to: &numbers) {
+                $0.withMemoryRebound(to: CInt.self, capacity: 2) { socketpair(AF_UNIX, type, 0, $0) }
+            }
+        }
+        return UnixPair(first: FileDescriptor(numbers.0), second: FileDescriptor(numbers.1))
+    }
+
+    struct UnixPair: ~Copyable {
+        var first: FileDescriptor
+        var second: FileDescriptor
+    }
+
+    /// Runs `body` with `address` as the system's calls take it.
+    private func withSocketAddress<Address, Result>(
+        _ address: inout Address, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        let size = socklen_t(MemoryLayout<Address>.size)
+        return withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, size) }
+        }
+    }
+
+    /// Binds a raw HCI socket to a channel of an adapter.
+    func bind(_ address: sockaddr_hci) throws(KernelError) {
+        var address = address
+        try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
+    }
+
+    /// Gives an L2CAP socket its own address and channel.
+    func bind(_ address: sockaddr_l2) throws(KernelError) {
+        var address = address
+        try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
+    }
+
+    /// Begins to connect.
+    func connect(to address: sockaddr_l2) throws(KernelError) {
+        var address = address
+        do throws(KernelError) {
+            try check("connect") { withSocketAddress(&address) { Glibc.connect(number, $0, $1) } }
+        } catch  where error.number == .inProgress {}
+    }
+
+    func listen(backlog: CInt) throws(KernelError) {
+        try check("listen") { Glibc.listen(number, backlog) }
+    }
+
+    /// The next connection that waits to be taken.
+    func accept() throws(KernelError) -> FileDescriptor {
+        FileDescriptor(try check("accept4") { accept4(number, nil, nil, Self.socketFlags) })
+    }
+
+    /// The socket's own address.
+    func localAddress() throws(KernelError) -> sockaddr_l2 {
+        var address = sockaddr_l2()
+        try check("getsockname") {
+            withSocketAddress(&address) { pointer, size in
+                var size = size
+                return getsockname(number, pointer, &size)
+            }
+        }
+        return address
+    }
+
+    /// The other side's address.
+    func peerAddress() throws(KernelError) -> sockaddr_l2 {
+        var address = sockaddr_l2()
+        try check("getpeername") {
+            withSocketAddress(&address) { pointer, size in
+                var size = size
+                return getpeername(number, pointer, &size)
+            }
+        }
+        return address
+    }
+
+    /// Hands one packet to the kernel.
+    @inline(__always)
+    func send(_ packet: RawSpan) throws(KernelError) {
+        let number = number
+        let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
+        try check("send") { packet.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, flags) } }
+    }
+
+    /// Takes one packet from the kernel and returns its length, more than `buffer` holds when it was cut.
+    @inline(__always)
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(KernelError) -> Int {
+        let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL) | CInt(MSG_TRUNC)
+        return try check("recv") { recv(number, buffer.baseAddress, buffer.count, flags) }
+    }
+
+    /// Whether the connection under the socket has ended.
+    var isHungUp: Bool {
+        var poll = pollfd(fd: number, events: 0, revents: 0)
+        return Glibc.poll(&poll, 1, 0) == 1 && CInt(poll.revents) & (POLLHUP | POLLERR) != 0
+    }
+}
+
+// MARK: Socket options
+
+/// A socket option of the kernel, whose value has the layout of `Value`.
+struct SocketOption<Value> {
+    let name: String
+    let level: CInt
+    let number: CInt
+}
+
+extension SocketOption<UInt8> {
+    static let mode = SocketOption(name: "BT_MODE", level: SOL_BLUETOOTH, number: BT_MODE)
+}
+
+extension SocketOption<UInt16> {
+    static let sendMTU = SocketOption(name: "BT_SNDMTU", level: SOL_BLUETOOTH, number: BT_SNDMTU)
+    static let receiveMTU = SocketOption(name: "BT_RCVMTU", level: SOL_BLUETOOTH, number: BT_RCVMTU)
+}
+
+extension SocketOption<CInt> {
+    static let error = SocketOption(name: "SO_ERROR", level: SOL_SOCKET, number: SO_ERROR)
+    static let sendBuffer = SocketOption(name: "SO_SNDBUF", level: SOL_SOCKET, number: SO_SNDBUF)
+    static let receiveBuffer = SocketOption(name: "SO_RCVBUF", level: SOL_SOCKET, number: SO_RCVBUF)
+    static let receiveBufferForced = SocketOption(name: "SO_RCVBUFFORCE", level: SOL_SOCKET, number: SO_RCVBUFFORCE)
+}
+
+extension SocketOption<timeval> {
+    static let sendTimeout = SocketOption(name: "SO_SNDTIMEO", level: SOL_SOCKET, number: SO_SNDTIMEO)
+}
+
+extension SocketOption<bt_security> {
+    static let security = SocketOption(name: "BT_SECURITY", level: SOL_BLUETOOTH, number: BT_SECURITY)
+}
+
+extension SocketOption<l2cap_conninfo> {
+    static let connectionInformation = SocketOption(name: "L2CAP_CONNINFO", level: SOL_L2CAP, number: L2CAP_CONNINFO)
+}
+
+extension SocketOption<hci_filter> {
+    static let filter = SocketOption(name: "HCI_FILTER", level: SOL_HCI, number: HCI_FILTER)
+}
+
+extension FileDescriptor {
+    func set<Value: BitwiseCopyable>(_ option: SocketOption<Value>, to value: Value) throws(KernelError) {
+        var value = value
+        try check("setsockopt(\(option.name))") {
+            setsockopt(number, option.level, option.number, &value, socklen_t(MemoryLayout<Value>.size))
+        }
+    }
+
+    func get<Value: BitwiseCopyable>(_ option: SocketOption<Value>, into value: Value) throws(KernelError) -> Value {
+        var value = value
+        var size = socklen_t(MemoryLayout<Value>.size)
+        try check("getsockopt(\(option.name))") { getsockopt(number, option.level, option.number, &value, &size) }
+        return value
+    }
+
+    /// What the socket failed with; the kernel tells it once. Nil when it has not.
+    func takeError() -> ErrorNumber? {
+        do throws(KernelError) {
+            let number = try get(.error, into: 0)
+            return number == 0 ? nil : ErrorNumber(rawValue: number)
+        } catch {
+            return error.number
+        }
+    }
+}
+
+// MARK: Adapters
+
+extension FileDescriptor {
+    /// `HCIGETDEVLIST`: fills in `request`, which begins with how many adapters it has room for.
+    func adapterList(_ request: inout [UInt8]) throws(KernelError) {
+        try check("HCIGETDEVLIST") { ioctl(number, UInt(kernel_hci_get_device_list), &request) }
+    }
+
+    /// `HCIGETDEVINFO`.
+    func adapterInformation(_ index: UInt16) throws(KernelError) -> hci_dev_info {
+        var information = hci_dev_info()
+        information.dev_id = index
+        try check("HCIGETDEVINFO") { ioctl(number, UInt(kernel_hci_get_device_info), &information) }
+        return information
+    }
+}

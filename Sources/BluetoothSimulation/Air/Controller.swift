@@ -1,0 +1,306 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// What a controller's host is told beside the events themselves.
+protocol ControllerHost: AnyObject {
+    /// Who acts for the device: what pairs.
+    var user: AnyObject { get }
+    /// An event packet with its leading 0x04.
+    func received(event: [UInt8])
+    /// An advertisement was reported.
+    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
+    /// A connection was made.
+    func connected(_ end: LinkEnd)
+    /// A peer told its features.
+    func receivedRemoteFeatures(_ end: LinkEnd)
+    /// A connection ended.
+    func disconnected(_ end: LinkEnd, reason: HCIStatus)
+    /// A packet came in over a connection.
+    func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd)
+    /// A connection has room for packets to send.
+    func hasRoom(_ end: LinkEnd)
+    /// A connection's protection has changed.
+    func securityChanged(_ end: LinkEnd)
+    /// A peer asks for a connection-oriented channel.
+    func openChannel(
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void)
+    /// A peripheral asks for other connection parameters.
+    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd)
+    /// A frame of a connection-oriented channel that is not the last of its SDU.
+    func frameArrived(_ key: ChannelKey, on end: LinkEnd)
+    /// The peer takes more frames on a connection-oriented channel.
+    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd)
+    /// A peer has closed a connection-oriented channel.
+    func channelClosed(_ key: ChannelKey, on end: LinkEnd)
+}
+
+/// An adapter's radio and link layer: commands in, events out, as a chip does it (Core Vol 4 Part E).
+final class Controller: RadioNode {
+    let configuration: SimulatedController
+    let publicAddress: BluetoothAddress
+    weak var host: (any ControllerHost)?
+    /// Whether the host has it running.
+    var isRunning = false {
+        didSet {
+            guard isRunning != oldValue else { return }
+            if !isRunning { reset() }
+            world.reachabilityChanged()
+        }
+    }
+    /// A chip that hangs: it answers no command and tells nothing.
+    var isSilent = false
+    var randomAddress = BluetoothAddress(0, kind: .random)
+    private(set) lazy var scanner = Scanner(controller: self)
+    private(set) lazy var initiator = Initiator(controller: self)
+    private(set) lazy var advertising = ControllerAdvertising(controller: self)
+    private(set) var acceptList = FilterAcceptList()
+    /// Which generation of commands was used since the last reset.
+    private var usedFamily: HCICommandFamily?
+    private var lastHandle: UInt16 = 0
+
+    init(world: World, configuration: SimulatedController, address: BluetoothAddress) {
+        self.configuration = configuration
+        publicAddress = address
+        super.init(world: world)
+        signalStrength = configuration.signalStrength
+    }
+
+    override var user: AnyObject? { host?.user }
+    override var isOnAir: Bool { isRunning }
+    override var isListening: Bool { isRunning && (scanner.isEnabled || initiator.isConnecting) }
+
+    override func uses(_ address: BluetoothAddress) -> Bool {
+        (address == publicAddress && !address.isZero) || (address == randomAddress && !address.isZero)
+            || super.uses(address)
+    }
+
+    override func makeHandle() -> ConnectionHandle {
+        lastHandle = lastHandle % 0x0EFF + 1
+        return ConnectionHandle(rawValue: lastHandle)
+    }
+
+    func address(_ type: LEOwnAddressType) -> BluetoothAddress {
+        switch type {
+        case .random, .resolvablePrivateOrRandom: return randomAddress
+        default: return publicAddress
+        }
+    }
+
+    func end(of handle: ConnectionHandle) -> LinkEnd? {
+        world.links(of: self).first { $0.handle == handle }
+    }
+
+    /// Everything as after power-on; links end as if this side had gone.
+    func reset() {
+        scanner.reset()
+        initiator.reset()
+        acceptList = FilterAcceptList()
+        advertising.reset()
+        usedFamily = nil
+        for end in world.links(of: self) { end.link.abandon(by: end) }
+        world.updateAdvertising()
+    }
+
+    // MARK: Commands
+
+    /// Carries out a command and sends the events that answer it.
+    ///
+    /// - Returns: how the command ended, or how it began where more follows.
+    @discardableResult
+    func perform(_ command: HCICommand) -> HCIStatus {
+        guard isRunning, !isSilent else { return .hardwareFailure }
+        if let family = command.family {
+            guard family == configuration.family, usedFamily ?? family == family else {
+                return answer(command, .commandDisallowed)
+            }
+            usedFamily = family
+        }
+        switch command {
+        case .reset:
+            reset()
+            return answer(command, .success)
+        case .setEventMask, .leSetEventMask: return answer(command, .success)
+        case .readLocalVersionInformation: return answer(command, .versionInformation(configuration.version))
+        case .readLocalSupportedCommands: return answer(command, .supportedCommands(configuration.commands))
+        case .readLocalSupportedFeatures: return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
+        case .readBDADDR: return answer(command, .address(publicAddress))
+        case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
+        case .leSetRandomAddress(let address):
+            guard !scanner.isEnabled, !advertising.isLegacyEnabled else { return answer(command, .commandDisallowed) }
+            randomAddress = address
+            return answer(command, .success)
+        case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList:
+            // Not while it is in use (Core Vol 4 Part E §7.8.16).
+            guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
+                return answer(command, .commandDisallowed)
+            }
+            acceptList.perform(command)
+            return answer(command, .success)
+        case .leSetScanParameters, .leSetScanEnable, .leSetExtendedScanParameters, .leSetExtendedScanEnable:
+            return answer(command, scanner.perform(command))
+        case .leCreateConnection, .leExtendedCreateConnection: return answer(command, initiator.begin(command))
+        case .leCreateConnectionCancel: return initiator.cancel(command)
+        case .disconnect, .readRSSI, .readTransmitPowerLevel, .leConnectionUpdate,
+            .leReadRemoteFeatures,
+            .leSetDataLength, .leReadPHY, .leSetPHY:
+            return performOnLink(command)
+        case .unknown: return answer(command, .unknownHCICommand)
+        default: return answer(command, advertising.perform(command))
+        }
+    }
+
+    /// Command Complete with a status, or Command Status for the commands that answer with one.
+    @discardableResult
+    func answer(_ command: HCICommand, _ status: HCIStatus) -> HCIStatus {
+        if command.isAnsweredByStatus {
+            emit(.commandStatus(HCICommandStatus(status: status, opcode: command.opcode)))
+        } else {
+            answer(command, .status(status))
+        }
+        return status
+    }
+
+    @discardableResult
+    func answer(_ command: HCICommand, _ parameters: HCIReturnParameters) -> HCIStatus {
+        // Every answer fits.
+        if let packet = try? parameters.commandComplete(command.opcode) { emit(packet) }
+        if case .status(let status) = parameters { return status }
+        return .success
+    }
+
+    // MARK: Telling the host
+
+    func emit(_ packet: [UInt8]) {
+        guard !isSilent else { return }
+        host?.received(event: packet)
+    }
+
+    func emit(_ event: borrowing HCIEvent) {
+        // Every event made here fits.
+        guard let packet = try? event.packet() else { return }
+        emit(packet)
+    }
+
+    /// Tells the host later, after what is going on now.
+    func emitSoon(after delay: Duration = .zero, _ action: @escaping (Controller) -> Void) {
+        world.schedule(after: delay) { [weak self] in
+            guard let self, isRunning else { return }
+            action(self)
+        }
+    }
+
+    /// An advertisement was reported.
+    func reported(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
+    }
+
+    override func hear(_ advertiser: Advertiser) {
+        guard !isSilent else { return }
+        let timing = scanner.timing(for: advertiser.advertisement)
+        // Outside its window the radio is elsewhere.
+        if !initiator.isConnecting, let timing, timing.window < timing.interval {
+            guard world.happens(Double(timing.window) / Double(max(1, timing.interval))) else { return }
+        }
+        if let target = advertiser.advertisement.target, !uses(target) { return }
+        scanner.hear(advertiser, timing: timing)
+        initiator.hear(advertiser)
+    }
+
+    // MARK: Links
+
+    override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
+        emitConnectionComplete(end)
+        if let advertiser { advertising.linkEstablished(end, through: advertiser) }
+        host?.connected(end)
+    }
+
+    private func emitConnectionComplete(_ end: LinkEnd) {
+        emit(
+            .leMeta(
+                .enhancedConnectionComplete(
+                    LEConnectionComplete(
+                        handle: end.handle, role: end.isCentral ? .central : .peripheral,
+                        peer: LEPeerAddress(end.peerAddress), parameters: end.link.parameters))))
+    }
+
+    override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
+        emit(.disconnectionComplete(HCIDisconnectionComplete(handle: end.handle, reason: reason)))
+        host?.disconnected(end, reason: reason)
+    }
+
+    override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
+        advertiser.isFor(address) && !world.links(of: self).contains { $0.peerAddress == address }
+    }
+
+    override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+        host?.received(packet, channel: channel, on: end)
+    }
+
+    override func hasRoom(_ end: LinkEnd) {
+        host?.hasRoom(end)
+    }
+
+    override func openChannel(
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
+    ) {
+        guard let host else { return completion(.refused) }
+        host.openChannel(psm, key: key, terms, on: end, completion)
+    }
+
+    override func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
+        host?.parametersRequested(parameters, on: end)
+    }
+
+    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        host?.frameArrived(key, on: end)
+    }
+
+    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        host?.creditsGranted(count, key, on: end)
+    }
+
+    override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
+        host?.channelClosed(key, on: end)
+    }
+
+    override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
+        switch change {
+        case .parameters:
+            emit(
+                .leMeta(
+                    .connectionUpdateComplete(
+                        LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))))
+        case .dataLength:
+            let octets = end.link.dataLength
+            let time = octets * 8 + 112
+            emit(
+                .leMeta(
+                    .dataLengthChange(
+                        LEDataLengthChange(
+                            handle: end.handle, transmitOctets: octets, transmitTime: time, receiveOctets: octets,
+                            receiveTime: time))))
+        case .phy:
+            emit(
+                .leMeta(
+                    .phyUpdateComplete(
+                        LEPHYUpdate(handle: end.handle, transmit: end.link.phy, receive: end.link.phy))))
+        case .security:
+            emit(
+                .encryptionChange(
+                    HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0)))
+            host?.securityChanged(end)
+        }
+    }
+
+    /// A peer has told its features, which are the same as this controller's.
+    func receivedRemoteFeatures(_ end: LinkEnd) {
+        emit(
+            .leMeta(
+                .readRemoteFeaturesComplete(
+                    LERemoteFeatures(handle: end.handle, features: configuration.features))))
+        host?.receivedRemoteFeatures(end)
+    }
+}

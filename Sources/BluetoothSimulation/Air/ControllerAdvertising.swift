@@ -1,0 +1,238 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// What a controller advertises: one legacy advertisement or several advertising sets.
+final class ControllerAdvertising {
+    private unowned let controller: Controller
+    private var legacy = Legacy()
+    private var sets: [UInt8: AdvertisingSet] = [:]
+
+    /// The advertiser exists once there were parameters.
+    private struct Legacy {
+        var advertiser: Advertiser?
+        var data: [UInt8] = []
+        var scanResponse: [UInt8] = []
+    }
+
+    private struct AdvertisingSet {
+        var advertiser: Advertiser
+        var parameters: LEExtendedAdvertisingParameters
+        var randomAddress: BluetoothAddress?
+        var end: ScheduledEvent?
+    }
+
+    init(controller: Controller) { self.controller = controller }
+
+    /// Whether legacy advertising is on.
+    var isLegacyEnabled: Bool { legacy.advertiser?.isEnabled == true }
+
+    func hasSet(_ handle: UInt8) -> Bool { sets[handle] != nil }
+    func isSetEnabled(_ handle: UInt8) -> Bool { sets[handle]?.advertiser.isEnabled == true }
+
+    /// Everything as after power-on.
+    func reset() {
+        for advertiser in controller.advertisers { advertiser.isEnabled = false }
+        for set in sets.values { set.end?.cancel() }
+        controller.advertisers = []
+        legacy = Legacy()
+        sets = [:]
+    }
+
+    /// A central has connected to what is advertised.
+    func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser) {
+        advertiser.isEnabled = false
+        guard let set = sets.first(where: { $0.value.advertiser === advertiser }) else { return }
+        set.value.end?.cancel()
+        controller.emit(
+            .leMeta(
+                .advertisingSetTerminated(
+                    LEAdvertisingSetTerminated(
+                        status: .success, advertisingHandle: set.key, connectionHandle: end.handle))))
+    }
+
+    // MARK: Commands
+
+    /// Carries out an advertising command of either generation; returns the answer.
+    func perform(_ command: HCICommand) -> HCIReturnParameters {
+        switch command {
+        case .leSetAdvertisingParameters(let parameters): return .status(setLegacyParameters(parameters))
+        case .leSetAdvertisingData(let data):
+            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
+            legacy.data = data
+            legacy.advertiser?.advertisement.data = data
+            return .status(.success)
+        case .leSetScanResponseData(let data):
+            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
+            legacy.scanResponse = data
+            legacy.advertiser?.advertisement.scanResponse = data
+            return .status(.success)
+        case .leSetAdvertisingEnable(let isOn):
+            if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LEAdvertisingParameters()) }
+            legacy.advertiser?.isEnabled = isOn
+            return .status(.success)
+        case .leReadMaximumAdvertisingDataLength: return .maximumAdvertisingDataLength(1650)
+        case .leReadNumberOfSupportedAdvertisingSets:
+            return .numberOfSupportedAdvertisingSets(controller.configuration.advertisingSetCount)
+        case .leSetExtendedAdvertisingParameters(let parameters):
+            let status = setParameters(parameters)
+            return status.isSuccess ? .selectedTransmitPower(parameters.transmitPower ?? 0) : .status(status)
+        case .leSetAdvertisingSetRandomAddress(let handle, let address):
+            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
+            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
+            sets[handle]?.randomAddress = address
+            if set.parameters.ownAddressType == .random { set.advertiser.address = address }
+            return .status(.success)
+        case .leSetExtendedAdvertisingData(let fragment): return .status(setData(fragment, at: \.data))
+        case .leSetExtendedScanResponseData(let fragment):
+            return .status(setData(fragment, at: \.scanResponse))
+        case .leSetExtendedAdvertisingEnable(let isOn, let sets): return .status(enable(isOn, sets))
+        case .leRemoveAdvertisingSet(let handle):
+            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
+            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
+            remove(set, handle)
+            return .status(.success)
+        case .leClearAdvertisingSets:
+            guard !sets.values.contains(where: { $0.advertiser.isEnabled }) else { return .status(.commandDisallowed) }
+            for (handle, set) in sets { remove(set, handle) }
+            return .status(.success)
+        default: return .status(.unknownHCICommand)
+        }
+    }
+
+    private func remove(_ set: AdvertisingSet, _ handle: UInt8) {
+        controller.advertisers.removeAll { $0 === set.advertiser }
+        sets[handle] = nil
+    }
+
+    // MARK: Legacy
+
+    private func setLegacyParameters(_ parameters: LEAdvertisingParameters) -> HCIStatus {
+        guard legacy.advertiser?.isEnabled != true else { return .commandDisallowed }
+        let advertiser = legacy.advertiser ?? Advertiser(node: controller, address: controller.publicAddress)
+        if legacy.advertiser == nil {
+            advertiser.advertisement.data = legacy.data
+            advertiser.advertisement.scanResponse = legacy.scanResponse
+            controller.advertisers.append(advertiser)
+            legacy.advertiser = advertiser
+        }
+        advertiser.address = controller.address(parameters.ownAddressType)
+        let isDirected =
+            parameters.type == .connectableDirectedHighDutyCycle || parameters.type == .connectableDirectedLowDutyCycle
+        advertiser.advertisement.target = isDirected ? parameters.peer.address : nil
+        advertiser.advertisement.isConnectable = isDirected || parameters.type == .connectableUndirected
+        advertiser.advertisement.isScannable =
+            parameters.type == .connectableUndirected || parameters.type == .scannableUndirected
+        advertiser.advertisement.interval = .microseconds(625) * Int(max(0x20, parameters.intervalMinimum))
+        return .success
+    }
+
+    // MARK: Sets
+
+    private func setParameters(_ parameters: LEExtendedAdvertisingParameters) -> HCIStatus {
+        let handle = parameters.advertisingHandle
+        guard handle <= 0xEF else { return .invalidHCICommandParameters }
+        let properties = parameters.properties
+        // Extended PDUs are connectable or scannable, not both (Core Vol 4 Part E §7.8.53).
+        guard properties.contains(.legacy) || !properties.isSuperset(of: [.connectable, .scannable]) else {
+            return .invalidHCICommandParameters
+        }
+        var set: AdvertisingSet
+        if let existing = sets[handle] {
+            guard !existing.advertiser.isEnabled else { return .commandDisallowed }
+            set = existing
+            set.parameters = parameters
+        } else {
+            guard sets.count < Int(controller.configuration.advertisingSetCount) else { return .memoryCapacityExceeded }
+            set = AdvertisingSet(
+                advertiser: Advertiser(node: controller, address: controller.publicAddress), parameters: parameters)
+            controller.advertisers.append(set.advertiser)
+        }
+        set.advertiser.address =
+            parameters.ownAddressType == .public
+            ? controller.publicAddress : (set.randomAddress ?? controller.randomAddress)
+        set.advertiser.advertisement.set(parameters)
+        sets[handle] = set
+        return .success
+    }
+
+    private func setData(
+        _ fragment: LEExtendedAdvertisingData, at path: WritableKeyPath<SimulatedAdvertisement, [UInt8]>
+    ) -> HCIStatus {
+        guard let advertiser = sets[fragment.advertisingHandle]?.advertiser else {
+            return .unknownAdvertisingIdentifier
+        }
+        let limit = advertiser.advertisement.isLegacy ? 31 : 1650
+        switch fragment.operation {
+        case .complete, .firstFragment:
+            guard fragment.data.count <= limit else { return .invalidHCICommandParameters }
+            advertiser.advertisement[keyPath: path] = fragment.data
+        case .intermediateFragment, .lastFragment:
+            guard advertiser.advertisement[keyPath: path].count + fragment.data.count <= limit else {
+                return .memoryCapacityExceeded
+            }
+            advertiser.advertisement[keyPath: path] += fragment.data
+        default: break
+        }
+        return .success
+    }
+
+    private func enable(_ isOn: Bool, _ requests: [LEAdvertisingSetEnable]) -> HCIStatus {
+        if requests.isEmpty {
+            guard !isOn else { return .invalidHCICommandParameters }
+            for set in sets.values { stop(set) }
+            return .success
+        }
+        guard requests.allSatisfy({ hasSet($0.advertisingHandle) }) else { return .unknownAdvertisingIdentifier }
+        for request in requests {
+            guard let set = sets[request.advertisingHandle] else { continue }
+            stop(set)
+            guard isOn else { continue }
+            start(set, request)
+        }
+        return .success
+    }
+
+    private func stop(_ set: AdvertisingSet) {
+        set.end?.cancel()
+        set.advertiser.isEnabled = false
+    }
+
+    private func start(_ set: AdvertisingSet, _ request: LEAdvertisingSetEnable) {
+        let handle = request.advertisingHandle
+        set.advertiser.start(events: request.maximumEvents > 0 ? Int(request.maximumEvents) : nil) { [unowned self] in
+            terminated(handle, .limitReached, request.maximumEvents)
+        }
+        guard request.duration > 0 else { return }
+        sets[handle]?.end = controller.world.schedule(after: .milliseconds(10) * Int(request.duration)) {
+            [unowned self] in
+            set.advertiser.isEnabled = false
+            terminated(handle, .advertisingTimeout, 0)
+        }
+    }
+
+    private func terminated(_ handle: UInt8, _ status: HCIStatus, _ events: UInt8) {
+        sets[handle]?.end?.cancel()
+        controller.emit(
+            .leMeta(
+                .advertisingSetTerminated(
+                    LEAdvertisingSetTerminated(status: status, advertisingHandle: handle, completedEvents: events))))
+    }
+}
+
+extension SimulatedAdvertisement {
+    /// Takes over the parameters of an advertising set.
+    fileprivate mutating func set(_ parameters: LEExtendedAdvertisingParameters) {
+        let properties = parameters.properties
+        isLegacy = properties.contains(.legacy)
+        isConnectable = properties.contains(.connectable)
+        isScannable = properties.contains(.scannable)
+        isAnonymous = properties.contains(.anonymous)
+        target = properties.contains(.directed) ? parameters.peer.address : nil
+        interval = .microseconds(625) * Int(max(0x20, parameters.intervalMinimum))
+        setIdentifier = parameters.advertisingSetID
+        primaryPHY = parameters.primaryPHY
+        secondaryPHY = parameters.secondaryPHY
+        transmitPower = properties.contains(.includeTransmitPower) ? parameters.transmitPower ?? 0 : nil
+    }
+}

@@ -1,0 +1,94 @@
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// What a controller connects with: at most one attempt at a time, answered by the first advertisement that fits.
+final class Initiator {
+    private unowned let controller: Controller
+    private var attempt: Attempt?
+
+    private struct Attempt {
+        /// With whom; nil for whoever is on the accept list.
+        var peer: BluetoothAddress?
+        var ownAddress: BluetoothAddress
+        var parameters: LEConnectionParameters
+        var isExtended: Bool
+    }
+
+    init(controller: Controller) { self.controller = controller }
+
+    private var world: World { controller.world }
+    var isConnecting: Bool { attempt != nil }
+    var usesAcceptList: Bool { attempt.map { $0.peer == nil } ?? false }
+
+    func reset() { attempt = nil }
+
+    // MARK: Commands
+
+    /// LE Create Connection and LE Extended Create Connection.
+    func begin(_ command: HCICommand) -> HCIStatus {
+        switch command {
+        case .leCreateConnection(let parameters):
+            return begin(
+                Attempt(
+                    peer: parameters.usesAcceptList ? nil : parameters.peer.address,
+                    ownAddress: controller.address(parameters.ownAddressType), parameters: parameters.parameters,
+                    isExtended: false))
+        case .leExtendedCreateConnection(let parameters):
+            guard let phy = parameters.le1M ?? parameters.le2M ?? parameters.leCoded else {
+                return .invalidHCICommandParameters
+            }
+            return begin(
+                Attempt(
+                    peer: parameters.usesAcceptList ? nil : parameters.peer.address,
+                    ownAddress: controller.address(parameters.ownAddressType), parameters: phy.parameters,
+                    isExtended: true))
+        default: return .unknownHCICommand
+        }
+    }
+
+    private func begin(_ wanted: Attempt) -> HCIStatus {
+        guard attempt == nil else { return .commandDisallowed }
+        if let peer = wanted.peer, world.links(of: controller).contains(where: { $0.peerAddress == peer }) {
+            return .connectionAlreadyExists
+        }
+        guard wanted.parameters.isValid else { return .invalidHCICommandParameters }
+        attempt = wanted
+        world.updateAdvertising()
+        return .success
+    }
+
+    /// LE Create Connection Cancel, which is answered before the attempt's end is told.
+    func cancel(_ command: HCICommand) -> HCIStatus {
+        guard let cancelled = attempt.take() else { return controller.answer(command, .commandDisallowed) }
+        world.updateAdvertising()
+        controller.answer(command, .success)
+        controller.emit(
+            .leMeta(
+                .enhancedConnectionComplete(
+                    LEConnectionComplete(
+                        status: .unknownConnectionIdentifier, handle: 0, role: .central,
+                        peer: LEPeerAddress(cancelled.peer ?? .zero),
+                        parameters: LEActiveConnectionParameters(interval: 0, latency: 0, supervisionTimeout: 0)))))
+        return .success
+    }
+
+    // MARK: Connecting
+
+    /// Answers an advertisement that the radio has heard, if it is the one that is waited for.
+    func hear(_ advertiser: Advertiser) {
+        guard let attempt, advertiser.advertisement.isLegacy || attempt.isExtended,
+            attempt.peer.map({ $0 == advertiser.address })
+                ?? controller.acceptList.contains(.device(advertiser.address)),
+            advertiser.node.accepts(attempt.ownAddress, by: advertiser)
+        else { return }
+        self.attempt = nil
+        let parameters = LEActiveConnectionParameters(
+            interval: attempt.parameters.intervalMinimum, latency: attempt.parameters.latency,
+            supervisionTimeout: attempt.parameters.supervisionTimeout)
+        let end = world.connect(
+            central: controller, handle: controller.makeHandle(), address: attempt.ownAddress, to: advertiser,
+            parameters: parameters)
+        world.updateAdvertising()
+        controller.linkEstablished(end, through: nil)
+    }
+}

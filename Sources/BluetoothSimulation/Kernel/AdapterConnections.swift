@@ -1,0 +1,255 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// An adapter's links and the attempts at them, which its controller tells of.
+final class AdapterConnections: ControllerHost {
+    private unowned let adapter: Adapter
+    private(set) var all: [HostConnection] = []
+
+    init(adapter: Adapter) {
+        self.adapter = adapter
+    }
+
+    private var world: KernelWorld { adapter.world }
+    private var controller: Controller { adapter.controller }
+
+    var isInitiating: Bool { all.contains { $0.state == .initiating } }
+
+    func connection(of end: LinkEnd) -> HostConnection? {
+        all.first { $0.end?.link === end.link }
+    }
+
+    func connection(with peer: BluetoothAddress) -> HostConnection? {
+        all.first { $0.peer == peer }
+    }
+
+    /// Looks for a peer from now on, to connect to it.
+    func add(_ connection: HostConnection) {
+        all.append(connection)
+        updatePassiveScan()
+    }
+
+    var user: AnyObject { adapter.pairing }
+
+    func received(event: [UInt8]) {
+        adapter.kernel.monitor.tell(.event, adapter: adapter.index, event.dropFirst())
+        adapter.kernel.rawSockets.offer(event, of: adapter.index)
+    }
+
+    // MARK: Looking for peers
+
+    /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
+    func updatePassiveScan() {
+        guard adapter.isRunning, !adapter.discovery.isFinding, !isInitiating else { return }
+        let candidates = adapter.devices.autoConnected.filter { connection(with: $0) == nil }
+        let wanted = all.filter { $0.state == .searching }.map(\.peer) + candidates
+        adapter.stopScan()
+        guard !wanted.isEmpty else { return }
+        for entry in controller.acceptList.entries { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
+        for peer in wanted { adapter.perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
+        // A device that hides behind changing addresses cannot be put on a list.
+        let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
+        adapter.startScan(
+            .passive, interval: 0x60, window: 0x60, policy: isListEnough ? .acceptList : .all, filtersDuplicates: true)
+    }
+
+    /// After a link has come about, or has not: looks for others, and goes on with a discovery.
+    private func resumeScanning() {
+        adapter.discovery.resume()
+        updatePassiveScan()
+    }
+
+    // MARK: Making links
+
+    func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
+        let peer = adapter.keys.identity(of: advertiser) ?? address
+        adapter.discovery.heard(peer, advertiser.advertisement, isResponse: isResponse, rssi: rssi)
+        guard advertiser.advertisement.isConnectable, !isResponse, !isInitiating else { return }
+        if adapter.devices.autoConnected.contains(peer), connection(with: peer) == nil {
+            all.append(HostConnection(adapter: adapter, peer: peer, isCentral: true))
+        }
+        guard let connection = all.first(where: { $0.state == .searching && $0.peer == peer }) else { return }
+        connection.beginInitiation(HostConnection.Advertised(address: address, data: advertiser.advertisement.data))
+        // The event is still being handled; the kernel's commands follow it.
+        world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
+            guard let self, let connection, connection.state == .initiating, adapter.isRunning else { return }
+            adapter.discovery.interruptScan()
+            create(connection)
+        }
+    }
+
+    private func create(_ connection: HostConnection) {
+        connection.limitInitiation()
+        // While Set Advertising is on, the kernel advertises to the peer instead of connecting to it.
+        guard !adapter.advertising.isSettingOn else { return }
+        adapter.privacy.updateRandomAddress()
+        let parameters = adapter.keys.parameters(for: connection.peer)
+        let peer = LEPeerAddress(connection.advertised.address)
+        if controller.configuration.commands.connectFamily == .extended {
+            adapter.perform(
+                .leExtendedCreateConnection(
+                    LEExtendedCreateConnectionParameters(
+                        ownAddressType: adapter.ownAddressType, peer: peer,
+                        le1M: LEInitiatingParameters(scanInterval: 0x60, scanWindow: 0x60, parameters: parameters))))
+        } else {
+            adapter.perform(
+                .leCreateConnection(
+                    LECreateConnectionParameters(
+                        scanInterval: 0x60, scanWindow: 0x60, peer: peer, ownAddressType: adapter.ownAddressType,
+                        parameters: parameters)))
+        }
+    }
+
+    func connected(_ end: LinkEnd) {
+        let connection: HostConnection
+        if end.isCentral,
+            let waiting = all.first(where: { $0.state == .initiating && $0.advertised.address == end.peerAddress })
+        {
+            connection = waiting
+        } else {
+            let identity = adapter.keys.identity(ofDeviceBehind: end.other)
+            connection = HostConnection(adapter: adapter, peer: identity ?? end.peerAddress, isCentral: end.isCentral)
+            all.append(connection)
+        }
+        connection.linked(end)
+        // The link is used once the features are known; until then it may still turn out not to be established.
+        adapter.perform(.leReadRemoteFeatures(end.handle))
+        resumeScanning()
+    }
+
+    func receivedRemoteFeatures(_ end: LinkEnd) {
+        guard let connection = connection(of: end), connection.state == .establishing else { return }
+        connection.established()
+        for socket in connection.channels.sockets { socket.linkReady(end) }
+        acceptFixedChannels(connection, end)
+        connection.security.linkReady()
+        if connection.isCentral, !adapter.devices.autoConnected.contains(connection.peer) { connection.dropIfUnused() }
+    }
+
+    /// The newest listener of each fixed channel gets its channel of a new link, unless there is one already.
+    private func acceptFixedChannels(_ connection: HostConnection, _ end: LinkEnd) {
+        for listener in adapter.kernel.l2cap.listeners(of: adapter) {
+            guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
+            let socket = L2CAPSocketState(
+                adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
+            connection.channels.add(socket)
+            socket.acceptedOn(end)
+            world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
+        }
+    }
+
+    // MARK: Data
+
+    func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+        adapter.monitor(packet, channel: channel, on: end, isSent: false)
+        guard let socket = connection(of: end)?.channels.socket(channel) else {
+            world.statistics.packetsWithoutChannel += 1
+            return
+        }
+        socket.arrived(packet)
+    }
+
+    func hasRoom(_ end: LinkEnd) {
+        connection(of: end)?.pump()
+    }
+
+    func openChannel(
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
+    ) {
+        let listeners = adapter.kernel.l2cap.listeners(of: adapter)
+        guard let connection = connection(of: end),
+            let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) })
+        else { return completion(.refused) }
+        if let wanted = listener.options.security, wanted > end.link.security.level {
+            return completion(.needsSecurity)
+        }
+        let socket = L2CAPSocketState(
+            adapter: adapter, connection: connection, channel: .dynamic(psm: psm), options: listener.options)
+        connection.channels.add(socket)
+        socket.key = key
+        let answer = socket.accept(terms, on: end)
+        world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
+        completion(.accepted(answer))
+    }
+
+    /// The kernel does as the peripheral wants, if it makes sense, and tells who might keep it for the next time.
+    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
+        guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
+        adapter.send(
+            .newConnectionParameters(
+                DeviceConnectionParameters(
+                    address: connection.peer, intervalMinimum: parameters.intervalMinimum,
+                    intervalMaximum: parameters.intervalMaximum, latency: parameters.latency,
+                    supervisionTimeout: parameters.supervisionTimeout),
+                isStored: connection.peer.randomKind != .resolvablePrivate))
+        adapter.perform(.leConnectionUpdate(end.handle, parameters, LEConnectionEventLength()))
+    }
+
+    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        connection(of: end)?.channels.socket(key)?.frameArrived()
+    }
+
+    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        connection(of: end)?.channels.socket(key)?.creditsGranted(count)
+    }
+
+    func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
+        guard let connection = connection(of: end), let socket = connection.channels.socket(key) else { return }
+        connection.closed(socket)
+    }
+
+    func securityChanged(_ end: LinkEnd) {
+        guard let connection = connection(of: end) else { return }
+        for socket in connection.channels.sockets { socket.securityRaised() }
+    }
+
+    // MARK: Ending links
+
+    func disconnected(_ end: LinkEnd, reason: HCIStatus) {
+        guard let connection = connection(of: end) else { return }
+        connection.linkLost()
+        remove(connection, error: reason.errorNumber)
+        connection.reportDisconnected(reason)
+        adapter.advertising.resume()
+    }
+
+    /// Gives up an attempt; its sockets end with `error`.
+    func cancel(_ connection: HostConnection, error: ErrorNumber) {
+        if connection.cancelInitiation(), controller.initiator.isConnecting {
+            adapter.perform(.leCreateConnectionCancel)
+        }
+        remove(connection, error: error)
+    }
+
+    /// Forgets a link or an attempt; its sockets end with `error`.
+    private func remove(_ connection: HostConnection, error: ErrorNumber) {
+        all.removeAll { $0 === connection }
+        connection.ended(with: error)
+        // The end of a link stops nobody's scan unless the peer is to be looked for (`hci_disconn_complete_evt`).
+        let isLookedFor = !connection.isReported || adapter.devices.autoConnected.contains(connection.peer)
+        if isLookedFor { resumeScanning() } else { adapter.discovery.resume() }
+    }
+
+    /// Ends all links because the adapter is about to be powered off, which the controller tells after `delay`.
+    ///
+    /// The kernel does not wait for the controller's word on them, and the adapter counts as up meanwhile.
+    func sayGoodbye(after delay: Duration) {
+        for connection in all {
+            guard let end = connection.end else { continue }
+            let command = HCICommand.disconnect(end.handle, reason: .remoteDevicePoweringOff)
+            adapter.show(command)
+            controller.answer(command, .success)
+            connection.adapterGone(.connectionReset, after: delay)
+        }
+        all.removeAll { $0.state == .ended }
+    }
+
+    /// Ends all links and attempts because the adapter is off.
+    func endAll(with error: ErrorNumber) {
+        for connection in all { connection.adapterGone(error) }
+        all = []
+    }
+}

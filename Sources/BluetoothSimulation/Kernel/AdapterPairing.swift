@@ -1,0 +1,125 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// An adapter's side of pairings: what it brings to them, what it asks its programs, and what they command.
+final class AdapterPairing: PairingParty {
+    private unowned let adapter: Adapter
+
+    init(adapter: Adapter) {
+        self.adapter = adapter
+    }
+
+    private var connections: AdapterConnections { adapter.connections }
+
+    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures {
+        let settings = adapter.settings
+        return PairingFeatures(
+            ioCapability: settings.ioCapability,
+            // The kernel asks for protection whenever its user could give it.
+            requiresProtection: level >= .high || settings.ioCapability != .noInputNoOutput,
+            hasSecureConnections: settings.secureConnections != .off,
+            needsSecureConnections: settings.secureConnections == .only,
+            bonds: settings.isBondable)
+    }
+
+    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
+        guard let connection = connections.connection(of: end) else { return .refuse }
+        connection.security.respond(to: pairing)
+        return .accept(pairingFeatures(for: .medium))
+    }
+
+    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+        guard let connection = connections.connection(of: end) else { return }
+        let peer = ManagementAddress(connection.peer)
+        switch question {
+        case .confirm(let value, let isSimple):
+            adapter.send(.userConfirmationRequest(peer, isSimple: isSimple, value: value))
+        case .enterPasskey: adapter.send(.userPasskeyRequest(peer))
+        case .showPasskey(let passkey):
+            adapter.send(.passkeyNotify(peer, passkey: passkey, enteredCount: 0))
+            pairing.answer(.yes, from: end)
+        }
+    }
+
+    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+        connections.connection(of: end)?.security.ended(pairing, outcome, on: end)
+    }
+
+    func key(on end: LinkEnd) -> LongTermKey? {
+        guard let connection = connections.connection(of: end) else { return nil }
+        return adapter.keys.longTermKey(of: connection.peer, isCentral: connection.isCentral)
+    }
+
+    func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {
+        guard let connection = connections.connection(of: end), level > end.link.security.level else { return }
+        connection.security.raise(to: level)
+    }
+
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .pairDevice(let device, let capability): pair(device, capability, for: request)
+        case .cancelPairDevice(let device):
+            guard
+                let connection = connections.all.first(where: {
+                    $0.peer == device.address && $0.security.isAwaited
+                })
+            else { return request.complete(.device(device), status: .invalidParameters) }
+            connection.security.cancel()
+            request.complete(.device(device))
+        case .unpairDevice(let device, let isDisconnecting): unpair(device, isDisconnecting, for: request)
+        case .userConfirmationReply(let device): answer(.yes, device, for: request)
+        case .userConfirmationNegativeReply(let device), .userPasskeyNegativeReply(let device):
+            answer(.no, device, for: request)
+        case .userPasskeyReply(let device, let passkey): answer(.passkey(passkey), device, for: request)
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    private func answer(_ answer: PairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard let connection = connections.connection(with: device.address), let end = connection.end else {
+            return request.complete(.device(device), status: .notConnected)
+        }
+        guard let pairing = connection.security.pairing else {
+            return request.complete(.device(device), status: .failed)
+        }
+        request.complete(.device(device))
+        pairing.answer(answer, from: end)
+    }
+
+    private func pair(_ device: ManagementAddress, _ capability: IOCapability, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.settings.isLEEnabled, device.isLowEnergy else {
+            return request.complete(.device(device), status: .rejected)
+        }
+        if let key = adapter.keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
+            return request.complete(.device(device), status: .alreadyPaired)
+        }
+        adapter.settings.setIOCapability(capability)
+        let known = connections.connection(with: device.address)
+        guard known?.security.isAwaited != true else { return request.complete(.device(device), status: .busy) }
+        let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)
+        connection.security.pair { [weak connection] status in
+            request.complete(.device(device), status: status)
+            connection?.dropIfUnused()
+        }
+        if known == nil { connections.add(connection) }
+    }
+
+    private func unpair(_ device: ManagementAddress, _ isDisconnecting: Bool, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.keys.forget(device.address) else {
+            return request.complete(.device(device), status: .notPaired)
+        }
+        adapter.send(.deviceUnpaired(device), skipping: request.socket)
+        guard isDisconnecting, let connection = connections.connection(with: device.address),
+            let end = connection.end
+        else { return request.complete(.device(device)) }
+        connection.whenEnded { request.complete(.device(device)) }
+        adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+    }
+}

@@ -1,0 +1,68 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// An advertising instance, as a program has described it.
+struct AdvertisedInstance {
+    var flags: AdvertisingInstanceFlags
+    var duration: UInt16 = 0
+    var intervals: ExtendedAdvertisingInstanceParameters.Intervals?
+    var transmitPower: Int8?
+    var data: [UInt8] = []
+    var scanResponse: [UInt8] = []
+    /// Begun with parameters, but without data.
+    var isPending = false
+    var timer: ScheduledEvent?
+
+    /// Whether every structure ends where its length says and none is the kernel's to write (`tlv_data_is_valid`).
+    static func isWellFormed(
+        _ data: [UInt8], _ flags: AdvertisingInstanceFlags, isScanResponse: Bool
+    ) -> Bool {
+        let writesFlags = !flags.isDisjoint(with: [.generalDiscoverable, .limitedDiscoverable, .managedFlags])
+        var reader = ByteReader(data.span.bytes)
+        while let length = try? reader.readUInt8() {
+            guard length > 0 else { continue }
+            guard let type = try? reader.readUInt8(), (try? reader.skip(Int(length) - 1)) != nil else { return false }
+            switch type {
+            case 0x01: if isScanResponse || writesFlags { return false }
+            case 0x08, 0x09: if flags.contains(.localName) { return false }
+            case 0x0A: if flags.contains(.transmitPower) { return false }
+            case 0x19: if flags.contains(.appearance) { return false }
+            default: break
+            }
+        }
+        return true
+    }
+
+    // MARK: What the kernel adds
+
+    /// What is advertised: its data with what the kernel adds.
+    func advertisingData(isBREDREnabled: Bool) -> [UInt8] {
+        var bits: UInt8 = 0
+        if flags.contains(.limitedDiscoverable) { bits |= 0x01 }
+        if flags.contains(.generalDiscoverable) { bits |= 0x02 }
+        let hasFlags = bits != 0 || flags.contains(.managedFlags)
+        if hasFlags, !isBREDREnabled { bits |= 0x04 }
+        var data: [UInt8] = bits != 0 ? [2, 0x01, bits] : []
+        data += self.data
+        if flags.contains(.transmitPower) {
+            data += [2, 0x0A, UInt8(bitPattern: transmitPower ?? 0)]
+        }
+        return data
+    }
+
+    /// What scanners are answered: its scan response with what the kernel adds.
+    func scanResponseData(localName: String, maximumLength: Int) -> [UInt8] {
+        var data = scanResponse
+        if flags.contains(.localName) {
+            let room = maximumLength - data.count - 2
+            let name = Array(localName.utf8)
+            if room > 0, !name.isEmpty {
+                let part = name.prefix(room)
+                data += [UInt8(part.count + 1), part.count == name.count ? 0x09 : 0x08] + part
+            }
+        }
+        return data
+    }
+}

@@ -1,0 +1,176 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// How the kernel protects one link: what was asked for, the pairing that is going on, and what came of it.
+final class ConnectionSecurity {
+    private unowned let connection: HostConnection
+    private(set) var pairing: Pairing?
+    /// Whether the link ends because it could not be protected.
+    private(set) var hasFailed = false
+    /// A program waits for a pairing to end.
+    private var onPaired: ((ManagementStatus) -> Void)?
+    /// What to raise the link to as soon as it is up.
+    private var wantedLevel: SecurityLevel?
+
+    init(connection: HostConnection) {
+        self.connection = connection
+    }
+
+    /// Whether a program waits for a pairing to end.
+    var isAwaited: Bool { onPaired != nil }
+
+    // MARK: Beginning
+
+    /// Pairs, as soon as the link is up, and tells how it ended.
+    func pair(_ completion: @escaping (ManagementStatus) -> Void) {
+        onPaired = completion
+        if connection.state == .connected { raise(to: .medium) } else { wantedLevel = .medium }
+    }
+
+    /// The link is up: begins what was asked for before.
+    func linkReady() {
+        guard let level = wantedLevel.take() else { return }
+        raise(to: level)
+    }
+
+    /// Raises the link's protection: with a key if there is a good one, else by pairing.
+    func raise(to level: SecurityLevel) {
+        guard let end = connection.end, pairing == nil else { return }
+        guard connection.isCentral else {
+            // A peripheral can only ask.
+            end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
+            return
+        }
+        if let key = connection.adapter.keys.longTermKey(of: connection.peer, isCentral: true),
+            key.kind.level >= level
+        {
+            return encrypt(with: key, over: end)
+        }
+        let pairing = Pairing(on: end, level: level)
+        self.pairing = pairing
+        pairing.begin()
+    }
+
+    /// The peer has begun to pair.
+    func respond(to pairing: Pairing) {
+        self.pairing = pairing
+    }
+
+    // MARK: Keys from before
+
+    /// Starts encryption with a key from before; the peripheral has to have the same one.
+    private func encrypt(with key: LongTermKey, over end: LinkEnd) {
+        end.send(
+            .procedure {
+                let other = end.other
+                let isKnown = other.party?.key(on: other)?.value == key.value
+                other.send(
+                    .procedure { [weak self] in
+                        guard let self, connection.end != nil else { return }
+                        guard isKnown else { return encryptionFailed() }
+                        end.link.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
+                        for end in end.link.ends { end.side.node.linkChanged(end, .security) }
+                        complete(.success)
+                    })
+            })
+    }
+
+    /// The peer does not know the key: the kernel ends the link, and no event of its own tells of it.
+    private func encryptionFailed() {
+        guard let end = connection.end else { return }
+        connection.adapter.controller.emit(
+            .encryptionChange(HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false)))
+        fail()
+    }
+
+    // MARK: Ending
+
+    /// The pairing is over.
+    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+        self.pairing = nil
+        switch outcome {
+        case .paired(let keys):
+            store(keys, end)
+            complete(.success)
+        case .failedHere:
+            reportFailure()
+            fail()
+        case .failedThere:
+            reportFailure()
+            for socket in connection.channels.sockets { socket.securityFailed() }
+        }
+    }
+
+    private func reportFailure() {
+        connection.adapter.send(.authenticationFailed(ManagementAddress(connection.peer), .authenticationFailed))
+        complete(.authenticationFailed)
+    }
+
+    /// The program that waits has given up.
+    func cancel() {
+        complete(.cancelled)
+        fail()
+    }
+
+    /// Ends the link because it could not be protected.
+    private func fail() {
+        hasFailed = true
+        guard let end = connection.end else { return }
+        connection.adapter.perform(.disconnect(end.handle, reason: .authenticationFailure))
+    }
+
+    /// The link is down, or the attempt was given up.
+    func linkEnded() {
+        pairing?.linkEnded()
+        pairing = nil
+        complete(.disconnected)
+    }
+
+    private func complete(_ status: ManagementStatus) {
+        onPaired.take()?(status)
+    }
+
+    // MARK: Keys
+
+    private func store(_ made: PairingKeys, _ end: LinkEnd) {
+        let adapter = connection.adapter
+        // The identity comes before the key, which then names it.
+        if adapter.keys.exchangesIdentities, let identity = end.other.side.node.identityResolvingKey {
+            let air = connection.peer
+            adapter.keys.store(identity)
+            connection.peer = identity.address
+            adapter.send(
+                .newIdentityResolvingKey(
+                    identity, randomAddress: air.randomKind == .resolvablePrivate ? air : nil, isStored: made.isBonded))
+        }
+        let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
+        if end.other.party?.signs == true, made.isBonded { sendSignatureKeys(made, isStored: isStored) }
+        // Secure Connections make one key for both sides out of what they know. In legacy pairing each hands one out for
+        // either role, and none to keep nothing.
+        let roles = made.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
+        let keys = roles.map { isCentral in
+            LongTermKey(
+                address: connection.peer, kind: made.kind, isCentral: isCentral,
+                encryptedDiversifier: made.encryptedDiversifier, randomNumber: made.randomNumber, value: made.value)
+        }
+        adapter.keys.replaceLongTermKeys(of: connection.peer, with: keys)
+        for key in keys { adapter.send(.newLongTermKey(key, isStored: isStored)) }
+    }
+
+    private func sendSignatureKeys(_ made: PairingKeys, isStored: Bool) {
+        let adapter = connection.adapter
+        let isAuthenticated = made.kind == .authenticated || made.kind == .authenticatedLegacy
+        let kinds: [SignatureResolvingKey.Kind] =
+            isAuthenticated
+            ? [.authenticatedRemote, .authenticatedLocal] : [.unauthenticatedRemote, .unauthenticatedLocal]
+        for kind in kinds {
+            adapter.send(
+                .newSignatureResolvingKey(
+                    SignatureResolvingKey(
+                        address: connection.peer, kind: kind, value: .random(using: &adapter.world.generator)),
+                    isStored: isStored))
+        }
+    }
+}

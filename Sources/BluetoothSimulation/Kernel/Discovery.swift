@@ -1,0 +1,178 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// An adapter's discovery: what programs look for, and what the kernel takes for it.
+final class Discovery {
+    private unowned let adapter: Adapter
+    private var search: Search?
+    /// What was looked for last; the kernel never forgets it.
+    private var lastTypes: ManagementAddressTypes = []
+    /// The kernel takes somebody's active scan for a discovery, and goes on doing so when the scan is over.
+    private var isImagined = false
+    /// Whether the last parameters of a scan were those of an active one, as the kernel sees it.
+    private var isActive = false
+    /// The scan is ended to make a connection, which ends the discovery.
+    private var isInterrupted = false
+
+    /// What Start Discovery has begun.
+    private struct Search {
+        var rssiThreshold: Int8?
+        var isForServices: Bool
+        var timer: ScheduledEvent?
+        /// A scannable advertisement that waits for its scan response.
+        var waiting: Found?
+    }
+
+    private struct Found {
+        var address: BluetoothAddress
+        var data: [UInt8]
+        var rssi: Int8
+        var isConnectable: Bool
+    }
+
+    /// How long the kernel's discovery lasts.
+    private static let duration = Duration.milliseconds(10_240)
+
+    init(adapter: Adapter) {
+        self.adapter = adapter
+    }
+
+    /// Whether the kernel thinks that one is going on.
+    var isFinding: Bool { search != nil || isImagined }
+
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .startDiscovery(let types): start(types, for: request)
+        case .startServiceDiscovery(let types, let threshold, _):
+            // Which services an advertiser has is for the program above to see; the kernel's filter lets through more.
+            start(types, for: request, isForServices: true, rssiThreshold: threshold)
+        case .stopDiscovery(let types):
+            guard isFinding else { return request.complete(.discovery(types), status: .rejected) }
+            guard lastTypes == types else { return request.complete(.discovery(types), status: .invalidParameters) }
+            request.complete(.discovery(types))
+            stop()
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    private func start(
+        _ types: ManagementAddressTypes, for request: ManagementRequest, isForServices: Bool = false,
+        rssiThreshold: Int8? = nil
+    ) {
+        guard adapter.isRunning else { return request.complete(.discovery(types), status: .notPowered) }
+        guard !isFinding, !adapter.kernel.conditions.isDiscoveryTaken else {
+            return request.complete(.discovery(types), status: .busy)
+        }
+        let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
+        guard isValid else { return request.complete(.discovery(types), status: .invalidParameters) }
+        guard !types.contains(.lowEnergy) || adapter.settings.isLEEnabled else {
+            return request.complete(.discovery(types), status: .rejected)
+        }
+        search = Search(rssiThreshold: rssiThreshold, isForServices: isForServices)
+        lastTypes = types
+        startScan()
+        request.complete(.discovery(types))
+        adapter.send(.discovering(types, isDiscovering: true))
+        search?.timer = adapter.world.schedule(after: Self.duration) { [weak self] in self?.stop() }
+    }
+
+    private func startScan() {
+        adapter.stopScan()
+        adapter.startScan(
+            .active, interval: 0x12, window: 0x12, policy: .all, filtersDuplicates: search?.isForServices != true)
+    }
+
+    func stop() {
+        guard isFinding else { return }
+        flush()
+        search?.timer?.cancel()
+        search = nil
+        (isImagined, isInterrupted) = (false, false)
+        if adapter.isRunning { adapter.stopScan() }
+        adapter.send(.discovering(lastTypes, isDiscovering: false))
+        adapter.connections.updatePassiveScan()
+    }
+
+    // MARK: The scan
+
+    /// What the kernel makes of a command about the scanner, whoever sent it (`hci_cc_le_set_scan_enable`).
+    func scanChanged(by command: HCICommand, _ status: HCIStatus) {
+        guard status.isSuccess else { return }
+        switch command {
+        case .leSetScanParameters(let parameters): isActive = parameters.timing.type == .active
+        case .leSetExtendedScanParameters(let parameters):
+            isActive = (parameters.le1M ?? parameters.leCoded)?.type == .active
+        case .leSetScanEnable(let isOn, _): scanChanged(isOn: isOn)
+        case .leSetExtendedScanEnable(let enable): scanChanged(isOn: enable.isEnabled)
+        default: break
+        }
+    }
+
+    private func scanChanged(isOn: Bool) {
+        if isOn {
+            guard isActive, !isFinding else { return }
+            isImagined = true
+            adapter.send(.discovering(lastTypes, isDiscovering: true))
+        } else if isInterrupted {
+            isInterrupted = false
+            guard isImagined else { return }
+            isImagined = false
+            adapter.send(.discovering(lastTypes, isDiscovering: false))
+        } else {
+            // Switched off by hand, a discovery does not end any more by itself.
+            search?.timer?.cancel()
+        }
+    }
+
+    /// Ends whatever scan is on, to make a connection.
+    func interruptScan() {
+        isInterrupted = adapter.controller.scanner.isEnabled
+        adapter.stopScan()
+        isInterrupted = false
+    }
+
+    /// Goes on after a connection attempt has stopped the scan.
+    func resume() {
+        guard search != nil, adapter.isRunning, !adapter.controller.scanner.isEnabled,
+            !adapter.connections.isInitiating
+        else { return }
+        startScan()
+    }
+
+    // MARK: Devices
+
+    /// An advertisement was reported.
+    func heard(_ address: BluetoothAddress, _ advertisement: SimulatedAdvertisement, isResponse: Bool, rssi: Int8) {
+        guard let search else { return }
+        if isResponse, let first = search.waiting, first.address == address {
+            self.search?.waiting = nil
+            return report(
+                Found(
+                    address: address, data: first.data + advertisement.scanResponse, rssi: rssi,
+                    isConnectable: first.isConnectable))
+        }
+        flush()
+        let found = Found(
+            address: address, data: isResponse ? advertisement.scanResponse : advertisement.data, rssi: rssi,
+            isConnectable: advertisement.isConnectable)
+        if advertisement.isScannable, !isResponse { self.search?.waiting = found } else { report(found) }
+    }
+
+    private func flush() {
+        guard let first = search?.waiting.take() else { return }
+        report(first)
+    }
+
+    private func report(_ found: Found) {
+        if let threshold = search?.rssiThreshold, found.rssi < threshold { return }
+        adapter.send(
+            .deviceFound(
+                ManagementDeviceFound(
+                    address: ManagementAddress(found.address), rssi: found.rssi,
+                    flags: found.isConnectable ? [] : .notConnectable, data: found.data.span.bytes)))
+    }
+}

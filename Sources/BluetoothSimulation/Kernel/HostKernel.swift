@@ -1,0 +1,88 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// What a process may do with the simulated kernel, and what else runs on the machine.
+struct HostConditions {
+    var hasNetRaw = true
+    var hasNetAdmin = true
+    var hasNetBindService = false
+    var canWatchRadioSwitches = true
+    var hasEnhancedFlowControl = true
+    /// Another program discovers devices.
+    var isDiscoveryTaken = false
+    var isBluetoothDaemonRunning = false
+    var socketError: KernelError?
+    var executablePath: String? = "/usr/bin/simulated"
+    var kernelRelease = "6.12.0-simulated"
+}
+
+/// One machine: its kernel's Bluetooth with all adapters and sockets.
+final class HostKernel {
+    unowned let world: KernelWorld
+    var conditions: HostConditions
+    /// In the order in which they were plugged in.
+    private(set) var adapters: [Adapter] = []
+    /// How many there have been.
+    private(set) var pluggedCount = 0
+    let monitor = Monitor()
+    let management = ManagementSockets()
+    let rawSockets = RawSockets()
+    private(set) lazy var l2cap = L2CAPSockets(kernel: self)
+
+    init(world: KernelWorld, conditions: HostConditions) {
+        self.world = world
+        self.conditions = conditions
+    }
+
+    func adapter(_ index: UInt16) -> Adapter? {
+        adapters.first { $0.index == index }
+    }
+
+    /// Newest first, as the kernel's list of devices is.
+    var newestFirst: [Adapter] { adapters.reversed() }
+
+    // MARK: Hotplug
+
+    @discardableResult
+    func plug(_ controller: SimulatedController, address: BluetoothAddress, isSettled: Bool) -> Adapter {
+        // An index stays taken as long as a raw socket of the adapter that had it is open.
+        var index: UInt16 = 0
+        while adapter(index) != nil || rawSockets.hasOne(of: index) { index += 1 }
+        let adapter = Adapter(
+            kernel: self, index: index, controller: controller, address: address, isSettled: isSettled)
+        adapters.append(adapter)
+        pluggedCount += 1
+        world.add(adapter.controller)
+        management.send(.indexAdded, index: index)
+        adapter.plugged()
+        if controller.isPowered { adapter.setPowered(true) }
+        return adapter
+    }
+
+    func unplug(_ adapter: Adapter) {
+        guard adapters.contains(where: { $0 === adapter }) else { return }
+        adapter.unplugged()
+        adapters.removeAll { $0 === adapter }
+        adapter.controller.remove()
+        management.send(.indexRemoved, index: adapter.index)
+        monitor.tell(.deletedIndex, adapter: adapter.index)
+    }
+
+    // MARK: Routes
+
+    /// The adapter that a socket bound to `source` uses for a peer (`hci_get_route`).
+    func route(from source: BluetoothAddress, to peer: BluetoothAddress) -> Adapter? {
+        newestFirst.first { adapter in
+            guard adapter.isRunning else { return false }
+            return source.isZero
+                ? adapter.controller.publicAddress != peer : adapter.identityAddress == source
+        }
+    }
+
+    /// Whether the kernel still looks at an adapter that a socket bound to `source` could use.
+    func isSettling(_ source: BluetoothAddress) -> Bool {
+        adapters.contains { $0.isSettling && (source.isZero || $0.controller.publicAddress == source) }
+    }
+}

@@ -1,0 +1,99 @@
+import BluetoothSockets
+import BluetoothPrimitives
+
+/// A band with machines on it: their kernels, and what programs have open there.
+final class KernelWorld: World {
+    private(set) var kernels: [HostKernel] = []
+    private(set) var sockets: [Int: SocketState] = [:]
+    private(set) var listeners: [Int: ListenerState] = [:]
+    private var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
+
+    /// Whom a kernel tells that a switch has changed.
+    private struct RadioSwitchWatch {
+        unowned let kernel: HostKernel
+        let handler: LoopBound<() -> Void>
+    }
+
+    // MARK: Machines
+
+    /// Adds a machine with adapters, in the order of their indexes; returns its number.
+    func addKernel(adapters: [SimulatedController]) -> Int {
+        let kernel = HostKernel(world: self, conditions: HostConditions())
+        kernels.append(kernel)
+        for controller in adapters { kernel.plug(controller, address: address(for: controller), isSettled: true) }
+        return kernels.count - 1
+    }
+
+    /// A controller's own address, or the next that is free.
+    func address(for controller: SimulatedController) -> BluetoothAddress {
+        if let address = controller.address { return address }
+        let count = kernels.reduce(0) { $0 + $1.pluggedCount }
+        return BluetoothAddress(0x00AA_0100_0001 + UInt64(count), kind: .public)
+    }
+
+    // MARK: What programs have open
+
+    func add(_ socket: SocketState) {
+        sockets[socket.identifier] = socket
+    }
+
+    func remove(_ socket: SocketState) {
+        sockets[socket.identifier] = nil
+    }
+
+    func add(_ listener: ListenerState) {
+        listeners[listener.identifier] = listener
+    }
+
+    func remove(_ listener: ListenerState) {
+        listeners[listener.identifier] = nil
+    }
+
+    /// Closes all sockets and listeners, oldest first.
+    func closeAll() {
+        for socket in sockets.sorted(by: { $0.key < $1.key }) { socket.value.close() }
+        for listener in listeners.sorted(by: { $0.key < $1.key }) { listener.value.close() }
+    }
+
+    /// What is open, for whoever wonders why nothing happens.
+    var openThings: [String] {
+        var all: [String] = []
+        for kernel in kernels {
+            for adapter in kernel.adapters {
+                for connection in adapter.connections.all {
+                    let sockets = connection.channels.sockets.count
+                    all.append("hci\(adapter.index) \(connection.peer) \(connection.state), \(sockets) sockets")
+                }
+            }
+        }
+        return all
+    }
+
+    // MARK: Radio switches
+
+    /// Has `handler` told when a switch of `kernel` changes; returns the number of the watch.
+    func watchRadioSwitches(of kernel: HostKernel, _ handler: LoopBound<() -> Void>) -> Int {
+        let identifier = makeIdentifier()
+        radioSwitchWatches[identifier] = RadioSwitchWatch(kernel: kernel, handler: handler)
+        return identifier
+    }
+
+    func radioSwitchHandler(_ identifier: Int) -> LoopBound<() -> Void>? {
+        radioSwitchWatches[identifier]?.handler
+    }
+
+    func endRadioSwitchWatch(_ identifier: Int) {
+        if let watch = radioSwitchWatches.removeValue(forKey: identifier) { release(watch.handler) }
+    }
+
+    func endRadioSwitchWatches() {
+        for identifier in radioSwitchWatches.keys { endRadioSwitchWatch(identifier) }
+    }
+
+    /// Tells everybody who follows a machine's switches, one or several changes at once.
+    func radioSwitchesChanged(of kernel: HostKernel) {
+        for (identifier, watch) in radioSwitchWatches.sorted(by: { $0.key < $1.key }) where watch.kernel === kernel {
+            tell(.radioSwitches(identifier))
+        }
+    }
+}

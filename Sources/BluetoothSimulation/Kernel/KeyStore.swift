@@ -1,0 +1,109 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// What the kernel keeps of devices it was told about or has paired with.
+final class KeyStore {
+    private(set) var longTermKeys: [LongTermKey] = []
+    private(set) var identityResolvingKeys: [IdentityResolvingKey] = []
+    /// Whether pairing exchanges identities, which it does once Load Identity Resolving Keys or Set Privacy was sent.
+    private(set) var exchangesIdentities = false
+    private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
+
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .loadLongTermKeys(let keys):
+            // One that cannot be refuses the whole list.
+            guard keys.allSatisfy({ $0.address.isIdentity && $0.encryptionSize <= 16 }) else {
+                return request.fail(.invalidParameters)
+            }
+            longTermKeys = keys
+        case .loadIdentityResolvingKeys(let keys):
+            guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
+            identityResolvingKeys = keys
+            exchangeIdentities()
+        case .loadConnectionParameters(let all):
+            connectionParameters = [:]
+            for parameters in all { connectionParameters[parameters.address] = parameters }
+        default: return request.fail(.unknownCommand)
+        }
+        request.complete()
+    }
+
+    /// Pairing exchanges identities from now on.
+    func exchangeIdentities() {
+        exchangesIdentities = true
+    }
+
+    // MARK: Keys
+
+    func store(_ key: IdentityResolvingKey) {
+        identityResolvingKeys.removeAll { $0.address == key.address }
+        identityResolvingKeys.append(key)
+    }
+
+    func replaceLongTermKeys(of peer: BluetoothAddress, with keys: [LongTermKey]) {
+        longTermKeys.removeAll { $0.address == peer }
+        longTermKeys += keys
+    }
+
+    /// Forgets a device's keys; false when there are none.
+    func forget(_ peer: BluetoothAddress) -> Bool {
+        let hadKeys = longTermKeys.contains { $0.address == peer } || hasIdentityResolvingKey(of: peer)
+        longTermKeys.removeAll { $0.address == peer }
+        identityResolvingKeys.removeAll { $0.address == peer }
+        return hadKeys
+    }
+
+    /// What to connect to a device with.
+    func parameters(for peer: BluetoothAddress) -> LEConnectionParameters {
+        guard let known = connectionParameters[peer] else {
+            return LEConnectionParameters(
+                intervalMinimum: 0x18, intervalMaximum: 0x28, latency: 0, supervisionTimeout: 0x2A)
+        }
+        return LEConnectionParameters(
+            intervalMinimum: known.intervalMinimum, intervalMaximum: known.intervalMaximum, latency: known.latency,
+            supervisionTimeout: known.supervisionTimeout)
+    }
+
+    /// The key for links with a device in a role.
+    func longTermKey(of peer: BluetoothAddress, isCentral: Bool) -> LongTermKey? {
+        longTermKeys.last { $0.address == peer && ($0.kind.isSecureConnections || $0.isCentral == isCentral) }
+    }
+
+    func hasIdentityResolvingKey(of peer: BluetoothAddress) -> Bool {
+        identityResolvingKeys.contains { $0.address == peer }
+    }
+
+    /// Whose advertisement it is, where its address is private and its key is known.
+    func identity(of advertiser: Advertiser) -> BluetoothAddress? {
+        guard advertiser.address.randomKind == .resolvablePrivate else { return nil }
+        return identity(of: advertiser.node)
+    }
+
+    func identity(ofDeviceBehind end: LinkEnd) -> BluetoothAddress? {
+        guard end.localAddress.randomKind == .resolvablePrivate else { return nil }
+        return identity(of: end.side.node)
+    }
+
+    private func identity(of node: RadioNode) -> BluetoothAddress? {
+        guard let key = node.identityResolvingKey else { return nil }
+        return identityResolvingKeys.first { $0.value == key.value }?.address
+    }
+}
+
+extension LongTermKey.Kind {
+    var isSecureConnections: Bool { self == .unauthenticated || self == .authenticated || self == .debug }
+
+    /// What a link encrypted with such a key reaches.
+    var level: SecurityLevel {
+        switch self {
+        case .authenticatedLegacy: return .high
+        case .authenticated: return .fips
+        default: return .medium
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothCapture
+import BluetoothHCI
+import BluetoothManagement
+
+/// A management socket.
+final class ManagementSocketState: SocketState {
+    unowned let kernel: HostKernel
+    /// Whether its process had CAP_NET_ADMIN when it opened it.
+    let isTrusted: Bool
+
+    /// How long the kernel takes to answer.
+    private static let latency = Duration.microseconds(200)
+
+    init(kernel: HostKernel, handler: LoopBound<SocketHandler>) {
+        self.kernel = kernel
+        isTrusted = kernel.conditions.hasNetAdmin
+        super.init(world: kernel.world, handler: handler)
+        kernel.management.add(self)
+        monitorOpened()
+    }
+
+    override func didClose() {
+        kernel.management.remove(self)
+        kernel.monitor.tell(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
+    }
+
+    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+        // The length in the packet has to be that of the packet.
+        guard let header = try? ManagementPacket(decoding: packet.span.bytes),
+            header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count
+        else { return .failed(KernelError("send", .invalidArgument)) }
+        monitor(.controlCommand, header)
+        // What was sent is carried out, though nobody may be left to be answered.
+        world.schedule(after: Self.latency) { [self] in
+            perform(packet)
+        }
+        return .sent
+    }
+
+    private func perform(_ packet: [UInt8]) {
+        guard let header = try? ManagementPacket(decoding: packet.span.bytes) else { return }
+        let request = ManagementRequest(
+            socket: self, opcode: ManagementOpcode(rawValue: header.code), index: header.index)
+        if kernel.management.isSilent(request.opcode) { return }
+        if let status = kernel.management.refusal(of: request.opcode) { return request.fail(status) }
+        let command: ManagementCommand
+        do throws(TruncatedBytes) {
+            command = try ManagementCommand(decoding: header)
+        } catch {
+            return request.fail(.invalidParameters)
+        }
+        if case .unknown = command { return request.fail(.unknownCommand) }
+        guard isTrusted || command.isForEverybody else { return request.fail(.permissionDenied) }
+        // A command that is not encoded as it came had values nobody knows, or bytes too many.
+        guard (try? command.packet(for: header.index)) == packet else { return request.fail(.invalidParameters) }
+        if command.isAboutAdapter {
+            guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
+            adapter.perform(command, for: request)
+        } else {
+            guard header.index == ManagementPacket.noController else { return request.fail(.invalidIndex) }
+            kernel.perform(command, for: request)
+        }
+    }
+
+    func offer(_ packet: [UInt8]) {
+        guard !isClosed else { return }
+        if let header = try? ManagementPacket(decoding: packet.span.bytes) { monitor(.controlEvent, header) }
+        if !deliver(packet) { world.statistics.eventOverflows += 1 }
+    }
+}
+
+/// A command that waits for its answer.
+struct ManagementRequest {
+    weak var socket: ManagementSocketState?
+    let opcode: ManagementOpcode
+    let index: UInt16
+
+    /// Command Complete.
+    func complete(_ reply: ManagementReply = .none, status: ManagementStatus = .success) {
+        // Every answer fits.
+        guard let packet = try? reply.commandComplete(opcode, status: status, index: index) else { return }
+        socket?.offer(packet)
+    }
+
+    /// Command Status, by which the kernel refuses.
+    func fail(_ status: ManagementStatus) {
+        guard let packet = try? ManagementEvent.commandStatus(opcode, status).packet(for: index) else { return }
+        socket?.offer(packet)
+    }
+}
+
+extension ManagementCommand {
+    /// Whether a process without CAP_NET_ADMIN may send it.
+    fileprivate var isForEverybody: Bool {
+        switch self {
+        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation:
+            return true
+        default: return false
+        }
+    }
+
+    fileprivate var isAboutAdapter: Bool {
+        switch self {
+        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList: return false
+        default: return true
+        }
+    }
+}
+
+extension HostKernel {
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .readVersionInformation: request.complete(.version(1, revision: 23))
+        case .readControllerIndexList: request.complete(.controllerIndexes(newestFirst.map(\.index)))
+        default: request.complete(.supported(commands: Self.supportedCommands, events: Self.supportedEvents))
+        }
+    }
+
+    private static let supportedCommands: [ManagementOpcode] = [
+        .readControllerIndexList, .readControllerInformation, .setPowered, .setConnectable, .setBondable,
+        .setLowEnergy, .setBREDR, .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setPrivacy,
+        .setIOCapability, .setAppearance, .disconnect, .getConnections, .getConnectionInformation, .addDevice,
+        .removeDevice, .loadConnectionParameters, .pairDevice, .cancelPairDevice, .unpairDevice,
+        .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
+        .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
+        .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
+        .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
+    ]
+
+    private static let supportedEvents: [ManagementEventCode] = [
+        .indexAdded, .indexRemoved, .newSettings, .newLongTermKey, .newIdentityResolvingKey, .deviceConnected,
+        .deviceDisconnected, .connectFailed, .userConfirmationRequest, .userPasskeyRequest, .passkeyNotify,
+        .authenticationFailed, .deviceUnpaired, .deviceFound, .discovering, .deviceAdded, .deviceRemoved,
+        .advertisingAdded, .advertisingRemoved,
+    ]
+}

@@ -1,0 +1,45 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// A kernel's management sockets, and what it does with their commands other than usual.
+final class ManagementSockets {
+    private(set) var sockets: [ManagementSocketState] = []
+    /// Commands that are refused, as when another program is in the way.
+    private var refusals: [ManagementOpcode: ManagementStatus] = [:]
+    /// Commands that are never answered.
+    private var silentOpcodes: Set<ManagementOpcode> = []
+
+    func add(_ socket: ManagementSocketState) {
+        sockets.append(socket)
+    }
+
+    func remove(_ socket: ManagementSocketState) {
+        sockets.removeAll { $0 === socket }
+    }
+
+    func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
+        refusals[opcode] = status
+    }
+
+    func refusal(of opcode: ManagementOpcode) -> ManagementStatus? { refusals[opcode] }
+
+    func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
+        if isSilent { silentOpcodes.insert(opcode) } else { silentOpcodes.remove(opcode) }
+    }
+
+    func isSilent(_ opcode: ManagementOpcode) -> Bool { silentOpcodes.contains(opcode) }
+
+    /// Tells all management sockets, those without CAP_NET_ADMIN only what everybody may know.
+    func send(_ event: borrowing ManagementEvent, index: UInt16, skipping skipped: ManagementSocketState? = nil) {
+        // Events made here fit.
+        guard let packet = try? event.packet(for: index) else { return }
+        let isForEverybody = Self.publicEvents.contains(event.code)
+        for socket in sockets where socket !== skipped && (socket.isTrusted || isForEverybody) {
+            socket.offer(packet)
+        }
+    }
+
+    private static let publicEvents: [ManagementEventCode] = [.indexAdded, .indexRemoved, .newSettings]
+}

@@ -1,0 +1,150 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// A simulated peripheral's place in the world.
+final class PeripheralNode: RadioNode {
+    let identifier: Int
+    let address: BluetoothAddress
+    let makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
+    private var isAdvertising = true
+    private var connectionLimit = 1
+    /// Why every link is dropped as soon as it is up; nil accepts.
+    var refusal: HCIStatus?
+    /// Whether it hears nothing that is said on its links.
+    var isMute = false
+    private(set) lazy var security = PeripheralSecurity(node: self)
+    private(set) lazy var channels = PeripheralChannels(node: self)
+    private var lastHandle: UInt16 = 0
+
+    init(
+        world: World, address: BluetoothAddress, makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
+    ) {
+        identifier = world.makeIdentifier()
+        self.address = address
+        self.makeHandler = makeHandler
+        super.init(world: world)
+    }
+
+    override var user: AnyObject? { security }
+
+    // MARK: On the air
+
+    /// Comes on the air.
+    func add() {
+        world.peripherals.add(self, identifier: identifier)
+        world.add(self)
+    }
+
+    /// Goes off the air for good, as if its battery were taken out.
+    override func remove() {
+        guard world.peripherals.remove(identifier) else { return }
+        for end in world.links(of: self) {
+            end.link.abandon(by: end)
+            linkEnded(end, reason: .connectionTimeout)
+        }
+        setAdvertising(false)
+        if let makeHandler { world.release(makeHandler) }
+        super.remove()
+    }
+
+    func setAdvertising(_ isOn: Bool) {
+        isAdvertising = isOn
+        updateAdvertisers()
+    }
+
+    func setConnectionLimit(_ limit: Int) {
+        connectionLimit = max(0, limit)
+        updateAdvertisers()
+    }
+
+    func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
+        for advertiser in advertisers { advertiser.isEnabled = false }
+        advertisers = advertisements.map { Advertiser(node: self, address: $0.address ?? address, advertisement: $0) }
+        updateAdvertisers()
+    }
+
+    /// Nothing connectable is advertised while there are as many links as there may be.
+    private func updateAdvertisers() {
+        let isFull = world.links(of: self).count >= connectionLimit
+        for advertiser in advertisers {
+            advertiser.isEnabled = isAdvertising && !(advertiser.advertisement.isConnectable && isFull)
+        }
+    }
+
+    // MARK: Links
+
+    override func makeHandle() -> ConnectionHandle {
+        lastHandle = lastHandle % 0x0EFF + 1
+        return ConnectionHandle(rawValue: lastHandle)
+    }
+
+    override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
+        let links = world.links(of: self)
+        return advertiser.isFor(address) && links.count < connectionLimit
+            && !links.contains { $0.peerAddress == address }
+    }
+
+    private func tell(_ event: PeripheralEvent, at end: LinkEnd) {
+        world.tell(.peripheral(end: end.side.identifier, event))
+    }
+
+    override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
+        updateAdvertisers()
+        if let refusal {
+            world.schedule(after: .milliseconds(1)) { end.link.end(reason: refusal) }
+            return
+        }
+        world.peripherals.add(end)
+        tell(.connected, at: end)
+    }
+
+    override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
+        tell(.disconnected(reason), at: end)
+        channels.linkEnded(end)
+        updateAdvertisers()
+    }
+
+    override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+        guard !isMute else { return }
+        switch channel {
+        case .fixed(let identifier): tell(.received(.fixed(identifier), packet), at: end)
+        case .dynamic:
+            guard let psm = channels.frameArrived(channel, on: end) else { return }
+            tell(.received(.dynamic(psm: psm), packet), at: end)
+        }
+    }
+
+    override func hasRoom(_ end: LinkEnd) {
+        guard end.side.wantsRoom, !end.side.awaitsCredits else { return }
+        end.side.wantsRoom = false
+        tell(.writable, at: end)
+    }
+
+    override func openChannel(
+        _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
+        _ completion: @escaping (ChannelAnswer) -> Void
+    ) {
+        guard !isMute else { return }
+        completion(channels.open(psm, key: key, terms, on: end))
+    }
+
+    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
+        _ = channels.frameArrived(key, on: end)
+    }
+
+    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
+        channels.creditsGranted(count, key)
+        end.side.awaitsCredits = false
+        if end.hasRoom { hasRoom(end) }
+    }
+
+    override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
+        channels.closed(key)
+    }
+
+    override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
+        if case .security = change { tell(.securityChanged(end.link.security), at: end) }
+    }
+}

@@ -1,0 +1,73 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// How a peripheral pairs, and the keys it has from it.
+final class PeripheralSecurity: PairingParty {
+    private unowned let node: PeripheralNode
+    private var settings = SimulatedSecurity()
+    private var bonds: [BluetoothAddress: LongTermKey] = [:]
+
+    init(node: PeripheralNode) { self.node = node }
+
+    func set(_ settings: SimulatedSecurity) {
+        self.settings = settings
+        if let identity = settings.identity, node.identityResolvingKey?.address != identity {
+            node.identityResolvingKey = IdentityResolvingKey(
+                address: identity, value: .random(using: &node.world.generator))
+        }
+        if settings.identity == nil { node.identityResolvingKey = nil }
+    }
+
+    /// Loses all keys.
+    func forgetBonds() { bonds = [:] }
+
+    // MARK: Pairing
+
+    var ownPasskey: UInt32? { settings.passkey }
+    var signs: Bool { settings.signs }
+
+    private var features: PairingFeatures {
+        PairingFeatures(
+            ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
+            hasSecureConnections: settings.hasSecureConnections, bonds: settings.keepsKeys)
+    }
+
+    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures { features }
+
+    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
+        guard !node.isMute else { return .silence }
+        switch settings.response {
+        case .accept: return .accept(features)
+        case .refuse: return .refuse
+        case .silence: return .silence
+        }
+    }
+
+    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+        let world = node.world
+        let shown = pairing.shownPasskey ?? settings.passkey
+        switch (question, settings.user) {
+        case (.showPasskey, _): pairing.answer(.yes, from: end)
+        case (_, .isAbsent): break
+        // Whoever does not agree has to look first.
+        case (_, .refuses): world.schedule(after: .seconds(1)) { pairing.answer(.no, from: end) }
+        case (.confirm, _): pairing.answer(.yes, from: end)
+        case (.enterPasskey, .mistypes):
+            world.schedule(after: .seconds(1)) { pairing.answer(.passkey((shown + 1) % 1_000_000), from: end) }
+        case (.enterPasskey, .agrees): pairing.answer(.passkey(shown), from: end)
+        }
+    }
+
+    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+        guard case .paired(let keys) = outcome, keys.isBonded else { return }
+        bonds[end.peerIdentity] = LongTermKey(
+            address: end.peerIdentity, kind: keys.kind, isCentral: false,
+            encryptedDiversifier: keys.encryptedDiversifier, randomNumber: keys.randomNumber, value: keys.value)
+    }
+
+    func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerIdentity] }
+
+    func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {}
+}

@@ -1,0 +1,45 @@
+import BluetoothATT
+import BluetoothPrimitives
+import BluetoothGATT
+
+// A database that changes while clients are connected, such as that of a device whose program is replaced.
+extension SimulatedGATTServer {
+    /// Removes the services in `removed`, adds others, and indicates Service Changed to those who have subscribed to it.
+    ///
+    /// Clients with robust caching are refused what relies on the old database until they know
+    /// (Core Vol 3 Part G §2.5.2.1).
+    /// - Parameter isTold: whether clients are told at all, as they should be.
+    /// - Returns: the handles of what was added; nil for nothing.
+    @discardableResult
+    public func change(
+        removing removed: AttributeHandleRange? = nil, adding services: [GATTService] = [], isTold: Bool = true
+    ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+        let result = state.withLock {
+            state -> Result<(AttributeHandleRange?, [SimulatedLink]), AttributeDatabaseError> in
+            do throws(AttributeDatabaseError) {
+                if let removed { state.database.remove(removed) }
+                let added = try state.database.append(services)
+                let ranges = [removed, added].compactMap { $0 }
+                guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
+                    return .success((added, []))
+                }
+                state.tellOfChange(AttributeHandleRange(start: start, end: end), isTold: isTold)
+                return .success((added, state.sessions.values.map(\.link)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let (added, links) = try result.get()
+        for link in links { flush(link) }
+        return added
+    }
+}
+
+extension SimulatedGATTServer.State {
+    fileprivate mutating func tellOfChange(_ range: AttributeHandleRange, isTold: Bool) {
+        let serviceChanged = isTold ? database.valueHandle(of: .serviceChanged, in: .genericAttribute) : nil
+        for identifier in sessions.keys {
+            sessions[identifier]?.core.databaseChanged(in: range, database, serviceChanged: serviceChanged)
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import BluetoothATT
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothGATT
+import BluetoothHCI
+import Synchronization
+
+// The server's links: packets in, what the program says to them, and what goes out again.
+extension SimulatedGATTServer {
+    func open(_ link: SimulatedLink) {
+        let peer = link.peer
+        state.withLock { state in
+            let server = GATTServer(limits: limits, configurations: state.configurations[peer] ?? [:])
+            state.sessions[link.identifier] = Session(link: link, core: ATTBearerCore(server: server))
+        }
+    }
+
+    func setSecurity(_ security: LinkSecurity, on link: SimulatedLink) {
+        state.withLock { state in
+            state.sessions[link.identifier]?.core.server.security = BearerSecurity(
+                isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
+                isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
+        }
+    }
+
+    func close(_ link: SimulatedLink, peer: BluetoothAddress) {
+        let (ended, waiters) = state.withLock { $0.close(link.identifier, peer: peer) }
+        for ended in ended { ended.resume() }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func receive(_ packet: [UInt8], on link: SimulatedLink) {
+        serve(link) { $0.receive(packet.span.bytes, database: &$1) }
+    }
+
+    /// Has the core of a link do something, sends what comes of it, and asks the program.
+    private func serve(
+        _ link: SimulatedLink,
+        _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
+    ) {
+        let events = state.withLock { $0.serve(link.identifier, body) }
+        flush(link)
+        for event in events { handle(event, on: link) }
+    }
+
+    private func handle(_ event: GATTServerEvent, on link: SimulatedLink) {
+        let program = state.withLock { $0.program }
+        switch event {
+        case .readRequested(let request):
+            switch program.read?(request.handle, link) ?? .refuse(.readNotPermitted) {
+            case .value(let value): serve(link) { $0.answer(.read(request, .success(value)), database: &$1) }
+            case .refuse(let code): serve(link) { $0.answer(.read(request, .failure(code)), database: &$1) }
+            case .silence: break
+            }
+        case .writeRequested(let request):
+            switch program.write?(request.writes, link) ?? .accept {
+            case .accept: serve(link) { $0.answer(.write(request, .success(())), database: &$1) }
+            case .refuse(let code): serve(link) { $0.answer(.write(request, .failure(code)), database: &$1) }
+            case .silence: break
+            }
+        case .writeCommandReceived(let write): _ = program.write?([write], link)
+        case .configurationChanged(let handle, let configuration): program.subscribe?(handle, configuration, link)
+        case .authorizationRequested, .commandAuthorizationRequested, .supportedFeaturesChanged, .storedValueChanged,
+            .mtuExchanged, .indicationConfirmed, .requestOutOfTurn:
+            break
+        }
+    }
+
+    /// Carries out the steps of a link's core, as far as there is room.
+    func flush(_ link: SimulatedLink) {
+        for ended in state.withLock({ $0.flush(link.identifier) }) { ended.resume() }
+    }
+
+    func writable(_ link: SimulatedLink) {
+        state.withLock { $0.sessions[link.identifier]?.core.channelIsWritable() }
+        flush(link)
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            defer { state.sessions[link.identifier]?.roomWaiters = [] }
+            return state.sessions[link.identifier]?.roomWaiters ?? []
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+extension SimulatedGATTServer.State {
+    fileprivate mutating func serve(
+        _ identifier: Int, _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
+    ) -> [GATTServerEvent] {
+        guard let index = sessions.index(forKey: identifier) else { return [] }
+        return body(&sessions.values[index].core, &database)
+    }
+
+    /// Returns the indications that have ended.
+    ///
+    /// All is sent inside the lock: the core has to know that a response is on its way before the client's next request
+    /// arrives, and packets of two threads may not overtake each other.
+    fileprivate mutating func flush(_ identifier: Int) -> [EndedIndication] {
+        guard let index = sessions.index(forKey: identifier) else { return [] }
+        var indications: [EndedIndication] = []
+        while let step = sessions.values[index].core.next(into: &writer) {
+            switch step {
+            case .send: sessions.values[index].send(writer.bytes)
+            case .encodeValue:
+                if sessions.values[index].core.encodeValue(database: database, into: &writer) {
+                    sessions.values[index].send(writer.bytes)
+                }
+            case .end(let ended): if let ended = EndedIndication(ended) { indications.append(ended) }
+            // A simulated device is patient, and its links do not wait for it.
+            case .clientChanged, .setTimer, .setReading, .quiet, .close: break
+            }
+        }
+        return indications
+    }
+
+    fileprivate mutating func close(
+        _ identifier: Int, peer: BluetoothAddress
+    ) -> (ended: [EndedIndication], roomWaiters: [CheckedContinuation<Void, Never>]) {
+        guard let server = sessions[identifier]?.core.server else { return ([], []) }
+        if server.security.isEncrypted { configurations[peer] = server.configurations }
+        _ = sessions[identifier]?.core.close()
+        let ended = flush(identifier)
+        return (ended, sessions.removeValue(forKey: identifier)?.roomWaiters ?? [])
+    }
+}
+
+/// An indication that has ended, for its caller to be resumed outside the lock.
+private struct EndedIndication: Sendable {
+    private let continuation: CheckedContinuation<Bool, Never>
+    private let isConfirmed: Bool
+
+    init?(_ ended: EndedOperation) {
+        guard let indication = ended.operation as? SimulatedIndication else { return nil }
+        continuation = indication.continuation
+        isConfirmed = ended.failure == nil
+    }
+
+    func resume() { continuation.resume(returning: isConfirmed) }
+}
+
+// What connects a link to the server.
+private final class GATTLinkHandler: SimulatedLinkHandler {
+    private let server: SimulatedGATTServer
+    private let peer: BluetoothAddress
+    /// Takes what does not belong to attributes.
+    private let other: (any SimulatedLinkHandler)?
+
+    init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)?) {
+        self.server = server
+        self.other = other
+        peer = link.peer
+        server.open(link)
+    }
+
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
+        guard channel == .attribute else { return other?.received(packet, on: channel, of: link) ?? () }
+        server.receive([UInt8](packet), on: link)
+    }
+
+    func writable(_ link: SimulatedLink) {
+        server.writable(link)
+        other?.writable(link)
+    }
+
+    func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {
+        server.setSecurity(security, on: link)
+        other?.securityChanged(security, of: link)
+    }
+
+    func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
+        other?.disconnected(link, reason: reason)
+        server.close(link, peer: peer)
+    }
+}
+
+extension SimulatedPeripheral {
+    /// Puts a peripheral on the air that serves these attributes to whoever connects.
+    ///
+    /// `channels` makes the program for what comes in on other channels of a link than the attributes'.
+    @discardableResult
+    public convenience init(
+        on radio: SimulatedRadio, address: BluetoothAddress? = nil,
+        advertisements: [SimulatedAdvertisement] = [SimulatedAdvertisement()], signalStrength: Int8 = -50,
+        gatt server: SimulatedGATTServer, channels: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)? = nil
+    ) {
+        self.init(
+            on: radio, address: address, advertisements: advertisements, signalStrength: signalStrength,
+            handler: { link in GATTLinkHandler(server, link, channels?(link)) })
+    }
+}

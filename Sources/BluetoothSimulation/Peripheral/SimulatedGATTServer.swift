@@ -1,0 +1,277 @@
+import BluetoothATT
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothGATT
+import BluetoothHCI
+import Synchronization
+
+/// The attributes of a simulated peripheral, and what its program does when clients read and write them.
+///
+/// The protocol is that of the bearer's core in `GATT`, which real bearers of this package use as well; here is only the
+/// program that it asks. Values the database keeps need no program at all.
+///
+/// ```swift
+/// let server = try SimulatedGATTServer([GATTService("180F", characteristics: […])])
+/// server.onWrite { request in … ; return .accept }
+/// let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+/// try await server.notify([77], of: level)
+/// ```
+///
+/// All callbacks run on the radio's loop; all methods may be called from anywhere.
+public final class SimulatedGATTServer: Sendable {
+    /// What to say to a client that reads.
+    public enum ReadAnswer: Hashable, Sendable {
+        /// The whole value.
+        case value([UInt8])
+        /// An error.
+        case refuse(ATTErrorCode)
+        /// Nothing, ever: the client's 30 seconds run out.
+        case silence
+    }
+
+    /// What to say to a client that writes.
+    public enum WriteAnswer: Hashable, Sendable {
+        /// Done.
+        case accept
+        /// An error.
+        case refuse(ATTErrorCode)
+        /// Nothing, ever: the client's 30 seconds run out.
+        case silence
+    }
+
+    struct Program: Sendable {
+        var read: (@Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer)?
+        var write: (@Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer)?
+        var subscribe: (@Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void)?
+    }
+
+    struct Session {
+        let link: SimulatedLink
+        var core: ATTBearerCore
+        /// Those that wait for room.
+        var roomWaiters: [CheckedContinuation<Void, Never>] = []
+
+        /// Sends what the core has written.
+        mutating func send(_ pdu: [UInt8]) {
+            if link.send(pdu) == .sent {
+                core.didSend()
+            } else {
+                core.channelIsFull()
+                link.notifyWhenWritable()
+            }
+        }
+
+        /// Sends one notification of the first of `values`; says how many of them are in it.
+        mutating func notify(
+            _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>,
+            _ database: borrowing AttributeDatabase, _ writer: inout ByteWriter
+        ) -> (outcome: SendOutcome, taken: Int) {
+            // What waits goes first.
+            guard core.isIdle else { return (.wouldBlock, 0) }
+            do throws(GATTServerError) {
+                let taken = try core.server.encodeNotification(of: values, database: database, into: &writer)
+                return (link.send(writer.bytes), taken)
+            } catch {
+                return (.failed(KernelError("send", .notPermitted)), 0)
+            }
+        }
+    }
+
+    struct State {
+        var database: AttributeDatabase
+        var writer = ByteWriter(capacity: 517)
+        var sessions: [Int: Session] = [:]
+        /// What bonded clients have subscribed to, kept from link to link.
+        var configurations: [BluetoothAddress: [AttributeHandle: ClientCharacteristicConfiguration]] = [:]
+        var program = Program()
+    }
+
+    let state: Mutex<State>
+    let limits: GATTServer.Limits
+
+    /// A server of these services.
+    ///
+    /// Throws when they cannot be put into a database.
+    public init(
+        _ services: [GATTService], limits: GATTServer.Limits = GATTServer.Limits()
+    ) throws(AttributeDatabaseError) {
+        self.limits = limits
+        state = Mutex(State(database: try AttributeDatabase(services)))
+    }
+
+    // MARK: The program
+
+    /// Chooses what answers reads of dynamic values; without it they are refused as Read Not Permitted.
+    public func onRead(_ body: @escaping @Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer) {
+        let previous = state.withLock { state in
+            defer { state.program.read = body }
+            return state.program.read
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    /// Chooses what takes writes of dynamic values; without it they are accepted and forgotten.
+    ///
+    /// Commands, which nobody answers, come here too.
+    public func onWrite(_ body: @escaping @Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer) {
+        let previous = state.withLock { state in
+            defer { state.program.write = body }
+            return state.program.write
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    /// Chooses who is told when a client subscribes or unsubscribes, with the handle of the value.
+    public func onSubscription(
+        _ body: @escaping @Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void
+    ) {
+        let previous = state.withLock { state in
+            defer { state.program.subscribe = body }
+            return state.program.subscribe
+        }
+        withExtendedLifetime(previous) {}
+    }
+
+    // MARK: Values
+
+    /// The attributes as they are now.
+    public var database: AttributeDatabase { state.withLock { $0.database } }
+
+    /// The handle of a characteristic's value.
+    public func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID) -> AttributeHandle? {
+        state.withLock { $0.database.valueHandle(of: characteristic, in: service) }
+    }
+
+    /// The value the database keeps; nil for dynamic ones.
+    public func value(of handle: AttributeHandle) -> [UInt8]? {
+        state.withLock { $0.database.attribute(at: handle)?.storedValue }
+    }
+
+    /// Changes a value the database keeps, without telling clients.
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(AttributeDatabaseError) {
+        try state.withLock { state throws(AttributeDatabaseError) in try state.database.setValue(value, of: handle) }
+    }
+
+    /// The links whose clients have subscribed to a value in this way.
+    public func subscribers(
+        of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration = .notification
+    ) -> [SimulatedLink] {
+        state.withLock { state in
+            state.sessions.sorted { $0.key < $1.key }.map(\.value)
+                .filter { $0.core.server.configurations[handle]?.contains(kind) == true }.map(\.link)
+        }
+    }
+
+    // MARK: Telling clients
+
+    /// Notifies all clients that have subscribed, as far as their links have room now.
+    ///
+    /// - Returns: how many took it.
+    @discardableResult
+    public func notifyAtOnce(_ value: [UInt8], of handle: AttributeHandle) -> Int {
+        subscribers(of: handle).count { send(value, of: handle, to: $0) == .sent }
+    }
+
+    /// Notifies all clients that have subscribed, and waits for room on each link.
+    ///
+    /// - Returns: how many there were.
+    @discardableResult
+    public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+        var count = 0
+        for link in subscribers(of: handle) {
+            while true {
+                let outcome = send(value, of: handle, to: link)
+                if outcome == .sent { count += 1 }
+                guard outcome == .wouldBlock else { break }
+                await room(on: link)
+            }
+        }
+        return count
+    }
+
+    /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client
+    /// understands, and waits for room on each link.
+    ///
+    /// - Returns: how many packets there were.
+    @discardableResult
+    public func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async -> Int {
+        var count = 0
+        for link in state.withLock({ $0.sessions.sorted { $0.key < $1.key }.map(\.value.link) }) {
+            var rest = values.filter {
+                subscribers(of: $0.characteristic).contains { $0.identifier == link.identifier }
+            }[...]
+            while !rest.isEmpty {
+                let (outcome, taken) = send(rest, to: link)
+                if outcome == .sent {
+                    rest = rest.dropFirst(taken)
+                    count += 1
+                }
+                guard outcome == .sent || outcome == .wouldBlock else { break }
+                if outcome == .wouldBlock { await room(on: link) }
+            }
+        }
+        return count
+    }
+
+    /// Indicates to all clients that have subscribed, one after the other, and waits for their confirmations.
+    ///
+    /// - Returns: how many confirmed.
+    @discardableResult
+    public func indicate(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
+        var count = 0
+        for link in subscribers(of: handle, as: .indication) where await indicate(value, of: handle, to: link) {
+            count += 1
+        }
+        return count
+    }
+
+    private func send(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) -> SendOutcome {
+        send([(characteristic: handle, value: value)][...], to: link).outcome
+    }
+
+    private func send(
+        _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>, to link: SimulatedLink
+    ) -> (outcome: SendOutcome, taken: Int) {
+        state.withLock { $0.sessions[link.identifier]?.notify(values, $0.database, &$0.writer) }
+            ?? (.failed(KernelError("send", .notConnected)), 0)
+    }
+
+    /// Waits until the link has room, or is gone.
+    private func room(on link: SimulatedLink) async {
+        await withCheckedContinuation { continuation in
+            let isWaiting = state.withLock { state in
+                state.sessions[link.identifier]?.roomWaiters.append(continuation)
+                return state.sessions[link.identifier] != nil
+            }
+            if isWaiting { link.notifyWhenWritable() } else { continuation.resume() }
+        }
+    }
+
+    private func indicate(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let hasSession = state.withLock { state in
+                state.sessions[link.identifier]?.core.indicate(
+                    SimulatedIndication(value, of: handle, continuation))
+                return state.sessions[link.identifier] != nil
+            }
+            if hasSession { flush(link) } else { continuation.resume(returning: false) }
+        }
+    }
+}
+
+/// An indication with its caller, who waits for the confirmation.
+final class SimulatedIndication: ValueUpdate {
+    let characteristic: AttributeHandle
+    let value: [UInt8]
+    let continuation: CheckedContinuation<Bool, Never>
+
+    init(_ value: [UInt8], of characteristic: AttributeHandle, _ continuation: CheckedContinuation<Bool, Never>) {
+        self.value = value
+        self.characteristic = characteristic
+        self.continuation = continuation
+    }
+
+    var isAbandoned: Bool { false }
+
+    func end(_ failure: TransactionFailure?) { continuation.resume(returning: failure == nil) }
+}

@@ -1,0 +1,134 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// A simulated peripheral's end of a link.
+public struct SimulatedLink: Sendable {
+    /// The band it is on.
+    public let radio: SimulatedRadio
+    let identifier: Int
+
+    private func withEnd<Result: Sendable>(_ body: @Sendable (LinkEnd) -> Result) -> Result? {
+        radio.withWorld { [identifier] world in world.peripherals.ends[identifier].map(body) }
+    }
+
+    /// The central's address; zero after the end.
+    public var peer: BluetoothAddress { withEnd { $0.peerAddress } ?? .zero }
+
+    /// How the link is protected.
+    public var security: LinkSecurity { withEnd { $0.link.security } ?? LinkSecurity(level: .low, keySize: 0) }
+
+    /// Sends a packet, by default to the Attribute Protocol's channel.
+    ///
+    /// The controller takes a dozen packets; after that the call answers ``SendOutcome/wouldBlock`` until some were sent.
+    /// So it does on a connection-oriented channel while the other side has given no credits for the whole packet, unless
+    /// `ignoresCredits`, which breaks the protocol.
+    @discardableResult
+    public func send(
+        _ packet: [UInt8], on channel: L2CAPChannel = .attribute, ignoresCredits: Bool = false
+    ) -> SendOutcome {
+        withEnd { end -> SendOutcome in
+            guard !end.link.isEnded else { return .failed(KernelError("send", .notConnected)) }
+            guard end.hasRoom else { return .wouldBlock }
+            guard let key = end.key(of: channel) else { return .failed(KernelError("send", .notConnected)) }
+            return end.send(packet, on: key, ignoresCredits: ignoresCredits)
+        } ?? .failed(KernelError("send", .notConnected))
+    }
+
+    /// Asks for one ``SimulatedLinkHandler/writable(_:)`` as soon as a packet can be sent.
+    public func notifyWhenWritable() {
+        _ = withEnd { end in
+            end.side.wantsRoom = true
+            if end.hasRoom { end.side.node.hasRoom(end) }
+        }
+    }
+
+    /// Ends the link at its next connection event.
+    public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
+        _ = withEnd { $0.disconnect(reason: reason) }
+    }
+}
+
+extension LinkEnd {
+    /// The key of a channel that a peripheral knows by its name.
+    fileprivate func key(of channel: L2CAPChannel) -> ChannelKey? {
+        switch channel {
+        case .fixed(let identifier): return .fixed(identifier)
+        case .dynamic(let psm): return (side.node as? PeripheralNode)?.channels.key(of: psm, on: self)
+        }
+    }
+
+    /// Hands a packet of a peripheral to its controller, if the other side takes it.
+    fileprivate func send(_ packet: [UInt8], on key: ChannelKey, ignoresCredits: Bool) -> SendOutcome {
+        if case .dynamic = key, !ignoresCredits, let node = side.node as? PeripheralNode {
+            guard node.channels.sendFrames(ofSDU: packet.count, key, on: self) else {
+                side.awaitsCredits = true
+                return .wouldBlock
+            }
+        }
+        send(.data(key, packet))
+        return .sent
+    }
+}
+
+extension SimulatedRadio {
+    /// Tells the program of a peripheral what has happened on one of its links.
+    func deliver(_ event: PeripheralEvent, toPeripheralAt identifier: Int) {
+        let link = SimulatedLink(radio: self, identifier: identifier)
+        if case .connected = event {
+            let make = withWorld { ($0.peripherals.ends[identifier]?.side.node as? PeripheralNode)?.makeHandler }
+            guard let handler = make?(link) else { return }
+            withWorld { world in
+                if let end = world.peripherals.ends[identifier] {
+                    end.side.program = LinkProgram(handler)
+                } else {
+                    world.release(handler)
+                }
+            }
+            return
+        }
+        let handler = withWorld { ($0.peripherals.ends[identifier]?.side.program as? LinkProgram)?.handler }
+        switch event {
+        case .connected: break
+        case .received(let channel, let packet): handler?.received(packet.span.bytes, on: channel, of: link)
+        case .writable: handler?.writable(link)
+        case .securityChanged(let security): handler?.securityChanged(security, of: link)
+        case .disconnected(let reason):
+            handler?.disconnected(link, reason: reason)
+            withWorld { $0.removePeripheralEnd(identifier) }
+        }
+    }
+}
+
+/// What a link knows its peripheral's program by.
+private final class LinkProgram: Sendable {
+    let handler: any SimulatedLinkHandler
+
+    init(_ handler: any SimulatedLinkHandler) { self.handler = handler }
+}
+
+/// The program of a simulated peripheral, on one link: bytes in, bytes out.
+///
+/// All methods are called on the radio's loop, never from within a call to the link.
+public protocol SimulatedLinkHandler: AnyObject, Sendable {
+    /// A packet came in. It is borrowed for the call.
+    func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink)
+
+    /// The link takes packets again after ``SimulatedLink/notifyWhenWritable()``.
+    func writable(_ link: SimulatedLink)
+
+    /// The link has been encrypted, or encrypted anew at a higher level.
+    func securityChanged(_ security: LinkSecurity, of link: SimulatedLink)
+
+    /// The link is down. Nothing else will be told about it.
+    func disconnected(_ link: SimulatedLink, reason: HCIStatus)
+}
+
+extension SimulatedLinkHandler {
+    /// Does nothing.
+    public func writable(_ link: SimulatedLink) {}
+    /// Does nothing.
+    public func securityChanged(_ security: LinkSecurity, of link: SimulatedLink) {}
+    /// Does nothing.
+    public func disconnected(_ link: SimulatedLink, reason: HCIStatus) {}
+}

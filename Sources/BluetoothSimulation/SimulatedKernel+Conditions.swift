@@ -1,0 +1,188 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// What a test may do to the machine that the real kernel's user would do with hands, tools or bad luck.
+extension SimulatedKernel {
+    private func withAdapter(_ index: UInt16, _ body: @Sendable (Adapter) -> Void) {
+        withHost { host in
+            if let adapter = host.adapter(index) { body(adapter) }
+        }
+    }
+
+    // MARK: Adapters
+
+    /// Plugs an adapter in.
+    ///
+    /// The kernel looks at a new adapter for two seconds before it counts as powered off.
+    /// - Returns: the N of its hciN, which is not always the lowest that is free.
+    @discardableResult
+    public func plug(_ controller: SimulatedController = SimulatedController()) -> UInt16 {
+        withHost { host in
+            host.plug(controller, address: host.world.address(for: controller), isSettled: false).index
+        }
+    }
+
+    /// Pulls an adapter out, under way or not. The other sides of its links notice by supervision time-out.
+    public func unplug(_ index: UInt16) {
+        withHost { host in
+            if let adapter = host.adapter(index) { host.unplug(adapter) }
+        }
+    }
+
+    /// Switches an adapter on or off as another program would.
+    public func setPowered(_ isOn: Bool, adapter index: UInt16) {
+        withAdapter(index) { adapter in
+            guard !isOn || !adapter.isBlocked else { return }
+            adapter.setPowered(isOn)
+        }
+    }
+
+    /// Blocks an adapter by software or hardware, or unblocks it (rfkill). Unblocking does not power it on.
+    public func setRadioSwitch(adapter index: UInt16, isSoftBlocked: Bool = false, isHardBlocked: Bool = false) {
+        withAdapter(index) { $0.setBlocked(soft: isSoftBlocked, hard: isHardBlocked) }
+    }
+
+    /// Takes an adapter out of everybody's range, or back.
+    public func setHidden(_ isHidden: Bool, adapter index: UInt16) {
+        withAdapter(index) { adapter in
+            adapter.controller.isHidden = isHidden
+            adapter.world.reachabilityChanged()
+        }
+    }
+
+    /// Has an adapter's controller hang: it answers no command and reports nothing.
+    public func setSilent(_ isSilent: Bool, adapter index: UInt16) {
+        withAdapter(index) { $0.controller.isSilent = isSilent }
+    }
+
+    /// Stops or resumes what an adapter's controller sends over its links, or over the one to `peer`: full socket buffers
+    /// at will.
+    public func setSending(_ isSending: Bool, adapter index: UInt16, to peer: BluetoothAddress? = nil) {
+        withAdapter(index) { adapter in
+            for end in adapter.world.links(of: adapter.controller) where peer == nil || end.peerAddress == peer {
+                end.side.isSending = isSending
+                end.link.scheduleConnectionEvent()
+            }
+        }
+    }
+
+    /// The links of an adapter, by the address the kernel knows the peer by.
+    public func links(adapter index: UInt16) -> [BluetoothAddress] {
+        withHost { host in
+            host.adapter(index)?.connections.all.filter { $0.end != nil }.map(\.peer) ?? []
+        }
+    }
+
+    /// The long-term keys that an adapter's kernel knows.
+    public func longTermKeys(adapter index: UInt16) -> [LongTermKey] {
+        withHost { $0.adapter(index)?.keys.longTermKeys ?? [] }
+    }
+
+    /// The identity resolving keys that an adapter's kernel knows.
+    public func identityResolvingKeys(adapter index: UInt16) -> [IdentityResolvingKey] {
+        withHost { $0.adapter(index)?.keys.identityResolvingKeys ?? [] }
+    }
+
+    // MARK: The machine
+
+    /// Whether processes have CAP_NET_RAW. Asked when a socket is used.
+    public var hasNetRaw: Bool {
+        get { withHost { $0.conditions.hasNetRaw } }
+        set { withHost { $0.conditions.hasNetRaw = newValue } }
+    }
+
+    /// Whether processes have CAP_NET_ADMIN. For management sockets it counts what they had when they were opened.
+    public var hasNetAdmin: Bool {
+        get { withHost { $0.conditions.hasNetAdmin } }
+        set { withHost { $0.conditions.hasNetAdmin = newValue } }
+    }
+
+    /// Whether processes have CAP_NET_BIND_SERVICE, which service numbers below 0x80 need.
+    public var hasNetBindService: Bool {
+        get { withHost { $0.conditions.hasNetBindService } }
+        set { withHost { $0.conditions.hasNetBindService = newValue } }
+    }
+
+    /// Whether the kernel has the Enhanced Credit Based Flow Control Mode switched on (`enable_ecred`).
+    public var hasEnhancedFlowControl: Bool {
+        get { withHost { $0.conditions.hasEnhancedFlowControl } }
+        set { withHost { $0.conditions.hasEnhancedFlowControl = newValue } }
+    }
+
+    /// Whether the environment tells that BlueZ's daemon is running.
+    public var isBluetoothDaemonRunning: Bool {
+        get { withHost { $0.conditions.isBluetoothDaemonRunning } }
+        set { withHost { $0.conditions.isBluetoothDaemonRunning = newValue } }
+    }
+
+    /// Why no Bluetooth socket can be opened; nil when they can.
+    public var socketError: KernelError? {
+        get { withHost { $0.conditions.socketError } }
+        set { withHost { $0.conditions.socketError = newValue } }
+    }
+
+    /// The kernel's release as the environment tells it.
+    public var kernelRelease: String {
+        get { withHost { $0.conditions.kernelRelease } }
+        set { withHost { $0.conditions.kernelRelease = newValue } }
+    }
+
+    /// The running program's file as the environment tells it.
+    public var executablePath: String? {
+        get { withHost { $0.conditions.executablePath } }
+        set { withHost { $0.conditions.executablePath = newValue } }
+    }
+
+    // MARK: Management
+
+    /// Has the kernel refuse a management command with `status`, such as Busy while another program uses it; nil as
+    /// usual.
+    public func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
+        withHost { $0.management.setRefusal(status, of: opcode) }
+    }
+
+    /// Has the kernel never answer a management command.
+    public func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
+        withHost { $0.management.setSilent(isSilent, for: opcode) }
+    }
+
+    /// Has another program discover devices, so that Start Discovery is Busy.
+    public func setDiscoveryTaken(_ isTaken: Bool) {
+        withHost { $0.conditions.isDiscoveryTaken = isTaken }
+    }
+}
+
+extension SimulatedRadio {
+    /// Puts two devices out of each other's range, or back; everybody else still hears both. Addresses nobody uses are
+    /// ignored.
+    public func setInRange(_ isInRange: Bool, _ one: BluetoothAddress, _ other: BluetoothAddress) {
+        withWorld { world in
+            guard let one = world.node(at: one), let other = world.node(at: other), one !== other else { return }
+            world.setSeparated(!isInRange, one, other)
+        }
+    }
+
+    /// Breaks the link between two devices at once, for `reason` on both sides.
+    public func breakLink(
+        _ one: BluetoothAddress, _ other: BluetoothAddress, reason: HCIStatus = .connectionTimeout
+    ) {
+        withWorld { world in
+            for end in world.links.flatMap(\.ends) where end.localAddress == one && end.peerAddress == other {
+                end.link.end(reason: reason)
+            }
+        }
+    }
+
+    /// Lets time pass although no ``run(limit:stallGrace:_:)`` is going on, until ``pauseTime()``. Without effect in
+    /// real time.
+    public func resumeTime() {
+        virtualTime?.resumeTime()
+    }
+
+    /// Takes back one ``resumeTime()``.
+    public func pauseTime() {
+        virtualTime?.pauseTime()
+    }
+}

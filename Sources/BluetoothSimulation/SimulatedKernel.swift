@@ -1,0 +1,130 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+
+/// The Bluetooth of one machine, in memory: adapters on a ``SimulatedRadio``, behind the same sockets as the real
+/// kernel's.
+///
+/// Two kernels on one radio are two machines within each other's reach. Use ``SimulatedRadio/makeKernel(adapters:)`` to
+/// make one.
+public final class SimulatedKernel: BluetoothKernel {
+    /// The band the adapters are on.
+    public let radio: SimulatedRadio
+    let number: Int
+
+    init(radio: SimulatedRadio, number: Int) {
+        self.radio = radio
+        self.number = number
+    }
+
+    /// The radio's loop.
+    public var loop: EventLoop { radio.loop }
+
+    func withHost<Result: Sendable, Failure: Error>(
+        _ body: @Sendable (HostKernel) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try radio.withWorld { world throws(Failure) in try body(world.kernels[number]) }
+    }
+
+    /// The adapters that are plugged in, lowest index first.
+    public func adapters() throws(KernelError) -> [KernelAdapter] {
+        try withHost { host throws(KernelError) in
+            if let error = host.conditions.socketError { throw error }
+            return host.adapters.map {
+                KernelAdapter(index: $0.index, address: $0.controller.publicAddress, isUp: $0.isRunning)
+            }.sorted { $0.index < $1.index }
+        }
+    }
+
+    /// Where the controller says that it is plugged in; its name where it does not.
+    public func place(ofAdapter index: UInt16) -> String {
+        withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
+    }
+
+    /// The machine's circumstances, as they were set.
+    public func environment() -> HostEnvironment {
+        withHost { host in
+            HostEnvironment(
+                socketError: host.conditions.socketError, hasNetRaw: host.conditions.hasNetRaw,
+                hasNetAdmin: host.conditions.hasNetAdmin, executablePath: host.conditions.executablePath,
+                isBluetoothDaemonRunning: host.conditions.isBluetoothDaemonRunning,
+                radioSwitches: host.adapters.sorted { $0.index < $1.index }.map {
+                    HostEnvironment.RadioSwitch(
+                        name: "hci\($0.index)", isSoftBlocked: $0.power.isSoftBlocked,
+                        isHardBlocked: $0.power.isHardBlocked)
+                }, kernelRelease: host.conditions.kernelRelease)
+        }
+    }
+
+    // MARK: Sockets
+
+    /// Opens the management socket.
+    public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        let handler = LoopBound(handler, on: loop)
+        let identifier = try withHost { host throws(KernelError) -> Int in
+            if let error = host.conditions.socketError { throw error }
+            let socket = ManagementSocketState(kernel: host, handler: handler)
+            return socket.identifier
+        }
+        return SimulatedPlainSocket(radio: radio, identifier: identifier)
+    }
+
+    /// Opens a raw HCI socket of an adapter.
+    public func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        let handler = LoopBound(handler, on: loop)
+        let identifier = try withHost { host throws(KernelError) -> Int in
+            if let error = host.conditions.socketError { throw error }
+            guard let adapter = host.adapter(adapter) else { throw KernelError("bind", .noSuchDevice) }
+            return HCISocketState(kernel: host, adapter: adapter, handler: handler).identifier
+        }
+        return SimulatedHCISocket(radio: radio, identifier: identifier)
+    }
+
+    /// Opens the monitor.
+    public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        let handler = LoopBound(handler, on: loop)
+        let identifier = try withHost { host throws(KernelError) -> Int in
+            if let error = host.conditions.socketError { throw error }
+            guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
+            return MonitorSocketState(kernel: host, handler: handler).identifier
+        }
+        return SimulatedPlainSocket(radio: radio, identifier: identifier)
+    }
+
+    /// Begins to connect an L2CAP channel.
+    public func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        let handler = LoopBound(handler, on: loop)
+        let identifier = try withHost { host throws(KernelError) in
+            if let error = host.conditions.socketError { throw error }
+            return try host.l2cap.connect(to: peer, channel: channel, from: adapter, options: options, handler)
+                .identifier
+        }
+        return SimulatedL2CAPSocket(radio: radio, identifier: identifier, peer: peer)
+    }
+
+    /// Listens for L2CAP channels that peers open.
+    public func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        let accept = LoopBound(accept, on: loop)
+        let (identifier, channel) = try withHost { host throws(KernelError) -> (Int, L2CAPChannel) in
+            if let error = host.conditions.socketError { throw error }
+            let listener = try host.l2cap.listen(channel: channel, on: adapter, options: options, accept)
+            return (listener.identifier, listener.channel)
+        }
+        return SimulatedListener(radio: radio, identifier: identifier, channel: channel)
+    }
+}
+
+extension SimulatedRadio {
+    /// A machine with adapters on this band, in the order of their indexes.
+    public func makeKernel(adapters: [SimulatedController] = [SimulatedController()])
+        -> SimulatedKernel
+    {
+        SimulatedKernel(radio: self, number: withWorld { $0.addKernel(adapters: adapters) })
+    }
+}

@@ -1,0 +1,123 @@
+import BluetoothSockets
+import Synchronization
+
+/// A program did not read fast enough, and the kernel dropped what came in
+/// (``RadioConditions/failsOnOverflow``).
+public struct SimulationOverflowed: Error, Sendable, CustomStringConvertible {
+    /// How many packets were dropped.
+    public var count: Int
+
+    /// Says how many.
+    public var description: String { "\(count) packets were dropped because a receive buffer was full" }
+}
+
+extension SimulatedRadio {
+    /// Runs `body` as a task on the radio's loop and lets time pass until it returns.
+    ///
+    /// In virtual time the clock moves only while `body`, and everything else on the loop, waits. Where it does not run
+    /// at all, nothing is simulated. Work that `body` hands to threads of its own is not seen by the virtual clock.
+    /// - Parameters:
+    ///   - limit: how much virtual time it may take; ignored in real time.
+    ///   - stallGrace: how much real time has to pass without anything happening before the simulation counts as
+    ///     stalled, since somebody outside the loop might still add to it.
+    ///   - body: the story.
+    /// - Throws: what `body` throws; ``SimulationStalled`` when it waits for something that will never happen or that
+    ///   takes longer than `limit`: it is then cancelled, and if it does not end by that, abandoned.
+    ///   ``SimulationOverflowed`` when ``RadioConditions/failsOnOverflow`` asks for it.
+    public func run<Result: Sendable>(
+        limit: Duration = .seconds(3600), stallGrace: Duration = .seconds(5),
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let story = Story<Result>()
+        let overflows = statistics.receiveOverflows
+        virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { [loop] reason in
+            story.stall(reason, at: loop.now)
+        }
+        defer { virtualTime?.removeStallHandler(story.identifier) }
+        let task = Task(executorPreference: loop) { [virtualTime] in
+            let result: Swift.Result<Result, any Error>
+            do {
+                result = .success(try await body())
+            } catch {
+                result = .failure(error)
+            }
+            // From here on time stands still again.
+            if story.finish(result) { virtualTime?.pauseTime() }
+        }
+        // Only now, since whoever finds the story stalled has to find the task.
+        story.start(task)
+        virtualTime?.resumeTime()
+        let outcome = await withTaskCancellationHandler {
+            await story.outcome()
+        } onCancel: {
+            task.cancel()
+        }
+        switch outcome {
+        case .finished(let result):
+            let value = try result.get()
+            let dropped = withWorld { $0.conditions.failsOnOverflow ? $0.statistics.receiveOverflows : overflows }
+            guard dropped == overflows else { throw SimulationOverflowed(count: dropped - overflows) }
+            return value
+        case .stalled(let reason, let moment, let isAbandoned):
+            // Otherwise the story itself has stopped time.
+            if isAbandoned { virtualTime?.pauseTime() }
+            throw SimulationStalled(reason: reason, moment: moment, open: withWorld { $0.openThings })
+        }
+    }
+}
+
+/// The course of one ``SimulatedRadio/run(limit:stallGrace:_:)``.
+private final class Story<Success: Sendable>: Sendable {
+    enum Outcome: Sendable {
+        case finished(Swift.Result<Success, any Error>)
+        case stalled(SimulationStalled.Reason, KernelInstant, isAbandoned: Bool)
+    }
+
+    private struct State {
+        var task: Task<Void, Never>?
+        var stall: (reason: SimulationStalled.Reason, moment: KernelInstant)?
+    }
+
+    private let state = Mutex(State())
+    private let end = Promise<Outcome, Never>()
+
+    var identifier: ObjectIdentifier { ObjectIdentifier(self) }
+
+    func start(_ task: Task<Void, Never>) {
+        state.withLock { $0.task = task }
+    }
+
+    /// The body has ended; false when it had been given up before.
+    func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
+        let stall = state.withLock { $0.stall }
+        return end.succeed(stall.map { .stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result))
+    }
+
+    /// The first time the body is cancelled, so that it can end; the second time it is given up.
+    func stall(_ reason: SimulationStalled.Reason, at moment: KernelInstant) {
+        let (first, task) = state.withLock { state in
+            defer { state.stall = state.stall ?? (reason, moment) }
+            return (state.stall, state.task)
+        }
+        guard let first else {
+            task?.cancel()
+            return
+        }
+        end.succeed(.stalled(first.reason, first.moment, isAbandoned: true))
+    }
+
+    func outcome() async -> Outcome {
+        // The caller's cancellation ends the body, which ends this.
+        await end.value {}
+    }
+}
+
+extension SimulatedRadio {
+    /// Waits until `duration` has passed on the radio's clock.
+    ///
+    /// Throws when the task is cancelled meanwhile.
+    public func sleep(for duration: Duration) async throws(CancellationError) {
+        let isOver = await loop.sleep(for: duration)
+        if !isOver || Task.isCancelled { throw CancellationError() }
+    }
+}

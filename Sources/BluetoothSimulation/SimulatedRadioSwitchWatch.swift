@@ -1,0 +1,34 @@
+import BluetoothSockets
+
+extension SimulatedKernel {
+    /// Has `handler` called when a radio switch changes; nil where ``canWatchRadioSwitches`` is false.
+    public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
+        let handler = LoopBound(handler, on: loop)
+        let identifier = withHost { host -> Int? in
+            guard host.conditions.canWatchRadioSwitches else { return nil }
+            return host.world.watchRadioSwitches(of: host, handler)
+        }
+        return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
+    }
+
+    /// Whether the process may follow the radio switches, which takes the right to read `/dev/rfkill`.
+    public var canWatchRadioSwitches: Bool {
+        get { withHost { $0.conditions.canWatchRadioSwitches } }
+        set { withHost { $0.conditions.canWatchRadioSwitches = newValue } }
+    }
+}
+
+/// The program's hold on a watch.
+private final class SimulatedRadioSwitchWatch: RadioSwitchWatch {
+    private let radio: SimulatedRadio
+    private let identifier: Int
+
+    init(radio: SimulatedRadio, identifier: Int) {
+        self.radio = radio
+        self.identifier = identifier
+    }
+
+    deinit {
+        radio.withWorld { [identifier] in $0.endRadioSwitchWatch(identifier) }
+    }
+}

@@ -1,0 +1,138 @@
+import BluetoothSockets
+import Synchronization
+
+/// Runs a loop in a time of its own: when nothing is ready, it is the next deadline at once.
+///
+/// An hour passes in the time its events take. Time moves only while somebody lets it (``resumeTime()``), so that a
+/// simulation whose devices advertise for ever stands still between two tests. With nothing ready and no deadline the
+/// thread sleeps until it is woken; if that is not expected to happen, ``onStall(after:limit:_:_:)`` tells.
+public final class VirtualTimeDriver: EventLoopDriver {
+    private struct State {
+        var now = KernelInstant(nanoseconds: 0)
+        /// How many there are that let time pass; below zero while one has ended before it was counted.
+        var permits = 0
+        /// Whether the loop has not looked for work since time was let go.
+        var isFresh = false
+        var watchers: [Watcher] = []
+    }
+
+    /// Somebody who wants to know when a simulation will not come to an end.
+    private struct Watcher {
+        var identifier: ObjectIdentifier
+        var grace: Duration
+        var limit: KernelInstant
+        var handler: @Sendable (SimulationStalled.Reason) -> Void
+    }
+
+    private enum Step {
+        case `return`
+        case sleep
+        case watch([Watcher])
+        case limitReached([Watcher])
+    }
+
+    private let state = Mutex(State())
+    private let thread = LoopThread()
+    private let signal = WakeSignal()
+
+    /// A driver whose clock stands at zero.
+    public init() {}
+
+    /// The virtual moment.
+    public var now: KernelInstant { state.withLock { $0.now } }
+
+    /// Whether the caller runs on the driver's thread.
+    public var isOnLoopThread: Bool { thread.isCurrent }
+
+    /// Starts the thread.
+    public func start(_ body: @escaping @Sendable () -> Void) {
+        thread.start(body)
+    }
+
+    /// Lets time pass until ``pauseTime()`` has been called as often.
+    public func resumeTime() {
+        state.withLock {
+            $0.permits += 1
+            $0.isFresh = true
+        }
+        signal.raise()
+    }
+
+    /// Takes back one ``resumeTime()``.
+    public func pauseTime() {
+        state.withLock { $0.permits -= 1 }
+    }
+
+    /// Has `handler` called, on the loop's thread, when what is waited for will never happen: time may pass but nothing
+    /// is ready, nothing has a deadline, and nobody woke the loop for `grace` of real time.
+    ///
+    /// It is called as well when time would pass `limit`. In both cases it may be called again, after the same time, if
+    /// nothing has changed.
+    public func onStall(
+        after grace: Duration, limit: Duration, _ identifier: ObjectIdentifier,
+        _ handler: @escaping @Sendable (SimulationStalled.Reason) -> Void
+    ) {
+        state.withLock {
+            $0.watchers.append(
+                Watcher(
+                    identifier: identifier, grace: grace, limit: $0.now.advanced(by: limit), handler: handler))
+        }
+        signal.raise()
+    }
+
+    /// Takes back ``onStall(after:limit:_:_:)``.
+    public func removeStallHandler(_ identifier: ObjectIdentifier) {
+        let removed = state.withLock { state in
+            let removed = state.watchers.filter { $0.identifier == identifier }
+            state.watchers.removeAll { $0.identifier == identifier }
+            return removed.map(\.handler)
+        }
+        // Released here and not above, where it would be under the lock.
+        withExtendedLifetime(removed) {}
+    }
+
+    /// Makes it `deadline`, or sleeps when there is none or time does not pass.
+    public func wait(until deadline: KernelInstant?) {
+        // Work that came from elsewhere is done before time moves.
+        if signal.take() { return }
+        let step = state.withLock { state -> Step in
+            if let deadline, deadline <= state.now { return .return }
+            guard state.permits > 0 else { return .sleep }
+            // A thread that held time may have queued work after the loop has found none and before it let go, and its
+            // signal may have been taken already, or be raised by another thread yet: the loop looks once more.
+            guard !state.isFresh else {
+                state.isFresh = false
+                return .return
+            }
+            guard let deadline else { return state.watchers.isEmpty ? .sleep : .watch(state.watchers) }
+            let ended = state.watchers.filter { $0.limit <= deadline }
+            guard let limit = ended.map(\.limit).min() else {
+                state.now = deadline
+                return .return
+            }
+            state.now = max(state.now, limit)
+            // Who only ends when told so gets a minute for it.
+            for index in state.watchers.indices where state.watchers[index].limit <= limit {
+                state.watchers[index].limit = state.now.advanced(by: .seconds(60))
+            }
+            return .limitReached(ended.filter { $0.limit <= limit })
+        }
+        switch step {
+        case .return: break
+        case .sleep: signal.wait(untilNanoseconds: nil)
+        case .watch(let watchers):
+            let grace = watchers.map(\.grace).max() ?? .zero
+            let limit = KernelInstant(nanoseconds: monotonicNanoseconds()).advanced(by: grace)
+            if signal.wait(untilNanoseconds: limit.nanoseconds) { return }
+            // What the handlers add to the loop does not wake it, as the loop's thread is what runs here: the caller
+            // looks for it when this returns.
+            for watcher in watchers { watcher.handler(.nothingScheduled) }
+        case .limitReached(let watchers): for watcher in watchers { watcher.handler(.limitReached) }
+        }
+    }
+
+    /// Wakes the loop.
+    public func wake() {
+        signal.raise()
+    }
+}

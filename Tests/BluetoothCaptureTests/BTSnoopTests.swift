@@ -1,0 +1,187 @@
+import BluetoothPrimitives
+import BluetoothCapture
+import TestSupport
+import Testing
+
+/// A record with its own bytes, to compare.
+struct Record: Equatable {
+    var adapter: UInt16 = 0
+    var kind: CapturedPacketKind
+    var time: Int64 = 0
+    var drops: UInt32 = 0
+    var cut = 0
+    var payload: [UInt8]
+}
+
+/// Everything that can be read of a file, and the error the walk ended with.
+func read(_ file: [UInt8]) throws(BTSnoopError) -> (records: [Record], end: BTSnoopError?) {
+    var records: [Record] = []
+    var reader = try BTSnoopReader(file.span.bytes)
+    do {
+        while let record = try reader.next() {
+            records.append(
+                Record(
+                    adapter: record.packet.adapter, kind: record.packet.kind, time: record.time, drops: record.drops,
+                    cut: record.cutByteCount, payload: [UInt8](record.packet.payload)))
+        }
+    } catch {
+        #expect((try? reader.next() == nil) == true, "the walk is at its end")
+        return (records, error)
+    }
+    return (records, nil)
+}
+
+/// A file with these records.
+func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
+    var writer = ByteWriter(capacity: 65536)
+    try BTSnoop.encodeHeader(datalink, into: &writer)
+    for record in records {
+        let packet = CapturedPacket(
+            adapter: record.adapter, kind: record.kind, payload: record.payload.span.bytes)
+        try BTSnoopRecord(packet, time: record.time, drops: record.drops, cutByteCount: record.cut)
+            .encode(as: datalink, into: &writer)
+    }
+    return writer.bytes
+}
+
+/// The layout is that of the files which Wireshark and btmon write.
+@Suite struct BTSnoopTests {
+    private static let newYear2020: Int64 = 1_577_836_800_000_000
+
+    @Test(
+        arguments: [
+            (
+                .monitor, Record(adapter: 1, kind: .command, time: newYear2020, drops: 3, payload: hex("030C00")),
+                "6274736E6F6F7000 00000001 000007D1 00000003 00000003 00010002 00000003 00E278BBD129C000 030C00"
+            ),
+            (
+                .monitor, Record(adapter: 0xFFFF, kind: .systemNote, payload: hex("686900")),
+                "6274736E6F6F7000 00000001 000007D1 00000003 00000003 FFFF000C 00000000 00DCDDB30F2F8000 686900"
+            ),
+            (
+                .h4, Record(kind: .command, payload: hex("030C00")),
+                "6274736E6F6F7000 00000001 000003EA 00000004 00000004 00000002 00000000 00DCDDB30F2F8000 01030C00"
+            ),
+            (
+                .h4, Record(kind: .event, payload: hex("0E00")),
+                "6274736E6F6F7000 00000001 000003EA 00000003 00000003 00000003 00000000 00DCDDB30F2F8000 040E00"
+            ),
+            (
+                .h4, Record(kind: .aclReceived, payload: hex("40200000")),
+                "6274736E6F6F7000 00000001 000003EA 00000005 00000005 00000001 00000000 00DCDDB30F2F8000 0240200000"
+            ),
+            (
+                .hci, Record(kind: .aclSent, payload: hex("40000000")),
+                "6274736E6F6F7000 00000001 000003E9 00000004 00000004 00000000 00000000 00DCDDB30F2F8000 40000000"
+            ),
+            (
+                .hci, Record(kind: .event, payload: hex("0E00")),
+                "6274736E6F6F7000 00000001 000003E9 00000002 00000002 00000003 00000000 00DCDDB30F2F8000 0E00"
+            ),
+            (
+                .monitor, Record(kind: .event, time: -1, cut: 2, payload: hex("0E04")),
+                "6274736E6F6F7000 00000001 000007D1 00000004 00000002 00000003 00000000 00DCDDB30F2F7FFF 0E04"
+            ),
+        ] as [(BTSnoopDatalink, Record, String)])
+    func aFileHasTheseBytes(datalink: BTSnoopDatalink, record: Record, text: String) throws {
+        let bytes = try file(datalink, [record])
+        #expect(bytes.hexadecimal == hex(text).hexadecimal)
+        let (records, end) = try read(bytes)
+        #expect(records == [record])
+        #expect(end == nil)
+    }
+
+    @Test(arguments: [.monitor, .h4, .hci] as [BTSnoopDatalink])
+    func whatIsWrittenIsReadAgain(datalink: BTSnoopDatalink) throws {
+        let records = (0..<24).map { number in
+            Record(
+                kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003,
+                payload: (0..<number).map { UInt8($0) })
+        }
+        let expected = records.filter { record in
+            switch datalink {
+            case .monitor: true
+            case .h4: [2, 3, 4, 5, 6, 7, 18, 19].contains(record.kind.rawValue)
+            default: [2, 3, 4, 5].contains(record.kind.rawValue)
+            }
+        }
+        let (read, end) = try read(try file(datalink, records))
+        #expect(read == expected)
+        #expect(end == nil)
+    }
+
+    @Test func hiddenBytesBecomeZerosAndTheLengthStays() throws {
+        var writer = ByteWriter(capacity: 256)
+        try BTSnoop.encodeHeader(into: &writer)
+        let packet = CapturedPacket(adapter: 0, kind: .command, payload: hex("1920021122").span.bytes)
+        try BTSnoopRecord(packet, time: 0).encode(visibleByteCount: 3, into: &writer)
+        #expect(try read(writer.bytes).records == [Record(kind: .command, payload: hex("1920020000"))])
+    }
+
+    @Test(
+        arguments: [
+            ("", .notBTSnoop),
+            ("6274736E6F6F70", .notBTSnoop),
+            ("6274736E6F6F7001 00000001 000007D1", .notBTSnoop),
+            ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),
+            ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
+            ("6274736E6F6F7000 00000001 0000", .notBTSnoop),
+        ] as [(String, BTSnoopError)])
+    func whatIsNoFileIsRefused(text: String, error: BTSnoopError) {
+        #expect(throws: error) { _ = try read(hex(text)) }
+    }
+
+    @Test func everyTruncationGivesTheRecordsBeforeIt() throws {
+        let records = [
+            Record(kind: .command, payload: hex("030C00")), Record(kind: .aclSent, payload: hex("4000010000")),
+        ]
+        let whole = try file(.monitor, records)
+        let boundaries = [16, 16 + 27, whole.count]
+        for count in 16..<whole.count {
+            let (read, end) = try read(Array(whole.prefix(count)))
+            #expect(read == Array(records.prefix(boundaries.filter { $0 <= count }.count - 1)))
+            #expect((end == nil) == boundaries.contains(count))
+        }
+    }
+
+    @Test(arguments: [.monitor, .h4, .hci] as [BTSnoopDatalink])
+    func noChangedByteStopsTheProgram(datalink: BTSnoopDatalink) throws {
+        let whole = try file(
+            datalink, [Record(kind: .command, payload: hex("030C00")), Record(kind: .event, payload: hex("0E00"))])
+        for changed in mutations(of: whole) {
+            let records = (try? read(changed))?.records ?? []
+            #expect(records.count <= 2)
+        }
+    }
+
+    @Test func aRecordThatDoesNotFitLeavesTheBufferAsItWas() throws {
+        let packet = CapturedPacket(adapter: 0, kind: .command, payload: hex("030C00").span.bytes)
+        for capacity in 0..<27 {
+            var writer = ByteWriter(capacity: capacity)
+            let isTaken = (try? BTSnoopRecord(packet, time: 0).encode(into: &writer)) != nil
+            #expect(!isTaken)
+            #expect(writer.bytes.isEmpty)
+        }
+    }
+}
+
+@Suite struct MonitorPacketTests {
+    @Test func aMonitorPacketIsReadAndWritten() throws {
+        let bytes = hex("0200 0100 0300 030C00")
+        let packet = try CapturedPacket(monitorPacket: bytes.span.bytes)
+        #expect(packet.kind == .command)
+        #expect(packet.adapter == 1)
+        #expect([UInt8](packet.payload) == hex("030C00"))
+        var writer = ByteWriter(capacity: 64)
+        try packet.encodeMonitorPacket(into: &writer)
+        #expect(writer.bytes == bytes)
+    }
+
+    @Test func noMalformedMonitorPacketStopsTheProgram() {
+        var filter = SecretFilter()
+        for changed in mutations(of: hex("0500 0100 0D00 4020 0900 0500 0600 0611223344")) {
+            guard let packet = try? CapturedPacket(monitorPacket: changed.span.bytes) else { continue }
+            #expect((filter.visibleByteCount(of: packet) ?? 0) <= max(9, packet.payload.byteCount))
+        }
+    }
+}

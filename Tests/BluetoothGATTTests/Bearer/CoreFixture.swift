@@ -1,0 +1,140 @@
+import BluetoothATT
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+import BluetoothGATT
+
+/// What the owner of a bearer's core does, with a channel that does as it is told.
+final class CoreFixture {
+    /// What the channel says to a packet.
+    enum Socket { case takes, isFull }
+
+    var core: ATTBearerCore
+    var database: AttributeDatabase
+    var channel = Socket.takes
+    private var writer = ByteWriter(growingTo: 517)
+    let endings = Endings()
+    /// What the core had done since it was last asked, one line a step.
+    private var steps: [String] = []
+    /// The packets that the channel took.
+    private(set) var sent: [String] = []
+    /// What the program has to know or to answer.
+    private(set) var events: [GATTServerEvent] = []
+
+    /// A bearer with the services of ``ServerFixture``, whose battery level can be indicated as well.
+    init(isEnhanced: Bool = false, waitingLimit: Int = 1024) throws {
+        var services = ServerFixture.services
+        services[1].characteristics[0].properties.insert(.indicate)
+        database = try AttributeDatabase(services)
+        core = ATTBearerCore(server: GATTServer(), isEnhanced: isEnhanced, waitingLimit: waitingLimit)
+    }
+
+    /// Does what is to be done; says what that was.
+    @discardableResult
+    func run() -> [String] {
+        while let step = core.next(into: &writer) {
+            switch step {
+            case .send: send()
+            case .encodeValue: if core.encodeValue(database: database, into: &writer) { send() }
+            case .end(let ended): ended.operation.end(ended.failure)
+            case .clientChanged: steps.append("client changed")
+            case .setTimer(let timer, let isOn): steps.append("\(timer) timer \(isOn ? "on" : "off")")
+            case .setReading(let isOn): steps.append("reading \(isOn ? "on" : "off")")
+            case .quiet: steps.append("quiet")
+            case .close(let failure):
+                steps.append("close")
+                _ = core.close(failure)
+            }
+        }
+        defer { steps = [] }
+        return steps
+    }
+
+    private func send() {
+        let pdu = writer.bytes.hexadecimal
+        switch channel {
+        case .takes:
+            sent.append(pdu)
+            steps.append(pdu)
+            core.didSend()
+        case .isFull:
+            steps.append("full")
+            core.channelIsFull()
+        }
+    }
+
+    /// Receives a packet; says what the core had done.
+    @discardableResult
+    func receive(_ text: String) -> [String] {
+        let bytes = hex(text)
+        let opcode = ATTOpcode(bytes.first ?? 0)
+        if opcode.isSentByClient, opcode != .handleValueConfirmation {
+            events = core.receive(bytes.span.bytes, database: &database)
+        } else {
+            do {
+                if let pdu = try core.receive(bytes.span.bytes) { steps.append("\(pdu.opcode)") }
+            } catch {
+                steps.append("malformed")
+            }
+        }
+        return run()
+    }
+
+    /// Sends a command at once, if it may go out.
+    func command(_ value: [UInt8]) -> Bool {
+        guard core.encodeCommand(value.span.bytes, to: 3, into: &writer) else { return false }
+        send()
+        return true
+    }
+
+    @discardableResult
+    func read(_ handle: AttributeHandle, _ name: String = "read") -> TestRequest<ValueRead> {
+        let request = TestRequest(ValueRead(handle), name, endings)
+        core.submit(request)
+        return request
+    }
+
+    @discardableResult
+    func submitCommand(_ value: String, _ name: String = "command") -> TestMessage {
+        let message = TestMessage(value, "sent", name, endings)
+        core.submit(message as any CommandMessage)
+        return message
+    }
+
+    @discardableResult
+    func notify(_ value: String, of handle: AttributeHandle = 6, _ name: String = "notification") -> TestMessage {
+        let message = TestMessage(value, "sent", name, endings, of: handle)
+        core.notify(message)
+        return message
+    }
+
+    @discardableResult
+    func indicate(_ value: String, of handle: AttributeHandle = 6, _ name: String = "indication") -> TestMessage {
+        let message = TestMessage(value, "confirmed", name, endings, of: handle)
+        core.indicate(message)
+        return message
+    }
+
+    /// Answers the read that waits for the program.
+    func answer(_ value: [UInt8]) {
+        guard case .readRequested(let request)? = events.first else { return }
+        events = core.answer(.read(request, .success(value)), database: &database)
+    }
+
+    /// Accepts the write that waits for the program.
+    func accept() {
+        guard case .writeRequested(let request)? = events.first else { return }
+        events = core.answer(.write(request, .success(())), database: &database)
+    }
+
+    /// The attributes of the program have changed.
+    func change(_ start: AttributeHandle, _ end: AttributeHandle) {
+        core.databaseChanged(
+            in: AttributeHandleRange(start: start, end: end), database, serviceChanged: 0xFFFE)
+    }
+
+    func giveUp() { events = core.answer(.giveUp(.unlikelyError), database: &database) }
+
+    func timeOut() { core.timedOut() }
+}

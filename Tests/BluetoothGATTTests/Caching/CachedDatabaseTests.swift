@@ -1,0 +1,168 @@
+import BluetoothATT
+import BluetoothCryptography
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+import BluetoothGATT
+
+/// What is kept of a database is what it was, or nothing.
+@Suite struct CachedDatabaseTests {
+    private static let key = AttributeCacheKey(
+        adapter: BluetoothAddress(0x0011_2233_4455, kind: .public),
+        peer: BluetoothAddress(0xC098_E512_3456, kind: .random))
+
+    private static let database = CachedDatabase(
+        services: [
+            RemoteService(
+                uuid: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8", handles: AttributeHandleRange(start: 1, end: 9),
+                includedServices: [
+                    RemoteIncludedService(
+                        uuid: 0x180F, handles: AttributeHandleRange(start: 10, end: 12), declarationHandle: 2)
+                ],
+                characteristics: [
+                    RemoteCharacteristic(
+                        uuid: 0x2A37, properties: [.notify, .read], declarationHandle: 3, valueHandle: 4, endHandle: 9,
+                        descriptors: [
+                            RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 5),
+                            RemoteDescriptor(uuid: .characteristicUserDescription, handle: 6),
+                        ])
+                ]),
+            RemoteService(uuid: 0x180F, handles: AttributeHandleRange(start: 10, end: 12), isPrimary: false),
+        ],
+        problems: [
+            DatabaseProblem(
+                .valueOutside, .characteristic, at: 7, declared: AttributeHandleRange(start: 10, end: 10), uuid: 0x2A38),
+            DatabaseProblem(
+                .invalidRange, .include, at: 2, declared: AttributeHandleRange(start: 0, end: 0)),
+            DatabaseProblem(.unexpectedHandle, .primaryService, at: 0xFFFF),
+        ], hash: DatabaseHash([UInt8](1...16)), isFollowed: true)
+
+    @Test func whatIsKeptComesBack() throws {
+        let bytes = try #require(Self.database.encoded(for: Self.key))
+        #expect(try CachedDatabase(decoding: bytes, for: Self.key) == Self.database)
+        let least = CachedDatabase(services: [], hash: nil)
+        let few = try #require(least.encoded(for: Self.key))
+        #expect(try CachedDatabase(decoding: few, for: Self.key) == least)
+        #expect(few.count == 8 + 2 + 14 + 16)
+    }
+
+    @Test("every truncation and every flipped bit is told from the whole")
+    func damage() throws {
+        let bytes = try #require(Self.database.encoded(for: Self.key))
+        for count in 0..<bytes.count {
+            #expect(throws: CachedDatabaseError.damaged) {
+                try CachedDatabase(decoding: Array(bytes.prefix(count)), for: Self.key)
+            }
+        }
+        for index in bytes.indices {
+            for change in [0xFF] + (0..<8).map({ 1 << $0 as UInt8 }) {
+                var changed = bytes
+                changed[index] ^= change
+                #expect(throws: CachedDatabaseError.damaged) { try CachedDatabase(decoding: changed, for: Self.key) }
+            }
+        }
+        #expect(throws: CachedDatabaseError.damaged) { try CachedDatabase(decoding: bytes + [0], for: Self.key) }
+    }
+
+    /// The checksum is no secret, so what it is right for is read with the same care.
+    @Test func aRightChecksumOverWrongBytesDoesNoHarm() throws {
+        let bytes = try #require(Self.database.encoded(for: Self.key)).dropLast(16)
+        for index in bytes.indices.dropFirst(10) {
+            for value in [0, 1, 3, 0x7F, 0xFF] as [UInt8] {
+                var changed = Array(bytes)
+                changed[index] = value
+                changed += RecordFormat.checksum(of: changed)
+                _ = try? CachedDatabase(decoding: changed, for: Self.key)
+            }
+            let cut = Array(bytes.prefix(index))
+            _ = try? CachedDatabase(decoding: cut + RecordFormat.checksum(of: cut), for: Self.key)
+        }
+    }
+
+    @Test func aLaterFormatAndAnotherDeviceAreSaid() throws {
+        var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
+        var other = Self.key
+        other.peer = BluetoothAddress(other.peer.value, kind: .public)
+        #expect(throws: CachedDatabaseError.otherDevice) {
+            try CachedDatabase(decoding: try #require(Self.database.encoded(for: Self.key)), for: other)
+        }
+        bytes[8] = 2
+        bytes += RecordFormat.checksum(of: bytes)
+        #expect(throws: CachedDatabaseError.unknownVersion(2)) { try CachedDatabase(decoding: bytes, for: Self.key) }
+    }
+
+    @Test func fieldsOfALaterProgramArePassedOver() throws {
+        var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
+        bytes += [0x77, 3, 0, 1, 2, 3]
+        bytes += RecordFormat.checksum(of: bytes)
+        #expect(try CachedDatabase(decoding: bytes, for: Self.key) == Self.database)
+    }
+
+    @Test func theHashOfADiscoveredDatabaseIsTheServers() throws {
+        var server = try AttributeDatabase(DatabaseHashTests.services)
+        #expect(DatabaseHash(of: try Self.discover(&server)) != server.hash, "extended properties are not discovered")
+        let plain = DatabaseHashTests.services.filter { $0.uuid != 0x1808 && $0.uuid != 0x180F }
+        server = try AttributeDatabase(
+            plain + [
+                GATTService(0x180F, isPrimary: false),
+                GATTService("27ADC9CA-35EB-465A-9154-B8FF9076F3E8", includedServices: [0x180F]),
+            ])
+        let found = try Self.discover(&server)
+        #expect(DatabaseHash(of: found) == server.hash)
+        // Zephyr, NimBLE, Android and Bumble send the one, BlueZ the other.
+        for bytes in [server.hash.bytes, server.hash.bytes.reversed()] {
+            #expect(DatabaseHash(bytes)?.isHash(of: found) == true)
+            #expect(DatabaseHash(bytes)?.isHash(of: Array(found.dropLast())) == false)
+        }
+        #expect(DatabaseHash(server.hash.bytes.dropLast() + [0x5A])?.isHash(of: found) == false)
+    }
+
+    /// What our own client finds out about our own server.
+    private static func discover(_ database: inout AttributeDatabase) throws -> [RemoteService] {
+        var server = GATTServer()
+        var discovery = DatabaseDiscovery()
+        var request = ByteWriter(capacity: 23)
+        var answer = ByteWriter(capacity: 23)
+        for _ in 0..<200 {
+            request.removeAll()
+            try discovery.writeRequest(into: &request)
+            _ = server.receive(request.bytes.span.bytes, database: &database, into: &answer)
+            let bytes = answer.bytes
+            if case .done(let database) = try discovery.receive(try ATTServerPDU(decoding: bytes.span.bytes)) {
+                return database.services
+            }
+        }
+        Issue.record("the discovery does not end")
+        return []
+    }
+
+    @Test(
+        "the hash is read wherever it is",
+        arguments: [
+            ("0912080000112233445566778899AABBCCDDEEFF", "FFEEDDCCBBAA99887766554433221100"),
+            ("010801000A", "none"), ("0108010002", "none"), ("09040800AABB", "violation"), ("0B00", "violation"),
+        ])
+    func hashRead(_ answer: String, _ result: String) throws {
+        var read = DatabaseHashRead()
+        var writer = ByteWriter(capacity: 23)
+        try read.writeRequest(into: &writer)
+        #expect(writer.bytes.hexadecimal == "080100FFFF2A2B")
+        let bytes = hex(answer)
+        let found: String
+        do throws(TransactionFailure) {
+            guard let pdu = try? ATTServerPDU(decoding: bytes.span.bytes) else { return }
+            switch try read.receive(pdu) {
+            case .done(let hash): found = hash?.description ?? "none"
+            case .next: found = "next"
+            }
+        } catch {
+            guard case .violation = error else {
+                Issue.record("\(error)")
+                return
+            }
+            found = "violation"
+        }
+        #expect(found == result)
+    }
+}

@@ -1,0 +1,129 @@
+import BluetoothATT
+import Testing
+
+import BluetoothGATT
+
+/// Core Vol 3 Part G §3.3.3.3 with several subscribers: what is written when, and who is told what.
+@Suite struct SubscriptionArbiterTests {
+    typealias Kind = ClientCharacteristicConfiguration
+
+    @Test("one write serves all that request the same, and who comes later is live at once")
+    func shared() {
+        var arbiter = SubscriptionArbiter(descriptor: 7)
+        arbiter.add(1, .notification)
+        arbiter.add(2, .notification)
+        #expect(arbiter.next(isSent: false).write == .notification)
+        #expect(arbiter.didEnd(.taken) == [])
+        #expect(arbiter.next(isSent: false).live == [1, 2])
+        arbiter.add(3, .notification)
+        let decision = arbiter.next(isSent: false)
+        #expect(decision.live == [3])
+        #expect(decision.write == nil)
+    }
+
+    @Test("both kinds are asked for together; a write that is not sent yet gives way, one that is sent is waited for")
+    func bothKinds() {
+        var arbiter = SubscriptionArbiter(descriptor: 7)
+        arbiter.add(1, .notification)
+        #expect(arbiter.next(isSent: false).write == .notification)
+        arbiter.add(2, .indication)
+        let decision = arbiter.next(isSent: false)
+        #expect(decision.isAbandoned)
+        #expect(decision.write == [.notification, .indication])
+        arbiter.remove(1)
+        #expect(arbiter.next(isSent: true).write == nil)
+        #expect(arbiter.didEnd(.taken) == [])
+        let next = arbiter.next(isSent: false)
+        #expect(next.live == [2])
+        #expect(next.write == .indication)
+    }
+
+    @Test("a refusal ends those that wait for it, and what a lost answer has done is made good")
+    func failures() {
+        var arbiter = SubscriptionArbiter(descriptor: 7)
+        arbiter.add(1, .notification)
+        _ = arbiter.next(isSent: false)
+        #expect(arbiter.didEnd(.refused) == [1])
+        #expect(arbiter.next(isSent: false).write == nil)
+        #expect(arbiter.isIdle)
+        arbiter.add(2, .notification)
+        #expect(arbiter.next(isSent: false).write == .notification)
+        #expect(arbiter.didEnd(.lost) == [2])
+        #expect(arbiter.next(isSent: false).write == [])
+        #expect(!arbiter.isIdle)
+        #expect(arbiter.didEnd(.taken) == [])
+        #expect(arbiter.isIdle)
+    }
+
+    enum Input: CaseIterable {
+        case addNotification, addIndication, removeFirst, removeLast, sent, taken, refused, lost
+    }
+
+    @Test("whatever happens in whichever order, each subscriber is told once, and the peer sends what is requested")
+    func everySequence() {
+        var sequences: [[Input]] = [[]]
+        for _ in 0..<4 { sequences = sequences.flatMap { sequence in Input.allCases.map { sequence + [$0] } } }
+        for sequence in sequences {
+            var peer = Peer()
+            for input in sequence { peer.apply(input) }
+            while peer.written != nil { peer.apply(.taken) }
+            let wanted = peer.arbiter.wanted
+            if !sequence.contains(.refused), !sequence.contains(.lost) {
+                #expect(peer.configuration == wanted, "\(sequence)")
+            }
+            #expect(Set(peer.told).count == peer.told.count, "told twice: \(sequence)")
+            let live = Set(peer.told)
+            #expect(peer.present.allSatisfy { live.contains($0) }, "not told: \(sequence)")
+        }
+    }
+
+    /// A peer that does as the sequence says.
+    private struct Peer {
+        var arbiter = SubscriptionArbiter(descriptor: 7)
+        /// What it sends.
+        var configuration: Kind = []
+        var written: Kind?
+        var isSent = false
+        /// The subscribers that were told, that they are live or that they are out.
+        var told: [UInt64] = []
+        /// Those that were neither removed nor are out.
+        var present: [UInt64] = []
+        var count: UInt64 = 0
+
+        mutating func apply(_ input: Input) {
+            switch input {
+            case .addNotification: add(.notification)
+            case .addIndication: add(.indication)
+            case .removeFirst: if !present.isEmpty { arbiter.remove(present.removeFirst()) }
+            case .removeLast: if let last = present.popLast() { arbiter.remove(last) }
+            case .sent: isSent = written != nil
+            case .taken: end(.taken)
+            case .refused: end(.refused)
+            case .lost: end(.lost)
+            }
+            let decision = arbiter.next(isSent: isSent)
+            if decision.isAbandoned { written = nil }
+            if let value = decision.write {
+                written = value
+                isSent = false
+            }
+            told += decision.live
+        }
+
+        private mutating func add(_ kind: Kind) {
+            count += 1
+            present.append(count)
+            arbiter.add(count, kind)
+        }
+
+        private mutating func end(_ outcome: SubscriptionArbiter.Outcome) {
+            guard let value = written else { return }
+            written = nil
+            isSent = false
+            if outcome == .taken { configuration = value }
+            let out = arbiter.didEnd(outcome)
+            told += out
+            present.removeAll { out.contains($0) }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import BluetoothATT
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+import BluetoothGATT
+
+@Suite struct BearerTests {
+    static let exchanges: [(client: String, server: UInt16, response: String, mtu: Int)] = [
+        ("0502", 517, "030502", 517), ("F700", 517, "030502", 247), ("FFFF", 517, "030502", 517),
+        ("0502", 23, "031700", 23), ("0000", 517, "030502", 23), ("1600", 517, "030502", 23),
+        ("0502", 5, "031700", 23), ("FFFF", .max, "03FFFF", 65535),
+    ]
+
+    @Test("the exchanged ATT_MTU holds from the response on", arguments: exchanges)
+    func exchangeMTU(client: String, server: UInt16, response: String, mtu: Int) throws {
+        var fixture = try ServerFixture(limits: .init(receiveMTU: server))
+        #expect(fixture.send("02\(client)") == response)
+        #expect(fixture.events == [.mtuExchanged(mtu)])
+        #expect(fixture.server.mtu == mtu)
+        #expect(fixture.send("0A 3D00").count == 2 * min(mtu, 31))
+    }
+
+    @Test("requests nobody knows are refused with handle 0, and PDUs of servers are passed over")
+    func unknown() throws {
+        var fixture = try ServerFixture()
+        for opcode in UInt8.min...UInt8.max where !ATTOpcode(opcode).isKnown {
+            let response = fixture.send([opcode, 1, 2, 3]).hexadecimal
+            #expect(response == (opcode & 0x40 != 0 ? "" : "01\([opcode].hexadecimal)000006"))
+            #expect(fixture.events.isEmpty)
+        }
+        for opcode in UInt8.min...UInt8.max where !ATTOpcode(opcode).isSentByClient {
+            #expect(fixture.send([opcode, 1, 2, 3]).isEmpty)
+        }
+        #expect(fixture.send("") == "")
+    }
+
+    @Test("a request longer than the ATT_MTU is malformed and a command so long dropped")
+    func overlong() throws {
+        var fixture = try ServerFixture()
+        #expect(fixture.send("12 0300" + String(repeating: "41", count: 21)) == "0112000004")
+        #expect(fixture.send("12 0300" + String(repeating: "41", count: 20)) == "13")
+        #expect(fixture.send("52 1500" + String(repeating: "41", count: 21)) == "")
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test("a notification goes to a client that asked, cut to the ATT_MTU")
+    func notification() throws {
+        var fixture = try ServerFixture()
+        let value = [UInt8](0..<30)
+        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.notify(0x12, value) }
+        _ = fixture.send("12 1300 0100")
+        #expect(try fixture.notify(0x12, value) == [0x1B, 0x12, 0] + value.prefix(20))
+        fixture.server.mtu = 247
+        #expect(try fixture.notify(0x12, value) == [0x1B, 0x12, 0] + value)
+        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.indicate(0x12, value) }
+        #expect(throws: GATTServerError.notSubscribed(6)) { try fixture.notify(6, value) }
+        _ = fixture.send("12 1300 0000")
+        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.notify(0x12, value) }
+        #expect(fixture.writer.bytes.isEmpty)
+    }
+
+    @Test("one indication waits for its confirmation; a confirmation of nothing is passed over")
+    func indication() throws {
+        var fixture = try ServerFixture()
+        #expect(fixture.send("1E") == "")
+        #expect(fixture.events.isEmpty)
+        _ = fixture.send("12 FFFF 0200")
+        #expect(try fixture.indicate(0xFFFE, [1]) == [0x1D, 0xFE, 0xFF, 1])
+        #expect(throws: GATTServerError.indicationOutstanding(0xFFFE)) { try fixture.indicate(0xFFFE, [2]) }
+        #expect(fixture.send("0A 0300") == "0B54657374")
+        #expect(fixture.send("1E00") == "")
+        #expect(fixture.server.outstandingIndication == 0xFFFE)
+        #expect(fixture.send("1E") == "")
+        #expect(fixture.events == [.indicationConfirmed(0xFFFE)])
+        #expect(try fixture.indicate(0xFFFE, []) == [0x1D, 0xFE, 0xFF])
+    }
+
+    @Test("an indication that was written and not sent can be written again")
+    func unsentIndication() throws {
+        var fixture = try ServerFixture()
+        _ = fixture.send("12 FFFF 0200")
+        let value: [UInt8] = [1]
+        for _ in 0..<2 {
+            try fixture.server.encodeIndication(
+                of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
+            #expect(fixture.writer.bytes == hex("1D FEFF 01"))
+        }
+    }
+
+    @Test("an ATT_MTU that our own client exchanged holds for responses, and is never below 23")
+    func sharedMTU() throws {
+        var fixture = try ServerFixture()
+        fixture.server.mtu = 26
+        #expect(fixture.send("0A 3D00").count == 2 * 26)
+        fixture.server.mtu = 0
+        #expect(fixture.send("0A 3D00").count == 2 * 23)
+    }
+
+    @Test("a LINBLE is found, subscribed to, written to and heard")
+    func linble() throws {
+        var fixture = try ServerFixture()
+        let incoming = fixture.database.valueHandle(of: ServerFixture.dataToPeripheral, in: ServerFixture.linble)
+        let outgoing = try #require(
+            fixture.database.valueHandle(of: ServerFixture.dataFromPeripheral, in: ServerFixture.linble))
+        #expect(fixture.send("02 F700") == "030502")
+        #expect(fixture.send("06 0100 FFFF 0028 E8F37690FFB854915A46EB35CAC9AD27") == "0710001500")
+        #expect(fixture.send("12 1300 0100") == "13")
+        #expect(fixture.events == [.configurationChanged(outgoing, .notification)])
+        #expect(fixture.send("52 1500 0D0A") == "")
+        #expect(fixture.events == [.writeCommandReceived(AttributeWrite(try #require(incoming), value: [13, 10]))])
+        let value = [UInt8](repeating: 0x55, count: 244)
+        #expect(try fixture.notify(outgoing, value) == [0x1B, 0x12, 0x00] + value)
+    }
+
+    @Test("a value that may only be read over an encrypted link is not sent over another")
+    func protectedNotification() throws {
+        let characteristic = GATTCharacteristic(
+            0x2A37, properties: .notify, permissions: [.readEncrypted], value: .stored([]))
+        var fixture = try ServerFixture([GATTService(0x180D, characteristics: [characteristic])])
+        #expect(fixture.send("12 0400 0100") == "13")
+        fixture.server.security.hasLongTermKey = true
+        #expect(throws: GATTServerError.insufficientSecurity(3, .insufficientEncryption)) {
+            try fixture.notify(3, [1])
+        }
+        fixture.server.security = .encrypted
+        #expect(try fixture.notify(3, [1]) == hex("1B 0300 01"))
+    }
+
+    @Test("events and errors print themselves")
+    func descriptions() throws {
+        var fixture = try ServerFixture()
+        _ = fixture.send("12 4000 0102")
+        #expect(fixture.events.first?.description == "write of 0x0040[0]: 0102 requested")
+        #expect(
+            GATTServerEvent.configurationChanged(6, .notification).description
+                == "configuration of 0x0006: [notification]")
+        #expect(GATTServerError.notSubscribed(6).description == "the client has not subscribed to 0x0006")
+    }
+}
+
+extension ServerFixture {
+    fileprivate mutating func notify(_ handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
+        try server.encodeNotification(of: handle, value: value.span.bytes, database: database, into: &writer)
+        return writer.bytes
+    }
+
+    fileprivate mutating func indicate(_ handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
+        try server.encodeIndication(of: handle, value: value.span.bytes, database: database, into: &writer)
+        server.didSendIndication(of: handle)
+        return writer.bytes
+    }
+}

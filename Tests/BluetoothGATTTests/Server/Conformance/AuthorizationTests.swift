@@ -1,0 +1,205 @@
+import BluetoothATT
+import TestSupport
+import Testing
+
+import BluetoothGATT
+
+/// Who asks for what takes authorisation is put to the program, on every path (Core Vol 3 Part F §3.2.5, §4).
+@Suite struct AuthorizationTests {
+    typealias Protection = ProtectionTests.Protection
+
+    private static func makeFixture(
+        _ protection: Protection = .authorized, mtu: Int = 23, security: BearerSecurity = .authenticated,
+        value: AttributeValue = .stored([2])
+    ) throws -> ServerFixture {
+        let link = ProtectionTests.Link(name: "", security: security, codes: [])
+        var fixture = try ProtectionTests.makeFixture(protection, on: link, mtu: mtu, type: 0xAAAA, value: value)
+        fixture.server.asksForAuthorization = true
+        return fixture
+    }
+
+    /// Those that lead to the value and can be answered in two ways.
+    static let paths = ProtectionTests.paths.filter { !$0.requests[0].hasPrefix("52") }
+
+    @Test(
+        "granted, refused, granted to the end: the same as on links that are or are not authorised",
+        arguments: Rule.mtus)
+    func paths(mtu: Int) throws {
+        for path in Self.paths {
+            let request = path.requests[0].replacing("T", with: "AAAA")
+            var fixture = try Self.makeFixture(mtu: mtu)
+            let unasked = fixture.send(request)
+            guard fixture.server.isWaitingForProgram else {
+                #expect(unasked == hex(path.granted).hexadecimal, "\(path.section)")
+                continue
+            }
+            #expect(unasked == "", "\(path.section)")
+            #expect(try fixture.authorize() == hex(path.granted).hexadecimal, "\(path.section)")
+            // A second one is asked about again, except for what continues a write.
+            if !request.hasPrefix("16") {
+                #expect(fixture.send(request) == "", "\(path.section)")
+                let refused =
+                    switch path.refused {
+                    case .error: "01\(request.prefix(2))FEFF08"
+                    case .answer(let answer): hex(answer).hexadecimal
+                    }
+                #expect(try fixture.refuseAuthorization() == refused, "\(path.section)")
+            }
+            fixture.server.client.authorize(AttributeHandleRange(start: 1, end: 0xFFFF))
+            let isWrite = request.hasPrefix("12")
+            #expect(fixture.send(request) == hex(path.granted).hexadecimal || isWrite, "\(path.section)")
+            #expect(!fixture.server.isWaitingForProgram)
+        }
+    }
+
+    @Test("authorisation is asked for before what the link lacks, and leaves the rest to be checked")
+    func order() throws {
+        var fixture = try Self.makeFixture(.authorizedAndAuthenticated, security: .encrypted)
+        #expect(fixture.send("0A FEFF") == "")
+        #expect(try fixture.authorize() == "010AFEFF05")
+        #expect(fixture.send("0A FEFF") == "")
+        #expect(try fixture.refuseAuthorization() == "010AFEFF08")
+    }
+
+    @Test("what is not permitted at all is not asked about")
+    func permission() throws {
+        var fixture = try ServerFixture([
+            GATTService(
+                0xFFF0,
+                characteristics: [
+                    GATTCharacteristic(0xFFF1, properties: .write, permissions: [.write, .readAuthorized])
+                ])
+        ])
+        fixture.server.asksForAuthorization = true
+        #expect(fixture.send("0A 0300") == "010A030002")
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test("a dynamic value is asked for once its reader is authorised")
+    func dynamic() throws {
+        var fixture = try Self.makeFixture(value: .dynamic)
+        #expect(fixture.send("0A FEFF") == "")
+        #expect(try fixture.authorize() == "")
+        #expect(try fixture.answer("09") == "0B09")
+        #expect(fixture.send("12 FEFF 08") == "")
+        #expect(try fixture.authorize() == "")
+        #expect(try fixture.requestedWrites() == [AttributeWrite(0xFFFE, value: [8])])
+        #expect(try fixture.accept() == "13")
+    }
+
+    @Test("a write in parts is asked about once, when its first part is prepared")
+    func preparedWrites() throws {
+        var fixture = try Self.makeFixture()
+        #expect(fixture.send("16 FEFF 0000 05") == "")
+        #expect(try fixture.authorize() == "17FEFF000005")
+        #expect(fixture.send("16 FEFF 0100 06") == "17FEFF010006")
+        #expect(fixture.send("18 01") == "19")
+        #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5, 6])
+        #expect(fixture.send("16 FEFF 0000 07") == "")
+        #expect(try fixture.refuseAuthorization() == "0116FEFF08")
+        #expect(fixture.send("18 01") == "19")
+        #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5, 6])
+    }
+
+    @Test("authorisation that was taken back since the parts were prepared is asked for at the execution")
+    func takenBack() throws {
+        for isGranted in [true, false] {
+            var fixture = try Self.makeFixture()
+            fixture.server.client.authorize(.all)
+            #expect(fixture.send("16 FEFF 0000 05") == "17FEFF000005")
+            fixture.server.client.endAuthorization(in: .all)
+            #expect(fixture.send("18 01") == "")
+            #expect(
+                try (isGranted ? fixture.authorize() : fixture.refuseAuthorization())
+                    == (isGranted ? "19" : "0118FEFF08"))
+            #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == (isGranted ? [5] : [2]))
+        }
+    }
+
+    @Test("a command is put to the program, waits for nothing and holds up nothing")
+    func command() throws {
+        var fixture = try Self.makeFixture()
+        #expect(fixture.send("52 FEFF 05") == "")
+        #expect(fixture.events == [.commandAuthorizationRequested(AttributeWrite(0xFFFE, value: [5]))])
+        #expect(!fixture.server.isWaitingForProgram)
+        #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [2])
+        #expect(
+            fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database)
+                == [.storedValueChanged(0xFFFE)])
+        #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5])
+        // Nothing else is granted with it.
+        #expect(
+            fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5, 6, 7, 8]), database: &fixture.database) == [])
+        #expect(fixture.server.carryOut(AttributeWrite(0x0003, value: [9]), database: &fixture.database) == [])
+        fixture.server.client.authorize(.all)
+        #expect(fixture.send("52 FEFF 06") == "")
+        #expect(fixture.events == [.storedValueChanged(0xFFFE)])
+    }
+
+    @Test("an answer that comes twice or for another request does nothing")
+    func stale() throws {
+        var fixture = try Self.makeFixture()
+        _ = fixture.send("0A FEFF")
+        let first = fixture.events
+        #expect(try fixture.authorize() == "0B02")
+        fixture.events = first
+        #expect(try fixture.authorize() == "")
+        _ = fixture.send("0A FEFF")
+        fixture.events = first
+        #expect(try fixture.refuseAuthorization() == "")
+        #expect(fixture.server.isWaitingForProgram)
+    }
+
+    @Test("a request is given up as a whole")
+    func givenUp() throws {
+        var fixture = try Self.makeFixture(value: .dynamic)
+        #expect(fixture.send("08 0100 FFFF AAAA") == "")
+        fixture.server.giveUp(with: .insufficientAuthorization, into: &fixture.writer)
+        #expect(fixture.writer.bytes.hexadecimal == "0108FEFF08")
+        #expect(!fixture.server.isWaitingForProgram)
+        fixture.server.giveUp(with: .unlikelyError, into: &fixture.writer)
+        #expect(fixture.writer.bytes.isEmpty)
+        fixture.server.client.authorize(.all)
+        #expect(fixture.send("16 FEFF 0000 05").hasPrefix("17"))
+        #expect(fixture.send("18 01") == "")
+        fixture.server.giveUp(with: .unlikelyError, into: &fixture.writer)
+        #expect(fixture.writer.bytes.hexadecimal == "0118FEFF0E")
+        #expect(fixture.send("18 01") == "19")
+    }
+
+    @Test("values are sent to who is authorised for longer than once, until that is taken back")
+    func sending() throws {
+        var fixture = try Self.makeFixture()
+        let value: [UInt8] = [1]
+        #expect(fixture.send("12 FFFF 0100") == "13")
+        func notify() throws -> String {
+            try fixture.server.encodeNotification(
+                of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
+            return fixture.writer.bytes.hexadecimal
+        }
+        #expect(throws: GATTServerError.insufficientSecurity(0xFFFE, .insufficientAuthorization)) { try notify() }
+        fixture.server.client.authorize(AttributeHandleRange(start: 0xFFFE, end: 0xFFFE))
+        #expect(try notify() == "1BFEFF01")
+        fixture.server.client.endAuthorization(in: AttributeHandleRange(start: 0xFFFE, end: 0xFFFE))
+        #expect(throws: GATTServerError.insufficientSecurity(0xFFFE, .insufficientAuthorization)) { try notify() }
+    }
+}
+
+extension ServerFixture {
+    /// Authorises what waits for it, this time.
+    fileprivate mutating func authorize() throws -> String {
+        guard case .authorizationRequested(let request) = try #require(events.first) else {
+            throw TestFailure.unexpectedEvent
+        }
+        events = server.authorize(request, database: &database, into: &writer)
+        return writer.bytes.hexadecimal
+    }
+
+    fileprivate mutating func refuseAuthorization() throws -> String {
+        guard case .authorizationRequested(let request) = try #require(events.first) else {
+            throw TestFailure.unexpectedEvent
+        }
+        events = server.refuse(request, database: &database, into: &writer)
+        return writer.bytes.hexadecimal
+    }
+}

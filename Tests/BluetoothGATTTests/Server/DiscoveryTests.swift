@@ -1,0 +1,127 @@
+import BluetoothATT
+import BluetoothPrimitives
+import TestSupport
+import Testing
+
+import BluetoothGATT
+
+/// Lists of several requests and values; single requests are in ``DiscoveryRules``.
+@Suite struct DiscoveryTests {
+    @Test("a whole database is found in as few PDUs as the ATT_MTU allows", arguments: [(23, 11, 51), (247, 2, 6)])
+    func pduCounts(mtu: Int, serviceRequests: Int, characteristicRequests: Int) throws {
+        var fixture = try ServerFixture(ServerFixture.tenByFive, mtu: mtu)
+
+        /// Asks from handle to handle until nothing is found.
+        func walk(_ opcode: UInt8, _ parameters: String, entry: (borrowing ATTServerPDU) -> (Int, UInt16)?) throws
+            -> (requests: Int, found: Int)
+        {
+            var start: UInt16 = 1
+            var (requests, found) = (0, 0)
+            while true {
+                let range = [UInt8(start & 0xFF), UInt8(start >> 8), 0xFF, 0xFF]
+                let response = fixture.send([opcode] + range + hex(parameters))
+                requests += 1
+                #expect(response.count <= mtu)
+                let pdu = try ATTServerPDU(decoding: response.span.bytes)
+                guard let (count, last) = entry(pdu) else { break }
+                found += count
+                start = last + 1
+            }
+            return (requests, found)
+        }
+
+        let services = try walk(0x10, "0028") { pdu in
+            guard case .readByGroupTypeResponse(var list) = copy pdu else { return nil }
+            var (count, last) = (0, UInt16(0))
+            while let entry = list.next() {
+                count += 1
+                last = entry.range.end.rawValue
+            }
+            return (count, last)
+        }
+        #expect(services.found == 10)
+        #expect(services.requests == serviceRequests)
+
+        let characteristics = try walk(0x08, "0328") { pdu in
+            guard case .readByTypeResponse(var list) = copy pdu else { return nil }
+            var (count, last) = (0, UInt16(0))
+            while let entry = list.next() {
+                count += 1
+                last = entry.handle.rawValue
+            }
+            return (count, last)
+        }
+        #expect(characteristics.found == 50)
+        #expect(characteristics.requests == characteristicRequests)
+
+        let attributes = try walk(0x04, "") { pdu in
+            guard case .findInformationResponse(var list) = copy pdu else { return nil }
+            var (count, last) = (0, UInt16(0))
+            while let entry = list.next() {
+                count += 1
+                last = entry.handle.rawValue
+            }
+            return (count, last)
+        }
+        #expect(attributes.found == 160)
+    }
+
+    @Test("a comparison with thousands of the program's values costs each of them no more than a look at all")
+    func manyDynamicValues() throws {
+        let count = 1500
+        var fixture = try ServerFixture([
+            GATTService(
+                0x1111, characteristics: (0..<count).map { _ in GATTCharacteristic(0xAAAA, properties: .read) })
+        ])
+        var answer = fixture.send("06 0100 FFFF AAAA 0102")
+        var asked = 0
+        while fixture.server.isWaitingForProgram {
+            asked += 1
+            answer = try fixture.answer(asked == count ? "0102" : "01")
+        }
+        #expect(asked == count)
+        let last = UInt16(1 + 2 * count)
+        let bytes = [UInt8(last & 0xFF), UInt8(last >> 8)].hexadecimal
+        #expect(answer == "07" + bytes + bytes)
+    }
+
+    @Test("a list ends before the first attribute that may not be read or has another length")
+    func listEnds() throws {
+        let characteristics = [
+            GATTCharacteristic(0xAAAA, properties: .read, value: .stored([1, 2])),
+            GATTCharacteristic(0xAAAA, properties: .read, value: .stored([3, 4])),
+            GATTCharacteristic(0xAAAA, properties: .read, permissions: [], value: .stored([5, 6])),
+            GATTCharacteristic(0xAAAA, properties: .read, value: .stored([7, 8])),
+            GATTCharacteristic(0xAAAA, properties: .read, value: .stored([9])),
+        ]
+        var fixture = try ServerFixture([GATTService(0x1111, characteristics: characteristics)])
+        #expect(fixture.send("08 0100 FFFF AAAA") == "0904" + "03000102" + "05000304")
+        #expect(fixture.send("08 0600 FFFF AAAA") == "0108070002")
+        #expect(fixture.send("08 0800 FFFF AAAA") == "0904" + "09000708")
+        #expect(fixture.send("08 0A00 FFFF AAAA") == "0903" + "0B0009")
+    }
+
+    @Test("the values of one response can come from the program, one after the other")
+    func dynamicList() throws {
+        let characteristics = (0..<4).map { _ in GATTCharacteristic(0xAAAA, properties: .read) }
+        var fixture = try ServerFixture([GATTService(0x1111, characteristics: characteristics)])
+        #expect(fixture.send("08 0100 FFFF AAAA") == "")
+        #expect(try fixture.answer("01020304") == "")
+        #expect(try fixture.answer("05060708") == "")
+        #expect(try fixture.answer("090A0B0C") == "0906" + "030001020304" + "050005060708" + "0700090A0B0C")
+        #expect(fixture.events.isEmpty)  // the fourth has no room and is not asked for
+
+        #expect(fixture.send("08 0100 FFFF AAAA") == "")
+        #expect(try fixture.answer("0102") == "")
+        #expect(try fixture.refuse(ATTErrorCode(0x80)) == "0904" + "03000102")
+
+        #expect(fixture.send("08 0100 FFFF AAAA") == "")
+        #expect(try fixture.refuse(ATTErrorCode(0x80)) == "0108030080")
+
+        #expect(fixture.send("06 0100 FFFF AAAA 0102") == "")
+        #expect(try fixture.answer("0102") == "")
+        #expect(try fixture.answer("01") == "")
+        #expect(try fixture.refuse(.unlikelyError) == "")
+        #expect(try fixture.answer("0102") == "07" + "03000300" + "09000900")
+    }
+}

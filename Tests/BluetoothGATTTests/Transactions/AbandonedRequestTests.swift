@@ -1,0 +1,287 @@
+import BluetoothATT
+import BluetoothPrimitives
+import Testing
+
+@testable import BluetoothGATT
+
+/// A caller that gives up leaves the bearer in order: the slot stays taken until the answer, no late answer reaches
+/// the next caller, and the peer forgets what it was told to hold (Core Vol 3 Part F §3.4.6.3).
+@Suite struct AbandonedRequestTests {
+    /// Twenty bytes: two parts under an ATT_MTU of 23.
+    private let longWrite = ReliableWrite([UInt8](0..<20), to: 0x0003)
+    private let firstPart = "160300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
+    private let firstEcho = "170300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
+    private let secondPart = "160300" + "1200" + "1213"
+    private let secondEcho = "170300" + "1200" + "1213"
+
+    @Test("a request that is given up while it waits is never sent")
+    func whileQueued() {
+        let bearer = Bearer()
+        bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        let third = bearer.request(longWrite)
+        bearer.read(0x0007)
+        #expect(bearer.send() == ["0A0300"])
+        second.isAbandoned = true
+        third.isAbandoned = true
+        bearer.receive("0B")
+        #expect(bearer.send() == ["0A0700"])
+        #expect([second.ending, third.ending] == [nil, nil])
+    }
+
+    @Test("a request that a full socket did not take is never sent when it is given up")
+    func whileOffered() {
+        let bearer = Bearer()
+        let first = bearer.request(longWrite)
+        bearer.read(0x0005)
+        #expect(bearer.offer() == firstPart)
+        first.isAbandoned = true
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test(
+        "given up in flight, the slot stays taken and the late answer reaches nobody",
+        arguments: ["0B01", "010A030002"])
+    func inFlight(lateAnswer: String) {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        #expect(bearer.send() == ["0A0300"])
+        first.isAbandoned = true
+        #expect(bearer.send() == [])
+        #expect(bearer.engine.requestInFlight != nil, "the time limit goes on")
+        #expect(bearer.receive(lateAnswer))
+        #expect(second.ending == nil)
+        #expect(bearer.send() == ["0A0500"])
+        bearer.receive("0B 02")
+        #expect([first.ending, second.ending] == [nil, "value 02"])
+        #expect(bearer.engine.strayResponseCount == 0)
+    }
+
+    @Test("a procedure that is given up asks nothing more")
+    func discovery() {
+        let bearer = Bearer()
+        let discovery = bearer.request(DatabaseDiscovery())
+        bearer.read(0x0005)
+        #expect(bearer.send() == ["100100FFFF0028"])
+        discovery.isAbandoned = true
+        bearer.receive("11 06 0100 0500 0018")
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test("given up in the middle of a long write, the peer forgets the parts before the next request")
+    func longWriteInFlight() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        let read = bearer.read(0x0005)
+        #expect(bearer.send() == [firstPart])
+        write.isAbandoned = true
+        bearer.receive(firstEcho)
+        #expect(bearer.send() == ["1800"])
+        #expect(bearer.engine.requestInFlight != nil, "the cancellation has its time limit, too")
+        bearer.receive("19")
+        #expect(bearer.send() == ["0A0500"])
+        bearer.receive("0B 02")
+        #expect([write.ending, read.ending] == [nil, "value 02"])
+    }
+
+    @Test("given up in flight, a first part that the peer refuses leaves nothing to forget")
+    func longWriteRefused() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        bearer.read(0x0005)
+        _ = bearer.send()
+        write.isAbandoned = true
+        bearer.receive("01 16 0300 03")
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test("given up between two parts, the peer forgets the first")
+    func longWriteBetweenRequests() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        bearer.read(0x0005)
+        _ = bearer.send()
+        bearer.receive(firstEcho)
+        #expect(bearer.offer() == secondPart)
+        write.isAbandoned = true
+        #expect(bearer.offer() == "1800")
+        #expect(bearer.send() == ["1800"])
+        bearer.receive("01 18 0000 0E")
+        #expect(bearer.send() == ["0A0500"], "whatever it answers")
+    }
+
+    @Test("given up before the parts are to be written, nothing is written")
+    func longWriteBeforeExecution() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        _ = bearer.send()
+        bearer.receive(firstEcho)
+        _ = bearer.send()
+        bearer.receive(secondEcho)
+        #expect(bearer.offer() == "1801")
+        write.isAbandoned = true
+        #expect(bearer.send() == ["1800"])
+    }
+
+    @Test("given up while the last part is in flight, nothing is written")
+    func longWriteLastPart() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        _ = bearer.send()
+        bearer.receive(firstEcho)
+        #expect(bearer.send() == [secondPart])
+        write.isAbandoned = true
+        bearer.receive(secondEcho)
+        #expect(bearer.send() == ["1800"])
+    }
+
+    @Test("given up while the parts are being written, there is nothing left to do")
+    func longWriteExecuting() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        bearer.read(0x0005)
+        _ = bearer.send()
+        bearer.receive(firstEcho)
+        _ = bearer.send()
+        bearer.receive(secondEcho)
+        #expect(bearer.send() == ["1801"])
+        write.isAbandoned = true
+        bearer.receive("19")
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test("given up after a wrong echo, the peer forgets the parts once", arguments: [true, false])
+    func longWriteCancelling(isSent: Bool) {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        bearer.read(0x0005)
+        _ = bearer.send()
+        bearer.receive("17 0300 0000 00")
+        #expect(write.ending == nil, "the failure is told when the peer has forgotten")
+        if isSent { #expect(bearer.send() == ["1800"]) }
+        write.isAbandoned = true
+        #expect(bearer.send() == (isSent ? [] : ["1800"]))
+        bearer.receive("19")
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test("a caller may give up while the answer comes in")
+    func whileReceiving() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        write.givesUpWhileReceiving = true
+        bearer.read(0x0005)
+        #expect(bearer.send() == [firstPart])
+        bearer.receive(firstEcho)
+        #expect(bearer.send() == ["1800"])
+        bearer.receive("19")
+        #expect(bearer.send() == ["0A0500"])
+        #expect(write.ending == nil)
+    }
+
+    @Test("the cancellation keeps its place in a full socket, and whoever gave up does not matter any more")
+    func cancellationInFullSocket() {
+        let bearer = Bearer()
+        let write = bearer.request(longWrite)
+        _ = bearer.send()
+        write.isAbandoned = true
+        bearer.receive(firstEcho)
+        #expect(bearer.offer() == "1800")
+        #expect(bearer.offer() == "1800")
+        bearer.command("01")
+        #expect(bearer.send() == ["1800", "52030001"])
+        bearer.receive("19")
+        #expect(bearer.send() == [])
+    }
+
+    @Test("a transaction is told to stop once and has one last request, whatever it wants", arguments: [true, false])
+    func endlessTransaction(isGivenUp: Bool) {
+        let bearer = Bearer()
+        let endless = EndlessTransaction()
+        bearer.engine.submit(endless)
+        bearer.read(0x0005)
+        #expect(bearer.sendOne() == "0A0300")
+        bearer.receive("0B")
+        #expect(bearer.sendOne() == "0A0300")
+        if isGivenUp {
+            endless.isAbandoned = true
+            bearer.receive("0B")
+        } else {
+            bearer.receive("01 0A")
+        }
+        #expect(bearer.offer() == "0A0300")
+        #expect(bearer.send() == ["0A0300"])
+        bearer.receive("0B")
+        #expect(bearer.send() == ["0A0500"])
+        #expect(endless.stopCount == 1)
+    }
+
+    @Test("a transaction that fails at its last request has told its caller before")
+    func failureWhileStopping() {
+        let bearer = Bearer()
+        let transaction = SpeechlessTransaction()
+        bearer.engine.submit(transaction)
+        bearer.read(0x0005)
+        #expect(bearer.sendOne() == "0A0300")
+        bearer.receive("01 0A")
+        #expect(transaction.endCount == 1)
+        #expect(bearer.send() == ["0A0500"])
+        #expect(transaction.endCount == 1)
+    }
+
+    @Test("commands and indications that are given up while they wait are never sent")
+    func messages() {
+        let bearer = Bearer()
+        let messages = [
+            bearer.indicate("01"), bearer.indicate("02"), bearer.command("03"), bearer.command("04"),
+            bearer.command("05"),
+        ]
+        #expect(bearer.offer() == "1D030001")
+        messages[0].isAbandoned = true
+        messages[2].isAbandoned = true
+        messages[4].isAbandoned = true
+        #expect(bearer.send() == ["1D030002", "52030004"])
+        #expect(messages.map(\.ending) == [nil, nil, nil, "sent", nil])
+    }
+}
+
+/// Wants to go on for ever, also when it is told to stop, and does not know that it has failed.
+private final class EndlessTransaction: ClientTransaction {
+    var isAbandoned = false
+    private(set) var stopCount = 0
+
+    func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        try encode(.readRequest(0x0003), into: &writer)
+    }
+
+    func receive(_ answer: ATTServerPDU) -> TransactionStep { .next }
+
+    func stop() -> TransactionStep {
+        stopCount += 1
+        return .next
+    }
+
+    func end(_ failure: TransactionFailure?) {}
+}
+
+/// Wants to have the last word, and has none.
+private final class SpeechlessTransaction: ClientTransaction {
+    let isAbandoned = false
+    private var isStopped = false
+    private(set) var endCount = 0
+
+    func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
+        if isStopped { throw .invalid("nothing to say") }
+        try encode(.readRequest(0x0003), into: &writer)
+    }
+
+    func receive(_ answer: ATTServerPDU) -> TransactionStep { .next }
+
+    func stop() -> TransactionStep {
+        isStopped = true
+        return .next
+    }
+
+    func end(_ failure: TransactionFailure?) { endCount += 1 }
+}

@@ -1,0 +1,127 @@
+import BluetoothATT
+import BluetoothPrimitives
+import Testing
+
+import BluetoothGATT
+
+/// Which answer belongs to which request (Core Vol 3 Part F §3.3.2, §3.4.1.1).
+@Suite struct AnswerTests {
+    /// Answers to a Read Request that leave open what any later answer is for.
+    static let wrongAnswers = [
+        "13",  // a Write Response
+        "0D 01",  // the response to another kind of read
+        "01 12 0300 03",  // an Error Response that names another request
+        "01 0B 0300 03",  // … that names no request
+        "01 00 0300 03",
+        "17 0300",  // a malformed response of another kind
+        "03 17",
+        "09 00",
+    ]
+
+    @Test("an answer of another kind fails the request, and the bearer has to be closed", arguments: wrongAnswers)
+    func wrongAnswer(_ answer: String) {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        _ = bearer.send()
+        #expect(!bearer.receive(answer))
+        #expect([first.ending, second.ending] == ["violation", nil])
+        bearer.engine.close()
+        #expect(second.ending == "closed")
+        #expect(bearer.send() == [])
+    }
+
+    @Test("a response that waits for room is sent although the ATT_MTU has become smaller meanwhile")
+    func smallerMTU() {
+        let bearer = Bearer()
+        bearer.engine.mtu = 100
+        let response = [0x0B] + [UInt8](repeating: 7, count: 60)
+        #expect(bearer.respond(response))
+        bearer.engine.mtu = 23
+        bearer.read(0x0003)
+        #expect(bearer.send() == [response.hexadecimal, "0A0300"])
+    }
+
+    @Test("the failure tells what came in place of what")
+    func texts() {
+        let bearer = Bearer()
+        let request = bearer.read(0x0003)
+        _ = bearer.send()
+        bearer.receive("13")
+        #expect(
+            request.failure?.description
+                == "the peer broke the protocol: Write Response came as the answer to a Read Request")
+    }
+
+    /// Requests with the malformed answers that can only be theirs.
+    static let malformedAnswers: [(procedure: any ClientProcedure, answer: String)] = [
+        (ValueRead(0x0003), "01"), (ValueRead(0x0003), "01 0A 0300"), (ValueRead(0x0003), "01 0A 0300 03 00"),
+        (ValueWrite([1], to: 0x0003), "13 00"), (MTUExchange(offering: 517), "03 17"),
+        (MTUExchange(offering: 517), "03 1700 00"), (ServiceDiscovery(), "11"), (ServiceDiscovery(), "11 06"),
+        (ServiceDiscovery(), "11 06 0100 0500 00"), (ServiceDiscovery(), "11 03 0100 05"),
+        (ServiceDiscoveryByUUID(uuid: 0x180F), "07 0100"), (CharacteristicDiscovery(in: .all), "09 01 01"),
+        (DescriptorDiscovery(in: .all), "05 03 0100 0028"), (DescriptorDiscovery(in: .all), "05 01"),
+    ]
+
+    @Test("a malformed answer fails its request alone, and the next goes out", arguments: malformedAnswers)
+    func malformed(_ procedure: any ClientProcedure, _ answer: String) {
+        let bearer = Bearer()
+        bearer.engine.mtu = 247
+        func submit(_ procedure: some ClientProcedure) { bearer.request(procedure, "first") }
+        submit(procedure)
+        bearer.read(0x0005, "second")
+        _ = bearer.send()
+        #expect(bearer.receive(answer))
+        #expect(bearer.endings.list == ["first: violation"])
+        #expect(bearer.send() == ["0A0500"])
+        bearer.receive("0B")
+        #expect(bearer.endings.list == ["first: violation", "second: value "])
+    }
+
+    @Test("a malformed echo fails the long write, and the peer forgets its parts before the next request")
+    func malformedEcho() {
+        let bearer = Bearer()
+        let write = bearer.request(ReliableWrite([1, 2], to: 0x0003))
+        let read = bearer.read(0x0005)
+        _ = bearer.send()
+        #expect(bearer.receive("17 0300"))
+        #expect(write.ending == "violation")
+        #expect(bearer.send() == ["1800"])
+        #expect(bearer.receive("19 00"))
+        #expect(bearer.send() == ["0A0500"])
+        bearer.receive("0B")
+        #expect(read.ending == "value ")
+    }
+
+    @Test("a malformed answer to a request that was given up reaches nobody")
+    func malformedAfterAbandoning() {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        _ = bearer.send()
+        first.isAbandoned = true
+        #expect(bearer.receive("01 0A"))
+        #expect([first.ending, second.ending] == [nil, nil])
+        #expect(bearer.send() == ["0A0500"])
+    }
+
+    @Test("answers to nothing are counted and change nothing", arguments: ["0B 01", "01 0A 0300 02", "01 0A", "13 00"])
+    func stray(_ answer: String) {
+        let bearer = Bearer()
+        #expect(bearer.receive(answer))
+        #expect(bearer.engine.strayResponseCount == 1)
+
+        // A request that the kernel has not taken cannot have been answered.
+        let read = bearer.read(0x0003)
+        #expect(bearer.offer() == "0A0300")
+        #expect(bearer.receive(answer))
+        #expect(bearer.engine.strayResponseCount == 2)
+        #expect(read.ending == nil)
+
+        #expect(bearer.send() == ["0A0300"])
+        #expect(bearer.receive("0B 07"))
+        #expect(read.ending == "value 07")
+        #expect(bearer.receive(answer))
+        #expect(bearer.engine.strayResponseCount == 3)
+    }
+}

@@ -1,0 +1,310 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import Logging
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+import BluetoothKernelHost
+
+@Suite struct HCICommandQueueTests {
+    /// What can happen to a queue.
+    private enum Input: CaseIterable {
+        case send, sendAnother
+        case complete, completeAnother, refuse
+        case otherCommand, otherAnswer
+        case socketIsFull, socketFails, socketOpens
+        case socketCloses
+        case rest, need, needNoMore
+        case end, close, reopen
+    }
+
+    private static let features = HCICommand.leReadLocalSupportedFeatures
+    private static let reset = HCICommand.reset
+    private static let gone = BluetoothError(.adapterOff, .init("use the adapter"), "The adapter is off.")
+
+    /// Every sequence of inputs that is so long, on the loop of a machine: what holds whatever happens.
+    @Test func everyInputInEveryState() async throws {
+        try await Self.onLoop { kernel in
+            for first in Input.allCases {
+                for second in Input.allCases {
+                    for third in Input.allCases {
+                        for fourth in Input.allCases {
+                            let fixture = Fixture(kernel)
+                            let inputs = [first, second, third, fourth]
+                            for input in inputs { fixture.take(input) }
+                            fixture.finish()
+                            if let problem = fixture.problem {
+                                Issue.record("\(inputs): \(problem)")
+                                return
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func answersComeInTheOrderOfTheCommands() async throws {
+        try await Self.onLoop { kernel in
+            let fixture = Fixture(kernel)
+            for input in [Input.send, .sendAnother, .complete, .completeAnother] { fixture.take(input) }
+            #expect(fixture.answers == ["features", "reset"])
+            #expect(fixture.socket?.sent == [Self.features.opcode, Self.reset.opcode])
+        }
+    }
+
+    /// The answer to another program's command is that program's, whoever else waits for one like it.
+    @Test func theAnswerToAnothersCommandIsAnothers() async throws {
+        try await Self.onLoop { kernel in
+            let fixture = Fixture(kernel)
+            for input in [Input.sendAnother, .otherCommand, .otherAnswer] { fixture.take(input) }
+            #expect(fixture.answers == [])
+            #expect(fixture.receiver.others == [Self.reset.opcode])
+            fixture.take(.completeAnother)
+            #expect(fixture.answers == ["reset"])
+        }
+    }
+
+    @Test func whatIsNeverAnsweredFailsAfterFiveSeconds() async throws {
+        let radio = SimulatedRadio()
+        let kernel = ScriptedController(radio.makeKernel())
+        try await radio.run(limit: .seconds(60), stallGrace: .seconds(2)) {
+            let fixture = await radio.loop.run { LoopBound(Fixture(kernel), on: radio.loop) }
+            await radio.loop.run { for input in [Input.send, .sendAnother] { fixture.value.take(input) } }
+            try await radio.sleep(for: .milliseconds(4900))
+            #expect(await radio.loop.run { fixture.value.answers } == [])
+            try await radio.sleep(for: .milliseconds(200))
+            #expect(await radio.loop.run { fixture.value.answers } == ["timedOut"])
+            #expect(await radio.loop.run { fixture.value.socket?.sent.count } == 2)
+            await radio.loop.run { fixture.value.finish() }
+        }
+        radio.tearDown()
+    }
+
+    private static func onLoop(_ body: @escaping @Sendable (ScriptedController) throws -> Void) async throws {
+        let radio = SimulatedRadio()
+        let kernel = ScriptedController(radio.makeKernel())
+        try await radio.run(limit: .seconds(60), stallGrace: .seconds(30)) {
+            try await radio.loop.run { try body(kernel) }
+        }
+        radio.tearDown()
+    }
+
+    // MARK: The fixture
+
+    /// A queue, and what is known of it from outside. Lives on the loop.
+    private final class Fixture {
+        let kernel: ScriptedController
+        let queue: HCICommandQueue
+        let receiver = Receiver()
+        /// What was sent and has not been answered, by number.
+        private var open: Set<Int> = []
+        private var count = 0
+        private(set) var answers: [String] = []
+        private(set) var problem: String?
+
+        init(_ kernel: ScriptedController) {
+            self.kernel = kernel
+            kernel.begin()
+            queue = HCICommandQueue(adapter: 0, on: kernel, log: Logger(label: "test"), trace: nil)
+            receiver.queue = queue
+            queue.receiver = receiver
+        }
+
+        var socket: ScriptedHCISocket? { kernel.sockets.last }
+
+        func take(_ input: Input) {
+            switch input {
+            case .send: send(features)
+            case .sendAnother: send(reset)
+            case .complete: socket?.deliver([4, 0x0E, 12, 1, 0x03, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 0])
+            case .completeAnother: socket?.deliver([4, 0x0E, 4, 1, 0x03, 0x0C, 0])
+            case .refuse: socket?.deliver([4, 0x0F, 4, 0x0C, 1, 0x03, 0x20])
+            case .otherCommand: socket?.deliver([1, 0x03, 0x0C, 0])
+            case .otherAnswer: socket?.deliver([4, 0x0F, 4, 0, 1, 0x03, 0x0C])
+            case .socketIsFull: kernel.outcome = .wouldBlock
+            case .socketFails: kernel.outcome = .failed(KernelError("write", .networkDown))
+            case .socketOpens: kernel.outcome = .sent
+            case .socketCloses:
+                socket?.end()
+                // So does whoever owns the queue.
+                if receiver.hasLost { finish() }
+            case .rest:
+                queue.restIfIdle()
+                if !receiver.needsSocket, open.isEmpty, queue.hasSocket, queue.end == nil {
+                    problem = "it does not rest"
+                }
+            case .need: receiver.needsSocket = true
+            case .needNoMore: receiver.needsSocket = false
+            case .end: queue.refuse(gone)
+            case .close: queue.close()
+            case .reopen: queue.reopen(3)
+            }
+            check()
+        }
+
+        private func send(_ command: HCICommand) {
+            count += 1
+            let number = count
+            open.insert(number)
+            let isOver = queue.end != nil
+            queue.send(command) { [weak self] answer in self?.answered(number, answer) }
+            if isOver, open.contains(number) { problem = "a queue that has ended takes a command" }
+        }
+
+        private func answered(_ number: Int, _ answer: HCICommandQueue.Answer) {
+            guard open.remove(number) != nil else { return problem = "command \(number) is answered twice" }
+            switch answer {
+            case .success(.leFeatures): answers.append("features")
+            case .success: answers.append("reset")
+            case .failure(let error): answers.append("\(error.code)")
+            }
+        }
+
+        private func check() {
+            if kernel.sockets.count(where: { !$0.isClosed }) > 1 { problem = "two sockets are open" }
+            if (kernel.sockets.last.map { !$0.isClosed } ?? false) != queue.hasSocket, !receiver.hasLost {
+                problem = "the socket is open, and nobody has it"
+            }
+        }
+
+        /// Ends the queue: everything is answered then, and no socket is left.
+        func finish() {
+            queue.refuse(gone)
+            queue.close()
+            if !open.isEmpty { problem = "\(open.count) commands are never answered" }
+            if kernel.sockets.contains(where: { !$0.isClosed }) { problem = "a socket is left open" }
+        }
+    }
+
+    private final class Receiver: HCIReceiver {
+        var needsSocket = false
+        private(set) var others: [HCIOpcode] = []
+        private(set) var hasLost = false
+
+        weak var queue: HCICommandQueue?
+
+        func handle(_ event: SocketEvent) { queue?.handle(event, for: self) }
+        func receive(_ reports: AdvertisingReports) {}
+        func receive(_ event: HCIEvent) {}
+        func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
+        func socketClosed(_ error: KernelError) { hasLost = true }
+        func socketRests() {}
+    }
+}
+
+/// A kernel whose raw sockets do as they are told.
+private final class ScriptedController: BluetoothKernel {
+    private struct State {
+        var outcome = SendOutcome.sent
+        var sockets: [ScriptedHCISocket] = []
+    }
+
+    private let base: SimulatedKernel
+    private let state = Mutex(State())
+
+    init(_ base: SimulatedKernel) { self.base = base }
+
+    /// What becomes of the next packets.
+    var outcome: SendOutcome {
+        get { state.withLock { $0.outcome } }
+        set { state.withLock { $0.outcome = newValue } }
+    }
+
+    /// All that were opened.
+    var sockets: [ScriptedHCISocket] { state.withLock { $0.sockets } }
+
+    /// Forgets what was before.
+    func begin() { state.withLock { $0 = State() } }
+
+    var loop: EventLoop { base.loop }
+    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    func environment() -> HostEnvironment { base.environment() }
+    func radioSwitches() -> [HostEnvironment.RadioSwitch] { base.radioSwitches() }
+    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
+
+    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        let socket = ScriptedHCISocket(self, LoopBound(handler, on: loop))
+        state.withLock { $0.sockets.append(socket) }
+        return socket
+    }
+
+    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openManagement(handler)
+    }
+
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openMonitor(handler)
+    }
+
+    func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
+    }
+
+    func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+    }
+}
+
+private final class ScriptedHCISocket: HCISocket {
+    private struct State {
+        var sent: [HCIOpcode] = []
+        var inbound: [[UInt8]] = []
+        var isClosed = false
+    }
+
+    private let kernel: ScriptedController
+    private let handler: LoopBound<SocketHandler>
+    private let state = Mutex(State())
+
+    init(_ kernel: ScriptedController, _ handler: LoopBound<SocketHandler>) {
+        (self.kernel, self.handler) = (kernel, handler)
+    }
+
+    var sent: [HCIOpcode] { state.withLock { $0.sent } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Has the kernel hand over a packet; nothing where the socket is closed.
+    func deliver(_ packet: [UInt8]) {
+        guard !isClosed else { return }
+        state.withLock { $0.inbound.append(packet) }
+        handler.value(.readable)
+    }
+
+    /// Has the kernel end the socket.
+    func end() {
+        if !isClosed { handler.value(.closed(KernelError("read", .networkDown))) }
+    }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        let outcome = kernel.outcome
+        if outcome == .sent, let command = try? HCICommand(decoding: packet) {
+            state.withLock { $0.sent.append(command.opcode) }
+        }
+        return outcome
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
+        guard let packet = state.withLock({ $0.inbound.isEmpty ? nil : $0.inbound.removeFirst() }) else {
+            return .wouldBlock
+        }
+        body(packet.span.bytes)
+        return .packet
+    }
+
+    func notifyWhenWritable() {}
+    func setReading(_ isOn: Bool) {}
+    func close() { state.withLock { $0.isClosed = true } }
+    func setFilter(_ filter: HCISocketFilter) throws(KernelError) {}
+}

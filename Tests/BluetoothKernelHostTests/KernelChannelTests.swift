@@ -1,0 +1,128 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSimulation
+import TestSupport
+import Testing
+
+@testable import BluetoothKernelHost
+
+/// A socket whose link is being encrypted refuses to send as if it were not connected, and may do so for ever.
+@Suite struct KernelChannelTests {
+    /// A channel whose socket does as it is told. Lives on the loop.
+    private final class Place {
+        let socket: ScriptedSocket
+        let channel: KernelChannel
+        private(set) var events: [ChannelEvent] = []
+
+        init(_ kind: L2CAPChannel, on loop: EventLoop) throws {
+            var take: (ChannelEvent) -> Void = { _ in }
+            var made: ScriptedSocket?
+            channel = try KernelChannel(
+                { onEvent in
+                    let socket = ScriptedSocket([], on: loop, onEvent)
+                    made = socket
+                    return socket
+                }, of: BluetoothAddress(0x1234, kind: .public), kind, nil, on: loop
+            ) { take($0) }
+            socket = try #require(made)
+            take = { [unowned self] in events.append($0) }
+        }
+
+        func send() -> ChannelSend { channel.send([1, 2].span.bytes) }
+    }
+
+    private static func run(
+        _ kind: L2CAPChannel = .attribute,
+        _ body: @escaping @Sendable (SimulatedRadio, LoopBound<Place>) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio()
+        try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
+            let loop = radio.loop
+            try await body(radio, try await loop.run { LoopBound(try Place(kind, on: loop), on: loop) })
+        }
+        radio.tearDown()
+    }
+
+    @Test func whatIsNotEncryptedIn30SecondsEnds() async throws {
+        try await Self.run { radio, place in
+            let first = await radio.loop.run {
+                place.value.socket.setEncrypting(true)
+                return place.value.send()
+            }
+            #expect(first == .wouldBlock)
+            try await radio.sleep(for: .milliseconds(29_999))
+            #expect(await radio.loop.run { place.value.events } == [])
+            try await radio.sleep(for: .milliseconds(2))
+            let failure = ChannelFailure(.notEncrypted, .kernel(KernelError("encrypt", .timedOut)))
+            #expect(await radio.loop.run { place.value.events } == [.closed(failure)])
+            let error = place.channelError(failure)
+            #expect(error.disconnectReason == .authentication)
+        }
+    }
+
+    @Test func whatIsEncryptedInTimeGoesOn() async throws {
+        try await Self.run { radio, place in
+            await radio.loop.run {
+                place.value.socket.setEncrypting(true)
+                #expect(place.value.send() == .wouldBlock)
+                place.value.channel.notifyWhenWritable()
+            }
+            try await radio.sleep(for: .seconds(29))
+            await radio.loop.run { place.value.socket.setEncrypting(false) }
+            try await radio.sleep(for: .seconds(60))
+            #expect(await radio.loop.run { place.value.events } == [.writable])
+        }
+    }
+
+    @Test func aRaiseHasItsOwnLimit() async throws {
+        try await Self.run { radio, place in
+            try await radio.loop.run {
+                try place.value.channel.raiseSecurity(to: .medium)
+                place.value.socket.setEncrypting(true)
+                #expect(place.value.send() == .wouldBlock)
+            }
+            try await radio.sleep(for: .seconds(60))
+            #expect(await radio.loop.run { place.value.events } == [])
+            await radio.loop.run {
+                place.value.socket.setEncrypting(false)
+                #expect(place.value.channel.linkHandle == 0x40)
+                // That raise is over.
+                place.value.socket.setEncrypting(true)
+                #expect(place.value.send() == .wouldBlock)
+            }
+            try await radio.sleep(for: .seconds(31))
+            #expect(await radio.loop.run { place.value.events }.count == 1)
+        }
+    }
+
+    @Test func aClosedChannelTellsNothing() async throws {
+        try await Self.run { radio, place in
+            await radio.loop.run {
+                place.value.socket.setEncrypting(true)
+                #expect(place.value.send() == .wouldBlock)
+                place.value.channel.close()
+            }
+            try await radio.sleep(for: .seconds(31))
+            #expect(await radio.loop.run { place.value.events } == [])
+        }
+    }
+
+    @Test func otherChannelsAreNotHeldUp() async throws {
+        try await Self.run(.dynamic(psm: 0x80)) { radio, place in
+            let outcome = await radio.loop.run {
+                place.value.socket.setEncrypting(true)
+                return place.value.send()
+            }
+            #expect(outcome == .failed(ChannelFailure(.other, .kernel(KernelError("send", .notConnected)))))
+        }
+    }
+}
+
+extension LoopBound {
+    /// What a failure of the channel is told as.
+    fileprivate func channelError(_ failure: ChannelFailure) -> BluetoothError {
+        .channel(failure, .link(BluetoothAddress(0x1234, kind: .public)), nil)
+    }
+}

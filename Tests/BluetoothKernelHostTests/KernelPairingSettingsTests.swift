@@ -1,0 +1,123 @@
+import BluetoothHost
+import BluetoothPrimitives
+import BluetoothManagement
+import TestSupport
+import Testing
+
+@testable import BluetoothKernelHost
+
+@Suite struct KernelPairingSettingsTests {
+    private enum Input: CaseIterable {
+        case send, sendAgain, resend, succeed, fail, lose, change, changeBack
+    }
+
+    /// The machine with a kernel behind it.
+    private struct Fixture: Hashable {
+        var settings = KernelPairingSettings()
+        var outstanding: ManagementCommand?
+        /// What the kernel was sent since it last knew nothing; nil while that does not matter.
+        var received: [ManagementCommand] = []
+        var isWaited = false
+    }
+
+    private static let adapter = AdapterInformation(
+        index: 0, publicAddress: .zero, manufacturer: CompanyIdentifier(2), version: 12, localName: "adapter",
+        supportedSettings: [.powered, .lowEnergy, .secureConnections], currentSettings: [.powered, .lowEnergy])
+    private static let other = PairingSettings(
+        ioCapability: .keyboardOnly, isBondable: false, secureConnections: .only)
+    private static let reason = BluetoothError(.noAdapter, .init("test"), "")
+
+    private func inputs(_ fixture: Fixture) -> [Input] {
+        Input.allCases.filter { fixture.outstanding != nil || ![.succeed, .fail].contains($0) }
+    }
+
+    private func step(_ fixture: inout Fixture, _ input: Input, _ path: [Input]) {
+        let before = fixture.settings.state
+        let action: KernelPairingSettings.Action?
+        switch input {
+        case .send, .sendAgain:
+            action = fixture.settings.send(again: input == .sendAgain, for: Self.adapter)
+            fixture.isWaited = !fixture.settings.isApplied
+        case .resend:
+            action = fixture.settings.resend(for: Self.adapter)
+            if before == .unsent { #expect(action == nil, "\(path)") }
+        case .succeed, .fail:
+            if input == .succeed, let outstanding = fixture.outstanding { fixture.received.append(outstanding) }
+            fixture.outstanding = nil
+            action = fixture.settings.answered(input == .fail ? Self.reason : nil, for: Self.adapter)
+        case .lose:
+            action = fixture.settings.adapterLost(Self.reason)
+            fixture.received = []
+        case .change, .changeBack:
+            action = nil
+            fixture.settings.wanted = input == .change ? Self.other : PairingSettings()
+        }
+        perform(action, on: &fixture, path, input)
+        check(fixture, path, input)
+    }
+
+    private func perform(
+        _ action: KernelPairingSettings.Action?, on fixture: inout Fixture, _ path: [Input], _ input: Input
+    ) {
+        switch action {
+        case nil: break
+        case .send(let command):
+            #expect(fixture.outstanding == nil, "two commands after \(path) \(input)")
+            if command == fixture.settings.wanted.commands(for: Self.adapter).first { fixture.received = [] }
+            #expect(!fixture.received.contains(command), "sent twice after \(path) \(input)")
+            fixture.outstanding = command
+        case .finish(let error):
+            #expect(error == nil || !fixture.settings.isApplied, "\(path) \(input)")
+            fixture.isWaited = false
+        }
+    }
+
+    private func check(_ fixture: Fixture, _ path: [Input], _ input: Input) {
+        let isBusy = fixture.outstanding != nil
+        switch fixture.settings.state {
+        case .sending, .draining: #expect(isBusy, "\(path) \(input)")
+        case .unsent, .lost: #expect(!isBusy && !fixture.isWaited, "\(path) \(input)")
+        case .applied(let settings):
+            #expect(!isBusy && !fixture.isWaited, "\(path) \(input)")
+            #expect(fixture.received == settings.commands(for: Self.adapter), "\(path) \(input)")
+        }
+    }
+
+    @Test func everyInputInEveryState() throws {
+        let reached = try explore(from: Fixture(), inputs: inputs) { step(&$0, $1, $2) }
+        #expect(Set(reached.map { name(of: $0.state.settings.state) }).count == 6)
+        // From everywhere the settings come to be applied, once somebody asks and the kernel answers.
+        for (state, path) in reached {
+            var fixture = state
+            step(&fixture, .send, path)
+            for _ in 0..<20 where fixture.outstanding != nil { step(&fixture, .succeed, path) }
+            #expect(fixture.settings.isApplied, "\(path)")
+        }
+    }
+
+    private func name(of state: KernelPairingSettings.State) -> String {
+        switch state {
+        case .unsent: "unsent"
+        case .sending: "sending"
+        case .draining(let thenSend): "draining \(thenSend)"
+        case .applied: "applied"
+        case .lost: "lost"
+        }
+    }
+
+    @Test func whatIsLostIsSentAgainOnceWhenTheAdapterChanges() {
+        var fixture = Fixture()
+        step(&fixture, .send, [])
+        while fixture.outstanding != nil { step(&fixture, .succeed, []) }
+        step(&fixture, .resend, [])
+        #expect(fixture.outstanding == nil)
+        for _ in 0..<2 {
+            step(&fixture, .lose, [])
+            #expect(fixture.settings.state == .lost)
+            step(&fixture, .resend, [])
+            step(&fixture, .resend, [])
+            while fixture.outstanding != nil { step(&fixture, .succeed, []) }
+            #expect(fixture.settings.isApplied)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothKernelHost
+import Logging
+import BluetoothManagement
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothSimulation
+
+@Suite struct ManagementClientTests {
+    /// Runs `body` on a machine with an adapter, in virtual time.
+    private static func run(
+        _ body: @escaping @Sendable (SimulatedRadio, SimulatedKernel) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel(adapters: [SimulatedController()])
+        try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) { try await body(radio, kernel) }
+        radio.tearDown()
+    }
+
+    @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
+        try await Self.run { radio, kernel in
+            let management = ManagementCaller(on: kernel)
+            let notices = Mutex<[AdapterNotice]>([])
+            try await management.follow { notice in notices.withLock { $0.append(notice) } }
+            kernel.setSilent(true, for: .setConnectable)
+            let lost = Task(executorPreference: radio.loop) {
+                try await management.send(.setConnectable(true), to: 0)
+            }
+            try await radio.sleep(for: .seconds(5))
+            // This one waits behind it, others do not.
+            let behind = Task(executorPreference: radio.loop) {
+                try await management.send(.setConnectable(true), to: 0)
+            }
+            _ = try await management.send(.readControllerIndexList)
+            kernel.setSilent(false, for: .setConnectable)
+            #expect(await failure { _ = try await lost.value }?.code == .timedOut)
+            _ = try await behind.value
+            #expect(radio.now.nanoseconds < 11_000_000_000)
+            // From now on there is nothing to wait for, and one socket that tells everything once.
+            let time = try await radio.duration { _ = try await management.send(.setConnectable(false), to: 0) }
+            #expect(time < .seconds(1))
+            #expect(kernel.managementSocketCount == 1)
+            notices.withLock { $0 = [] }
+            kernel.unplug(0)
+            try await radio.sleep(for: .seconds(1))
+            #expect(notices.withLock { $0.count } == 2)
+            await management.close(.cancelled(.init("test")))
+        }
+    }
+
+    @Test func severalFollowUntilTheyDoNot() async throws {
+        try await Self.run { radio, kernel in
+            let management = ManagementCaller(on: kernel)
+            let counts = Mutex([0, 0])
+            let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
+            try await management.follow { _ in counts.withLock { $0[1] += 1 } }
+            kernel.setPowered(false, adapter: 0)
+            try await radio.sleep(for: .seconds(1))
+            await management.unfollow(first)
+            // What is changed here is told as well.
+            _ = try await management.send(.setPowered(true), to: 0)
+            #expect(counts.withLock { $0 } == [1, 2])
+            await management.close(.cancelled(.init("test")))
+            #expect(kernel.managementSocketCount == 0)
+            #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
+        }
+    }
+
+    /// Of three commands of a kind the second cannot be sent, as the adapter goes down just then.
+    @Test func aCommandBehindOneThatCannotBeSentHasItsTurn() async throws {
+        try await Self.run { radio, kernel in
+            let faulty = FaultyManagement(kernel)
+            let management = ManagementCaller(on: faulty)
+            faulty.failSend(1)
+            let calls = [true, false, true].map { isOn in
+                Task(executorPreference: radio.loop) { try await management.send(.setConnectable(isOn), to: 0) }
+            }
+            _ = try await calls[0].value
+            #expect(await failure { _ = try await calls[1].value }?.code == .adapterOff)
+            let time = try await radio.duration { _ = try await calls[2].value }
+            #expect(time < .seconds(1))
+            await management.close(.cancelled(.init("test")))
+        }
+    }
+
+    /// The socket of a command that is never answered is given up, and no other can be opened.
+    @Test func whoeverWaitsIsToldWhenTheSocketCannotBeOpenedAgain() async throws {
+        try await Self.run { radio, kernel in
+            let faulty = FaultyManagement(kernel)
+            let answers = Mutex<[BluetoothError.Code?]>([])
+            let made = await radio.loop.run {
+                LoopBound(ManagementClient(on: faulty, log: Logger(label: "test")), on: radio.loop)
+            }
+            kernel.setSilent(true, for: .setConnectable)
+            try await radio.loop.run {
+                try made.value.follow { _ in }
+                made.value.post(.setConnectable(true), to: 0) { answer in
+                    var code: BluetoothError.Code?
+                    if case .failure(let error) = answer { code = error.code }
+                    answers.withLock { $0.append(code) }
+                }
+            }
+            faulty.refuseOpening()
+            try await radio.sleep(for: .seconds(11))
+            #expect(answers.withLock { $0 } == [.timedOut])
+            await radio.loop.run { made.value.close(.cancelled(.init("test"))) }
+        }
+    }
+}
+
+/// A kernel whose management sockets fail when they are told to.
+private final class FaultyManagement: BluetoothKernel {
+    private struct State {
+        var sent = 0
+        var failing: Int?
+        var refusesOpening = false
+    }
+
+    private let base: SimulatedKernel
+    private let state = Mutex(State())
+
+    init(_ base: SimulatedKernel) { self.base = base }
+
+    /// The packet with this number, from zero, is not taken.
+    func failSend(_ number: Int) { state.withLock { ($0.sent, $0.failing) = (0, number) } }
+
+    /// No further socket is opened.
+    func refuseOpening() { state.withLock { $0.refusesOpening = true } }
+
+    fileprivate func failsNext() -> Bool {
+        state.withLock { state in
+            defer { state.sent += 1 }
+            return state.sent == state.failing
+        }
+    }
+
+    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        if state.withLock({ $0.refusesOpening }) { throw KernelError("socket", ErrorNumber(rawValue: 24)) }
+        return FaultySocket(try base.openManagement(handler), self)
+    }
+
+    var loop: EventLoop { base.loop }
+    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
+    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    func environment() -> HostEnvironment { base.environment() }
+    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
+    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
+        try base.openMonitor(handler)
+    }
+    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
+        try base.openHCI(adapter: adapter, handler)
+    }
+    func connectL2CAP(
+        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
+        _ handler: @escaping SocketHandler
+    ) throws(KernelError) -> any L2CAPSocket {
+        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
+    }
+    func listenL2CAP(
+        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
+        _ accept: @escaping L2CAPAcceptHandler
+    ) throws(KernelError) -> any L2CAPListener {
+        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
+    }
+}
+
+private final class FaultySocket: PacketSocket {
+    private let base: any PacketSocket
+    private let kernel: FaultyManagement
+
+    init(_ base: any PacketSocket, _ kernel: FaultyManagement) { (self.base, self.kernel) = (base, kernel) }
+
+    func send(_ packet: RawSpan) -> SendOutcome {
+        kernel.failsNext() ? .failed(KernelError("send", .networkDown)) : base.send(packet)
+    }
+
+    func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { base.receive(body) }
+    func notifyWhenWritable() { base.notifyWhenWritable() }
+    func setReading(_ isOn: Bool) { base.setReading(isOn) }
+    func close() { base.close() }
+}
+
+extension SimulatedKernel {
+    /// How many management sockets are open.
+    fileprivate var managementSocketCount: Int { withHost { $0.management.sockets.count } }
+}

@@ -1,0 +1,65 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothKernelHost
+import BluetoothManagement
+import Testing
+
+/// What errors say that helps.
+@Suite struct RemedyTests {
+    private static let operation = BluetoothError.Operation("test", adapter: "hci0")
+
+    /// What the errors of the kernel, of its management and of states of an adapter say.
+    private static let remedies: Set<String> = {
+        let environments = [
+            HostEnvironment(executablePath: "/opt/program"),
+            HostEnvironment(isBluetoothDaemonRunning: true),
+        ]
+        var errors: [BluetoothError?] = [
+            .noAdapter(operation), .adapterWentOff(operation), .notPermitted(operation),
+            .unavailable(.lowEnergyOff, operation), .unavailable(.poweredOff, operation),
+            .unavailable(.blocked(isHard: true), operation), .unavailable(.blocked(isHard: false), operation),
+            .unavailable(.absent, operation), .unavailable(.unsupported, operation),
+        ]
+        for number in 1...133 as ClosedRange<Int32> {
+            let error = KernelError("call", ErrorNumber(rawValue: number))
+            errors += [.noBluetoothSockets(operation, error), .connecting(operation, error)]
+            errors += [.openingChannel(operation, 0x80, error), .openingEnhancedBearer(operation, error)]
+            for environment in environments {
+                errors += [.listening(operation, error, environment), .controller(operation, error, environment)]
+                errors.append(.listeningForEnhancedBearers(operation, error, environment))
+            }
+        }
+        for status in 0...0x14 as ClosedRange<UInt8> {
+            for environment in environments {
+                errors.append(.management(operation, ManagementStatus(rawValue: status), environment))
+            }
+        }
+        return Set(errors.compactMap(\.?.remedy))
+    }()
+
+    @Test func everyRemedyHasALineOfItsOwn() {
+        #expect(Self.remedies.count > 8)
+        for remedy in Self.remedies {
+            // Where there is no BlueZ, there are none of its tools.
+            #expect(!remedy.contains("btmgmt"), "\(remedy)")
+            for line in remedy.split(separator: "\n") {
+                // Blanks part a command from a word about it, and from nothing else.
+                let parts = line.split(separator: "   ")
+                #expect(
+                    parts.count == 1 || parts.count == 2 && parts[1].hasPrefix("(") && parts[1].hasSuffix(")"),
+                    "\(line)")
+            }
+        }
+    }
+
+    @Test func theProgramsOwnMeansComeFirst() {
+        let ours = Self.remedies.filter { $0.contains("sudo ble ") }
+        #expect(ours.count >= 2)
+        for remedy in ours {
+            let lines = remedy.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0].contains("(") && !lines[0].contains("ble "), "\(remedy)")
+            #expect(
+                lines[1].hasPrefix("Or run: sudo ble ") && lines[1].contains("swift build -c release --product ble"))
+        }
+    }
+}

@@ -1,0 +1,226 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+import BluetoothSimulation
+import Testing
+
+struct FaultTests {
+    @Test func blockingTheRadioResetsItsLinks() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+            #expect(await channel.end() == KernelError("recv", .connectionReset))
+            #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: peripheral.address) }
+            kernel.setRadioSwitch(adapter: 0)
+            // Unblocking does not power on.
+            #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: peripheral.address) }
+        }
+    }
+
+    @Test func pullingAnAdapterOutAbortsWhatIsGoingOn() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let echo = Echo()
+        let (near, far) = (SimulatedPeripheral(on: radio) { _ in echo }, SimulatedPeripheral(on: radio))
+        far.setHidden(true)
+        try await radio.run {
+            let connected = try kernel.connect(to: near.address)
+            #expect(await connected.tap.next() == .writable)
+            let connecting = try kernel.connect(to: far.address)
+            kernel.unplug(0)
+            #expect(await connected.end() == KernelError("recv", .connectionAborted))
+            #expect(await connecting.end() == KernelError("connect", .connectionAborted))
+            // The other side only notices when nothing has come for long.
+            #expect(echo.log.withLock { $0 } == [])
+            try await radio.sleep(for: .milliseconds(421))
+            #expect(echo.log.withLock { $0 } == ["disconnected 8"])
+        }
+    }
+
+    @Test func lossAndJitterNeverChangeTheOrder() async throws {
+        let radio = SimulatedRadio(seed: 3)
+        radio.conditions.packetLoss = 0.3
+        radio.conditions.latency = .milliseconds(5)
+        radio.conditions.jitter = .milliseconds(80)
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            for value in 0..<100 { #expect(channel.send([UInt8(value)]) == .sent) }
+            for value in 0..<100 { #expect(await channel.nextPacket() == [UInt8(value)]) }
+        }
+    }
+
+    @Test func comingBackIntoRangeInTimeSavesTheLink() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            peripheral.setHidden(true)
+            channel.send([1])
+            try await radio.sleep(for: .milliseconds(400))
+            peripheral.setHidden(false)
+            #expect(await channel.nextPacket() == [1])
+        }
+    }
+
+    @Test func aBrokenLinkTellsItsReason() async throws {
+        let table: [(HCIStatus, ErrorNumber)] = [
+            (.connectionTimeout, .timedOut), (.remoteUserTerminatedConnection, .connectionReset),
+            (.connectionTerminatedByLocalHost, .connectionAborted), (.authenticationFailure, .accessDenied),
+            (.connectionTerminatedMICFailure, .notImplemented),
+        ]
+        for (reason, number) in table {
+            let radio = SimulatedRadio()
+            let kernel = radio.makeKernel()
+            let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+            try await radio.run {
+                let channel = try kernel.connect(to: peripheral.address)
+                #expect(await channel.tap.next() == .writable)
+                peripheral.breakLinks(reason: reason)
+                #expect(await channel.end() == KernelError("recv", number))
+            }
+        }
+    }
+
+    @Test func manyConnectionsAreMadeOneByOne() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripherals = (0..<8).map { _ in SimulatedPeripheral(on: radio) { _ in Echo() } }
+        try await radio.run {
+            let start = radio.now
+            let channels = try peripherals.map { try kernel.connect(to: $0.address) }
+            for channel in channels { #expect(await channel.tap.next() == .writable) }
+            #expect(start.duration(to: radio.now) < .seconds(5))
+            #expect(kernel.links(adapter: 0).count == 8)
+            #expect(Set(try channels.map { try $0.l2cap?.connectionHandle() }).count == 8)
+        }
+    }
+
+    @Test func theWrongKindOfAddressIsSearchedForInVain() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio)
+        let wrong = BluetoothAddress(peripheral.address.value, kind: .public)
+        try await radio.run {
+            let channel = try kernel.connect(to: wrong, options: L2CAPOptions(connectTimeout: .seconds(8)))
+            #expect(await channel.end() == KernelError("connect", .connectionRefused))
+        }
+    }
+
+    @Test func aServiceIsReachedByItsNumberAndWaitsForSlowReaders() async throws {
+        let radio = SimulatedRadio()
+        let (central, peripheral) = (radio.makeKernel(), radio.makeKernel())
+        let address = try #require(try peripheral.adapters().first?.address)
+        try await radio.run {
+            let accepted = Accepted()
+            let options = L2CAPOptions(receiveMTU: 2000, receiveBuffer: 10_000)
+            let listener = try peripheral.listenL2CAP(
+                channel: .dynamic(psm: 0), on: .zero, options: options, accepted.handler)
+            #expect(listener.channel == .dynamic(psm: 0x80))
+            let advertiser = try peripheral.hci()
+            try await advertiser.advertise()
+            let channel = try central.connect(to: address, channel: listener.channel)
+            #expect(await channel.tap.next() == .writable)
+            let other = await accepted.next()
+            #expect(try #require(channel.l2cap).maximumTransmissionUnits() == (672, 2000))
+            other.socket.setReading(false)
+            var (sent, refusals) = (0, 0)
+            while refusals < 2 {
+                if channel.send([UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: 1900)) == .sent {
+                    (sent, refusals) = (sent + 1, 0)
+                } else {
+                    // The first credits are used up before more of them come.
+                    refusals += 1
+                    try await radio.sleep(for: .seconds(10))
+                }
+            }
+            #expect(channel.send([0]) == .wouldBlock)
+            other.socket.setReading(true)
+            for number in 0..<sent {
+                #expect(await other.nextPacket()?.first == UInt8(truncatingIfNeeded: number))
+            }
+            other.socket.close()
+            #expect(await channel.end() == KernelError("recv", .connectionReset))
+            // There is no such service.
+            let refused = try central.connect(to: address, channel: .dynamic(psm: 0x99))
+            #expect(await refused.end() == KernelError("connect", .connectionRefused))
+            #expect(throws: KernelError("bind", .accessDenied)) {
+                _ = try peripheral.listenL2CAP(
+                    channel: .dynamic(psm: 0x25), on: .zero, options: L2CAPOptions(), accepted.handler)
+            }
+        }
+    }
+
+    @Test func whilePlainAdvertisingIsOnConnectingFails() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let management = try kernel.management()
+            #expect(try await management.status(of: .setAdvertising(.connectable), on: 0) == .success)
+            let channel = try kernel.connect(to: peripheral.address)
+            try await radio.sleep(for: .seconds(1))
+            #expect(throws: KernelError("connect", .busy)) { try kernel.connect(to: peripheral.address) }
+            #expect(await channel.end() == KernelError("connect", .hostDown))
+        }
+    }
+
+    @Test func aPeripheralGetsTheConnectionParametersItAsksFor() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let management = try kernel.management()
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            peripheral.requestConnectionParameters(
+                LEConnectionParameters(
+                    intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 100))
+            let told = await management.event(after: "New Connection Parameter")
+            #expect(told?.contains("interval 6-6") == true)
+            try await radio.sleep(for: .milliseconds(500))
+            let start = radio.now
+            channel.send([1])
+            #expect(await channel.nextPacket() == [1])
+            #expect(start.duration(to: radio.now) <= .milliseconds(15))
+        }
+    }
+
+    @Test func anOverflowCanFailTheStory() async throws {
+        let radio = SimulatedRadio()
+        radio.conditions.failsOnOverflow = true
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        await #expect(throws: SimulationOverflowed.self) {
+            try await radio.run {
+                let channel = try kernel.connect(
+                    to: peripheral.address, options: L2CAPOptions(receiveBuffer: 1))
+                #expect(await channel.tap.next() == .writable)
+                channel.socket.setReading(false)
+                for _ in 0..<10 { channel.send([1]) }
+                try await radio.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    @Test func aNewAdapterSettlesBeforeItIsDown() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel(adapters: [])
+        let somebody = try #require(BluetoothAddress("C0:00:00:00:00:01", kind: .random))
+        try await radio.run {
+            #expect(kernel.plug(.fresh) == 0)
+            #expect(throws: KernelError("connect", .connectionRefused)) { try kernel.connect(to: somebody) }
+            try await radio.sleep(for: .seconds(3))
+            #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: somebody) }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothSimulation
+import Synchronization
+import Testing
+
+struct LinkTests {
+    @Test func aCentralConnectsToAPeripheralAndTalks() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let echo = Echo()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in echo }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(channel.send([1]) == .failed(KernelError("send", .notConnected)))
+            #expect(await channel.tap.next() == .writable)
+            #expect(try channel.l2cap?.connectionHandle() == 1)
+            #expect(channel.l2cap?.peer == peripheral.address)
+            #expect(channel.send([0x02, 0x05, 0x02]) == .sent)
+            #expect(await channel.nextPacket() == [0x02, 0x05, 0x02])
+            channel.socket.close()
+            // The link outlives the last socket by two seconds.
+            try await radio.sleep(for: .milliseconds(1900))
+            #expect(peripheral.links.count == 1)
+            try await radio.sleep(for: .milliseconds(500))
+            #expect(peripheral.links.isEmpty)
+            #expect(echo.log.withLock { $0 } == ["020502", "disconnected 19"])
+        }
+    }
+
+    @Test func twoKernelsOnOneRadioTalkToEachOther() async throws {
+        let radio = SimulatedRadio()
+        let (central, peripheral) = (radio.makeKernel(), radio.makeKernel())
+        let address = try #require(try peripheral.adapters().first?.address)
+        try await radio.run(limit: .seconds(60)) {
+            let accepted = Accepted()
+            let listener = try peripheral.listenL2CAP(
+                channel: .attribute, on: .zero, options: L2CAPOptions(), accepted.handler)
+            let advertiser = try peripheral.hci()
+            try await advertiser.advertise()
+            let channel = try central.connect(to: address)
+            #expect(await channel.tap.next() == .writable)
+            let other = await accepted.next()
+            #expect(other.l2cap?.peer == (try central.adapters().first?.address))
+            channel.send([1, 2, 3])
+            #expect(await other.nextPacket() == [1, 2, 3])
+            other.send([4])
+            other.send([5])
+            #expect(await channel.nextPacket() == [4])
+            #expect(await channel.nextPacket() == [5])
+            other.socket.close()
+            listener.close()
+            #expect(await channel.end() == KernelError("recv", .connectionReset))
+        }
+    }
+
+    @Test func nobodyToConnectToEndsWithTheTimeOut() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let nobody = try #require(BluetoothAddress("C0:00:00:00:00:01", kind: .random))
+        try await radio.run {
+            let start = radio.now
+            let channel = try kernel.connect(to: nobody)
+            #expect(await channel.tap.next() == .closed(KernelError("connect", .connectionRefused)))
+            #expect(start.duration(to: radio.now) == .seconds(40))
+            let hasty = try kernel.connect(to: nobody, options: L2CAPOptions(connectTimeout: .seconds(3)))
+            let second = radio.now
+            #expect(await hasty.tap.next() == .closed(KernelError("connect", .connectionRefused)))
+            #expect(second.duration(to: radio.now) == .seconds(3))
+        }
+    }
+
+    @Test func aLinkThatIsNotEstablishedEndsTheAttempt() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio)
+        peripheral.setRefusal(.connectionFailedToBeEstablished)
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .closed(KernelError("connect", .notImplemented)))
+        }
+    }
+
+    @Test func whatWasReceivedCanBeReadAfterTheEnd() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.socket.setReading(false)
+            channel.send([7])
+            try await radio.sleep(for: .seconds(1))
+            peripheral.disconnect()
+            try await radio.sleep(for: .seconds(1))
+            #expect(channel.tap.pending == [.closed(KernelError("recv", .connectionReset))])
+        }
+    }
+
+    @Test func outOfRangeIsNoticedByTheSupervisionTimeOut() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            let start = radio.now
+            peripheral.setHidden(true)
+            #expect(await channel.tap.next() == .closed(KernelError("recv", .timedOut)))
+            #expect(start.duration(to: radio.now) == .milliseconds(420))
+        }
+    }
+
+    @Test func aFullSocketBlocksAndTellsWhenItTakesPacketsAgain() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address, options: L2CAPOptions(sendBuffer: 2304))
+            #expect(await channel.tap.next() == .writable)
+            peripheral.setReceiving(false)
+            var sent = 0
+            while channel.send([UInt8](repeating: 0, count: 20)) == .sent { sent += 1 }
+            // A dozen in the controller, six in the socket.
+            #expect(sent == 18)
+            channel.socket.notifyWhenWritable()
+            try await radio.sleep(for: .seconds(1))
+            #expect(channel.tap.pending.isEmpty)
+            peripheral.setReceiving(true)
+            #expect(await channel.tap.next() == .writable)
+            #expect(channel.send([1]) == .sent)
+            #expect(channel.send([UInt8](repeating: 0, count: 673)) == .failed(KernelError("send", .messageTooLong)))
+        }
+    }
+}
+
+/// Takes connections and lets a story wait for them.
+final class Accepted: Sendable {
+    private struct State {
+        var channels: [Channel] = []
+        var waiter: CheckedContinuation<Channel, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    var handler: L2CAPAcceptHandler {
+        { [self] socket in
+            let channel = Channel(socket: socket, tap: Tap())
+            let waiter = state.withLock { state in
+                guard let waiter = state.waiter else {
+                    state.channels.append(channel)
+                    return nil as CheckedContinuation<Channel, Never>?
+                }
+                state.waiter = nil
+                return waiter
+            }
+            waiter?.resume(returning: channel)
+            return channel.tap.handler
+        }
+    }
+
+    func next() async -> Channel {
+        await withCheckedContinuation { continuation in
+            let channel = state.withLock { state -> Channel? in
+                guard state.channels.isEmpty else { return state.channels.removeFirst() }
+                state.waiter = continuation
+                return nil
+            }
+            if let channel { continuation.resume(returning: channel) }
+        }
+    }
+}
+
+extension Channel {
+    /// Advertises connectable with raw extended commands.
+    func advertise() async throws {
+        let parameters = LEExtendedAdvertisingParameters(
+            advertisingHandle: 1, properties: .legacyConnectable, intervalMinimum: 0xA0, intervalMaximum: 0xA0)
+        #expect(try await perform(.leSetExtendedAdvertisingParameters(parameters)) == .success)
+        #expect(
+            try await perform(
+                .leSetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1)]))
+                == .success)
+    }
+}

@@ -1,0 +1,172 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+import BluetoothSimulation
+import Testing
+
+struct ManagementTests {
+    @Test func aFreshAdapterIsSetUpStepByStep() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel(adapters: [.fresh])
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let (management, observer) = (try kernel.management(), try kernel.management())
+            #expect(try await management.reply(to: .readControllerIndexList) == .controllerIndexes([0]))
+            #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: peripheral.address) }
+            #expect(
+                try await management.reply(to: .setPowered(true), on: 0) == .settings([.powered, .brEDR]))
+            #expect(await observer.nextEvent() == "New Settings: powered, BR/EDR")
+            #expect(throws: KernelError("connect", .connectionRefused)) { try kernel.connect(to: peripheral.address) }
+            #expect(
+                try await management.reply(to: .setLowEnergy(true), on: 0)
+                    == .settings([.powered, .brEDR, .lowEnergy]))
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+        }
+    }
+
+    @Test func withoutPrivilegesOneMayOnlyLook() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        kernel.hasNetAdmin = false
+        kernel.hasNetRaw = false
+        try await radio.run {
+            let management = try kernel.management()
+            #expect(try await management.status(of: .setPowered(false), on: 0) == .permissionDenied)
+            #expect(try await management.status(of: .readControllerInformation, on: 0) == .success)
+            #expect(try await management.status(of: .readControllerInformation, on: 3) == .invalidIndex)
+            let scanner = try kernel.hci()
+            #expect(try await scanner.perform(.readBDADDR) == .success)
+            let enable = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true))
+            #expect(scanner.send(try enable.packet()) == .failed(KernelError("send", .notPermitted)))
+        }
+    }
+
+    @Test func discoveryFindsAdvertisementsJoinedAndStopsByItself() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let address = try #require(BluetoothAddress("C0:00:00:00:00:01", kind: .random))
+        SimulatedPeripheral(
+            on: radio, address: address,
+            advertisements: [SimulatedAdvertisement(data: [2, 1, 6], scanResponse: [2, 0x0A, 4])])
+        try await radio.run {
+            let management = try kernel.management()
+            #expect(try await management.reply(to: .startDiscovery(.lowEnergy), on: 0) == .discovery(.lowEnergy))
+            let start = radio.now
+            #expect(await management.nextEvent() == "Discovering: LE public, LE random, on")
+            #expect(try await management.status(of: .startDiscovery(.lowEnergy), on: 0) == .busy)
+            let found = await management.nextEvent()
+            #expect(found?.contains("C0:00:00:00:00:01") == true && found?.contains("020106020A04") == true)
+            #expect(await management.nextEvent() == "Discovering: LE public, LE random, off")
+            #expect(start.duration(to: radio.now) == .milliseconds(10_240))
+        }
+    }
+
+    @Test func anAdvertisingInstanceComesBackAfterTheLink() async throws {
+        let radio = SimulatedRadio()
+        let (central, peripheral) = (radio.makeKernel(), radio.makeKernel())
+        let address = try #require(try peripheral.adapters().first?.address)
+        try await radio.run {
+            let management = try peripheral.management()
+            let instance = AdvertisingInstance(
+                instance: 1, flags: [.connectable, .generalDiscoverable], advertisingData: [3, 0xFF, 1, 2])
+            #expect(try await management.reply(to: .addAdvertising(instance), on: 0) == .advertisingInstance(1))
+            let scanner = try central.hci()
+            _ = try await scanner.perform(.leSetExtendedScanParameters(extendedScan))
+            _ = try await scanner.perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true)))
+            let (heard, data, properties) = try await scanner.nextReport()
+            #expect(heard == address)
+            #expect(data == [2, 1, 2, 3, 0xFF, 1, 2])
+            #expect(properties == [.connectable, .scannable, .legacy])
+            for _ in 0..<2 {
+                let accepted = Accepted()
+                let listener = try peripheral.listenL2CAP(
+                    channel: .attribute, on: .zero, options: L2CAPOptions(), accepted.handler)
+                let channel = try central.connect(to: address)
+                #expect(await channel.tap.next() == .writable)
+                let other = await accepted.next()
+                channel.send([9])
+                #expect(await other.nextPacket() == [9])
+                #expect(try await management.status(of: .disconnect(ManagementAddress(other.peer)), on: 0) == .success)
+                #expect(await channel.end() == KernelError("recv", .connectionReset))
+                listener.close()
+            }
+        }
+    }
+
+    @Test func whatOthersDoIsRefusedAsBusy() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        kernel.setRefusal(.busy, of: .setPowered)
+        try await radio.run {
+            let management = try kernel.management()
+            #expect(try await management.status(of: .setPowered(false), on: 0) == .busy)
+        }
+    }
+
+    @Test func pluggingAndBlockingAreTold() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        try await radio.run {
+            let management = try kernel.management()
+            let scanner = try kernel.hci()
+            kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
+            #expect(await management.nextEvent() == "New Settings: BR/EDR, LE")
+            #expect(try await management.status(of: .setPowered(true), on: 0) == .failed)
+            #expect(
+                scanner.send(try HCICommand.readBDADDR.packet()) == .failed(KernelError("send", .networkDown)))
+            #expect(kernel.environment().radioSwitches.first?.isSoftBlocked == true)
+            kernel.unplug(0)
+            #expect(await management.nextEvent() == "Index Removed")
+            #expect(await scanner.end() == KernelError("recv", .brokenPipe))
+            #expect(kernel.plug(.fresh) == 0)
+            #expect(await management.nextEvent() == "Index Added")
+        }
+    }
+}
+
+extension Channel {
+    var peer: BluetoothAddress { l2cap?.peer ?? .zero }
+
+    /// Sends a command and returns the status and the answer.
+    private func answer(
+        to command: ManagementCommand, on index: UInt16
+    ) async throws -> (ManagementStatus, ManagementReply) {
+        #expect(send(try command.packet(for: index)) == .sent)
+        while let packet = await nextPacket() {
+            switch try ManagementEvent(decoding: try ManagementPacket(decoding: packet.span.bytes)) {
+            case .commandComplete(let event) where event.opcode == command.opcode:
+                return (event.status, try ManagementReply(decoding: event))
+            case .commandStatus(command.opcode, let status): return (status, .none)
+            default: continue
+            }
+        }
+        throw KernelError("recv", .notConnected)
+    }
+
+    func status(of command: ManagementCommand, on index: UInt16) async throws -> ManagementStatus {
+        try await answer(to: command, on: index).0
+    }
+
+    func reply(
+        to command: ManagementCommand, on index: UInt16 = ManagementPacket.noController
+    ) async throws -> ManagementReply {
+        try await answer(to: command, on: index).1
+    }
+
+    /// The next event in words.
+    func nextEvent() async -> String? {
+        guard let packet = await nextPacket(), let header = try? ManagementPacket(decoding: packet.span.bytes),
+            let event = try? ManagementEvent(decoding: header)
+        else { return nil }
+        return event.description
+    }
+}
+
+extension SimulatedKernel {
+    func management() throws -> Channel {
+        let tap = Tap()
+        return Channel(socket: try openManagement(tap.handler), tap: tap)
+    }
+}

@@ -1,0 +1,147 @@
+import BluetoothATT
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothGATT
+import BluetoothHCI
+import BluetoothSimulation
+import Synchronization
+import Testing
+
+struct PeripheralTests {
+    /// A battery service whose level is kept, a name that the program makes, and a port to write to.
+    private func makeServer() throws -> SimulatedGATTServer {
+        try SimulatedGATTServer([
+            GATTService(
+                0x180F,
+                characteristics: [
+                    GATTCharacteristic(0x2A19, properties: [.read, .notify, .indicate], value: .stored([77])),
+                    GATTCharacteristic(0x2A00, properties: [.read]),
+                    GATTCharacteristic(0x2A3D, properties: [.write, .writeWithoutResponse]),
+                ])
+        ])
+    }
+
+    private func hex(_ handle: AttributeHandle) -> [UInt8] {
+        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
+    }
+
+    @Test func itServesItsAttributes() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        let written = Mutex<[[UInt8]]>([])
+        server.onRead { _, _ in .value(Array("Thing".utf8)) }
+        server.onWrite { writes, _ in
+            written.withLock { $0 += writes.map(\.value) }
+            return .accept
+        }
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
+        let name = try #require(server.handle(of: 0x2A00, in: 0x180F))
+        let port = try #require(server.handle(of: 0x2A3D, in: 0x180F))
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.send([0x02, 0x40, 0x00])
+            #expect(await channel.nextPacket() == [0x03, 0x05, 0x02])
+            channel.send([0x0A] + hex(level))
+            #expect(await channel.nextPacket() == [0x0B, 77])
+            channel.send([0x0A] + hex(name))
+            #expect(await channel.nextPacket() == [0x0B] + Array("Thing".utf8))
+            channel.send([0x12] + hex(port) + [1, 2])
+            #expect(await channel.nextPacket() == [0x13])
+            channel.send([0x52] + hex(port) + [3])
+            // The configuration descriptor follows the value.
+            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
+            #expect(await channel.nextPacket() == [0x13])
+            #expect(written.withLock { $0 } == [[1, 2], [3]])
+            #expect(await server.notify([76], of: level) == 1)
+            #expect(await channel.nextPacket() == [0x1B] + hex(level) + [76])
+            // Not subscribed to.
+            #expect(await server.indicate([75], of: level) == 0)
+        }
+    }
+
+    @Test func notificationsAreHeldBackByTheLinkAndNoneIsLost() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
+            #expect(await channel.nextPacket() == [0x13])
+            peripheral.setSending(false)
+            var count = 0
+            while server.notifyAtOnce([UInt8(truncatingIfNeeded: count)], of: level) == 1 { count += 1 }
+            #expect(count == 12)
+            peripheral.setSending(true)
+            async let sending: Void = {
+                for value in 12..<100 { await server.notify([UInt8(truncatingIfNeeded: value)], of: level) }
+            }()
+            for value in 0..<100 {
+                #expect(await channel.nextPacket() == [0x1B] + hex(level) + [UInt8(truncatingIfNeeded: value)])
+            }
+            await sending
+        }
+    }
+
+    @Test func indicationsWaitForTheirConfirmation() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [2, 0])
+            #expect(await channel.nextPacket() == [0x13])
+            async let confirmed = server.indicate([1], of: level)
+            #expect(await channel.nextPacket() == [0x1D] + hex(level) + [1])
+            channel.send([0x1E])
+            #expect(await confirmed == 1)
+            async let lost = server.indicate([2], of: level)
+            #expect(await channel.nextPacket() == [0x1D] + hex(level) + [2])
+            channel.socket.close()
+            #expect(await lost == 0)
+        }
+    }
+
+    @Test func aMutePeripheralAnswersNothing() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio, gatt: try makeServer())
+        peripheral.setMute(true)
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.send([0x02, 0x40, 0x00])
+            try await radio.sleep(for: .seconds(40))
+            #expect(channel.tap.pending.isEmpty)
+        }
+    }
+
+    @Test func whatAReaderDoesNotTakeIsLostAndCounted() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
+            #expect(await channel.nextPacket() == [0x13])
+            channel.socket.setReading(false)
+            for _ in 0..<333 { await server.notify([1], of: level) }
+            try await radio.sleep(for: .seconds(5))
+            var readable = 0
+            while channel.receive() != nil { readable += 1 }
+            #expect(readable == 278)
+            #expect(radio.statistics.receiveOverflows == 55)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+struct RobustnessTests {
+    @Test func noCommandBytesHurtAController() async throws {
+        let parameters = LEConnectionParameters(
+            intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)
+        let peer = LEPeerAddress(BluetoothAddress(0xC000_0000_0001, kind: .random))
+        let commands: [HCICommand] = [
+            .leSetExtendedScanParameters(extendedScan),
+            .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duration: 1)),
+            .leSetExtendedAdvertisingParameters(
+                LEExtendedAdvertisingParameters(advertisingHandle: 1, properties: .legacyConnectable)),
+            .leSetExtendedAdvertisingData(LEExtendedAdvertisingData(advertisingHandle: 1, data: [2, 1, 6])),
+            .leSetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1, duration: 1)]),
+            .leExtendedCreateConnection(
+                LEExtendedCreateConnectionParameters(
+                    peer: peer, le1M: LEInitiatingParameters(scanInterval: 4, scanWindow: 4, parameters: parameters))),
+            .leCreateConnectionCancel, .leConnectionUpdate(1, parameters, LEConnectionEventLength()),
+            .leSetDataLength(1, octets: 251, time: 2120), .leSetPHY(1, LEPHYPreference(transmit: .le2M, receive: nil)),
+            .leAddDeviceToFilterAcceptList(.device(peer.address)), .readRSSI(1),
+            .disconnect(1, reason: .remoteUserTerminatedConnection), .reset,
+        ]
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            let user = try kernel.hci(filter: HCISocketFilter(packetTypes: 0, events: 0))
+            for command in commands {
+                for packet in mutations(of: try command.packet()) { user.send(packet) }
+                try await radio.sleep(for: .milliseconds(50))
+            }
+        }
+        radio.tearDown()
+    }
+
+    @Test func noCommandBytesHurtTheManagement() async throws {
+        let peer = ManagementAddress(BluetoothAddress(0xC000_0000_0001, kind: .random))
+        let commands: [ManagementCommand] = [
+            .setPowered(true), .setLowEnergy(true), .setStaticAddress(peer.address), .setSecureConnections(.on),
+            .setIOCapability(.displayYesNo), .startDiscovery(.lowEnergy), .stopDiscovery(.lowEnergy),
+            .startServiceDiscovery(.lowEnergy, rssiThreshold: -80, services: [0x180F]),
+            .addAdvertising(
+                AdvertisingInstance(
+                    instance: 1, flags: .connectable, duration: 1, timeout: 1, advertisingData: [2, 0x0A, 4])),
+            .addExtendedAdvertisingParameters(
+                ExtendedAdvertisingInstanceParameters(
+                    instance: 2, flags: .secondaryLE2M, timeout: 1, intervals: .init(minimum: 32, maximum: 32))),
+            .addExtendedAdvertisingData(ExtendedAdvertisingInstanceData(instance: 2, advertisingData: [2, 0x0A, 4])),
+            .removeAdvertising(0), .setAdvertising(.connectable), .addDevice(peer, .autoConnect), .removeDevice(.any),
+            .pairDevice(peer, .noInputNoOutput), .userPasskeyReply(peer, passkey: 1), .disconnect(peer),
+            .unpairDevice(peer, disconnect: true), .getConnectionInformation(peer), .loadIdentityResolvingKeys([]),
+            .loadLongTermKeys([LongTermKey(address: peer.address, kind: .authenticated, isCentral: true, value: .zero)]
+            ),
+            .loadConnectionParameters([
+                DeviceConnectionParameters(
+                    address: peer.address, intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 10)
+            ]),
+        ]
+        for family in [HCICommandFamily.legacy, .extended] {
+            let radio = SimulatedRadio()
+            let kernel = radio.makeKernel(adapters: [SimulatedController(family: family)])
+            SimulatedPeripheral(on: radio, address: peer.address) { _ in Echo() }
+            try await radio.run {
+                let user = try kernel.management()
+                user.socket.setReading(false)
+                for command in commands {
+                    for packet in mutations(of: try command.packet(for: 0)) {
+                        user.send(packet)
+                        while user.receive() != nil {}
+                    }
+                    try await radio.sleep(for: .milliseconds(50))
+                }
+                try await radio.sleep(for: .seconds(30))
+            }
+            radio.tearDown()
+        }
+    }
+
+    @Test func aSimulationThatIsTornDownLeavesNothingBehind() async throws {
+        weak var leaked: SimulatedRadio?
+        do {
+            let radio = SimulatedRadio()
+            leaked = radio
+            let kernel = radio.makeKernel()
+            let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+            try await radio.run {
+                let owner = Owner()
+                let channel = try kernel.connect(to: peripheral.address)
+                #expect(await channel.tap.next() == .writable)
+                // The handler holds its owner, and the owner the socket.
+                let socket = try kernel.openManagement { _ in _ = owner }
+                owner.socket.withLock { $0 = socket }
+            }
+            radio.tearDown()
+        }
+        #expect(leaked == nil)
+    }
+}
+
+private final class Owner: Sendable {
+    let socket = Mutex<(any PacketSocket)?>(nil)
+}
