@@ -37,7 +37,8 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BluetoothLE", "BluetoothLoop", "BluetoothKernelHost", "BluetoothSimulation",
+                "CCoreBluetooth", "BluetoothLE", "BluetoothATT", "BluetoothLoop", "BluetoothKernelHost",
+                "BluetoothSimulation",
                 "LINBLESimulation",
                 log,
             ],
@@ -74,7 +75,8 @@ let package = Package(
     name: "swift-bluetooth-le",
     products: [
         .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
-        .library(name: "BluetoothSecurity", targets: ["BluetoothSecurity"]),
+        .library(name: "BluetoothAdvertising", targets: ["BluetoothAdvertising"]),
+        .library(name: "BluetoothHCI", targets: ["BluetoothHCI"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
@@ -134,16 +136,22 @@ let package = Package(
                 "BluetoothAdvertising", "BluetoothCapture",
                 log,
             ]),
-        // A name for programs that import it; re-exports BluetoothLE.
-        floor("BluetoothSecurity", on: ["BluetoothLE"]),
-        floor("LINBLE", on: ["BluetoothLE"]),
-        floor("LINBLESimulation", on: ["LINBLE", "BluetoothSimulation"]),
+        floor("LINBLE", on: ["BluetoothLE", "BluetoothLoop"]),
+        floor(
+            "LINBLESimulation",
+            on: [
+                "LINBLE", "BluetoothSimulation", "BluetoothPrimitives", "BluetoothLoop", "BluetoothATT",
+                "BluetoothGATT",
+                "BluetoothAdvertising",
+            ]),
 
         // Programs.
         .systemLibrary(name: "CTerminal", path: "Examples/CTerminal"),
         .target(
             name: "ExampleSupport",
-            dependencies: ["BluetoothLE", "LINBLE", "LINBLESimulation", "CTerminal", arguments, log],
+            dependencies: [
+                "BluetoothLE", "BluetoothAdvertising", "LINBLE", "LINBLESimulation", "CTerminal", arguments, log,
+            ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -178,7 +186,6 @@ let package = Package(
         tests(of: "BluetoothSimulation"),
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
         tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
-        tests(of: "BluetoothSecurity"),
         tests(of: "LINBLE", with: ["BluetoothSimulation", "LINBLESimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(

@@ -1,6 +1,7 @@
+import BluetoothAdvertising
 import BluetoothLE
-import LINBLE
 import BluetoothSimulation
+import LINBLE
 import LINBLESimulation
 
 /// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the

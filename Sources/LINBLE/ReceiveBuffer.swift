@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 import Synchronization
 
 /// The bytes that have come from a device and have not been read yet: one that fills it, one that reads it.

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 import Synchronization
 
 /// A UART that this machine offers to centrals, as a LINBLE does.

@@ -1,6 +1,8 @@
+import BluetoothAdvertising
+import BluetoothGATT
 import BluetoothLE
-import LINBLE
 import BluetoothSimulation
+import LINBLE
 import Synchronization
 
 /// A LINBLE, or another device with a UART over Bluetooth, on a simulated radio, and what is connected to its UART.

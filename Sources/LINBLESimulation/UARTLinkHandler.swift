@@ -1,7 +1,11 @@
-import BluetoothLE
+import BluetoothATT
+import BluetoothGATT
 import BluetoothHCI
-import LINBLE
+import BluetoothLE
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSimulation
+import LINBLE
 import Synchronization
 
 /// One link of a simulated LINBLE: its attribute server, and the bridge between the link and the UART.

@@ -1,3 +1,5 @@
+import BluetoothGATT
+import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
 import TestSupport

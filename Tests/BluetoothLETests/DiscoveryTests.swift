@@ -1,5 +1,6 @@
-import BluetoothSockets
+import BluetoothGATT
 import BluetoothSimulation
+import BluetoothSockets
 import Synchronization
 import TestSupport
 import Testing

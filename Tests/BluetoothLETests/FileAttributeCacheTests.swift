@@ -1,5 +1,7 @@
-import Glibc
+import BluetoothGATT
+import BluetoothPrimitives
 import BluetoothSystem
+import Glibc
 import TestSupport
 import Testing
 

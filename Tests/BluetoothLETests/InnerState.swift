@@ -1,4 +1,5 @@
 import BluetoothKernelHost
+import BluetoothLoop
 import BluetoothManagement
 
 @testable import BluetoothLE

@@ -1,5 +1,6 @@
 import BluetoothHCI
 import BluetoothKernelHost
+import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

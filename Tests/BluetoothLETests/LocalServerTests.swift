@@ -1,3 +1,5 @@
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
 import TestSupport

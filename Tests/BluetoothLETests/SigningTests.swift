@@ -1,3 +1,4 @@
+import BluetoothATT
 import Synchronization
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
 import TestSupport

@@ -1,8 +1,9 @@
 import BluetoothCapture
-import Glibc
 import BluetoothHCI
-import Logging
+import BluetoothPrimitives
 import BluetoothSimulation
+import Glibc
+import Logging
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
+import BluetoothGATT
 import BluetoothLE
-import CoreBluetooth
 import BluetoothSimulation
+import CoreBluetooth
 import TestSupport
 import Testing
 

@@ -3,9 +3,9 @@
 // swift-format-ignore-file
 
 import BluetoothLE
+import BluetoothSimulation
 import Glibc
 import LINBLE
-import BluetoothSimulation
 import LINBLESimulation
 import Testing
 

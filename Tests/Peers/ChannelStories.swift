@@ -1,5 +1,7 @@
 import BluetoothLE
 import BluetoothLinux
+import BluetoothPrimitives
+import BluetoothSockets
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothLinux
+import BluetoothSockets
 import Synchronization
 import TestSupport
 import Testing

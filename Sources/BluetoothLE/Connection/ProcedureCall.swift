@@ -1,7 +1,8 @@
 import BluetoothATT
-import BluetoothHost
-import BluetoothPrimitives
 import BluetoothGATT
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
 
 /// A client procedure with the caller that waits for it.
 final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {

@@ -1,6 +1,7 @@
 import BluetoothATT
-import BluetoothPrimitives
 import BluetoothGATT
+import BluetoothLoop
+import BluetoothPrimitives
 
 /// The subscribers to the peer's values on one link, and the writes of configurations that follow from them, as
 /// ``SubscriptionArbiter`` decides.

@@ -1,7 +1,8 @@
-import BluetoothHost
-import BluetoothSockets
-import BluetoothPrimitives
+import BluetoothATT
 import BluetoothGATT
+import BluetoothHost
+import BluetoothPrimitives
+import BluetoothSockets
 import Logging
 
 /// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it

@@ -1,5 +1,6 @@
-import BluetoothSockets
+import BluetoothAdvertising
 import BluetoothPrimitives
+import BluetoothSockets
 
 /// The first report of a device, which waits for the scan response.
 struct HeldReport {

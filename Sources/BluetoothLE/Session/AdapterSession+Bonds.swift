@@ -1,5 +1,6 @@
-import BluetoothSockets
+import BluetoothGATT
 import BluetoothPrimitives
+import BluetoothSockets
 
 extension AdapterSession {
     func bonds() async -> [Bond] { bondKeeper.bonds }

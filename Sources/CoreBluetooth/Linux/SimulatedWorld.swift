@@ -1,6 +1,7 @@
 import BluetoothLE
-import Foundation
+import BluetoothLoop
 import BluetoothSimulation
+import Foundation
 import LINBLESimulation
 
 /// A simulated radio that a file describes: a machine with an adapter, LINBLEs, and peripherals with services.

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 import Dispatch
 import Foundation
 import Synchronization

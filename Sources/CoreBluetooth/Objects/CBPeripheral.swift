@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothLE
 public import Foundation
 

@@ -1,5 +1,6 @@
-import BluetoothSockets
+import BluetoothATT
 import BluetoothLE
+import BluetoothSockets
 import Foundation
 import Logging
 

@@ -1,5 +1,6 @@
-import Glibc
+import BluetoothGATT
 import BluetoothSystem
+import Glibc
 import Testing
 
 import BluetoothLE

@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothManagement
 import BluetoothSimulation
 import Synchronization

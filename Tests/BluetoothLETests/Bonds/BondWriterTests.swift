@@ -1,6 +1,7 @@
+import BluetoothLoop
 import BluetoothPrimitives
-import Logging
 import BluetoothSimulation
+import Logging
 import TestSupport
 import Testing
 

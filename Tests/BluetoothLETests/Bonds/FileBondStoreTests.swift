@@ -1,5 +1,6 @@
-import Glibc
+import BluetoothPrimitives
 import BluetoothSystem
+import Glibc
 import Logging
 import Synchronization
 import TestSupport

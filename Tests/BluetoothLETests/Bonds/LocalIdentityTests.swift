@@ -1,6 +1,7 @@
-import Glibc
-import BluetoothSystem
+import BluetoothPrimitives
 import BluetoothSimulation
+import BluetoothSystem
+import Glibc
 import Synchronization
 import TestSupport
 import Testing

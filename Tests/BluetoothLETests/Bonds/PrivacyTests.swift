@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothSimulation
 import Synchronization
 import TestSupport

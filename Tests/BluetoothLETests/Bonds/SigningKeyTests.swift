@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothLE
 import TestSupport
 import Testing

@@ -1,8 +1,10 @@
+import BluetoothGATT
 import BluetoothHost
 import BluetoothKernelHost
-import Logging
 import BluetoothManagement
 import BluetoothSimulation
+import BluetoothSockets
+import Logging
 import Synchronization
 import TestSupport
 import Testing

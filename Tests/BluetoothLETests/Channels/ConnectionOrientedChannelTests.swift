@@ -1,7 +1,10 @@
-import Logging
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSimulation
-import TestSupport
+import BluetoothSockets
+import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 import BluetoothLE

@@ -1,3 +1,4 @@
+import BluetoothAdvertising
 import BluetoothHCI
 import BluetoothManagement
 import BluetoothSimulation

@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSimulation
 import Synchronization
 import TestSupport

@@ -1,7 +1,8 @@
 import BluetoothHCI
-import Logging
 import BluetoothManagement
 import BluetoothSimulation
+import BluetoothSockets
+import Logging
 import Synchronization
 import TestSupport
 import Testing

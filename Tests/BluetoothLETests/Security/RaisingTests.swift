@@ -1,4 +1,5 @@
 import BluetoothManagement
+import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,0 +1,9 @@
+// What simulated devices and faults are described with, besides what BluetoothLE shows.
+@_exported import enum BluetoothAdvertising.ADField
+@_exported import struct BluetoothGATT.AttributeDatabase
+@_exported import enum BluetoothGATT.AttributeDatabaseError
+@_exported import struct BluetoothHCI.HCIStatus
+@_exported import enum BluetoothHCI.HCICommandFamily
+@_exported import struct BluetoothManagement.ManagementOpcode
+@_exported import struct BluetoothPrimitives.KernelError
+@_exported import enum BluetoothPrimitives.L2CAPChannel
