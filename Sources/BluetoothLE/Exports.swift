@@ -1,11 +1,73 @@
-// What programs that import BluetoothLE name: identifiers and addresses, what devices advertise, attribute errors and
-// properties, and the seam for those who choose the kernel themselves.
-@_exported import BluetoothATT
-@_exported import BluetoothAdvertising
+// What programs name that import BluetoothLE; what is not here are the floors below, which are this package's own. The
+// advertising parser and HCI are products of their own.
+
+// Errors, states and parameters.
 @_exported import BluetoothHost
-@_exported import BluetoothSockets
-@_exported import BluetoothPrimitives
-@_exported import BluetoothGATT
-@_exported import struct BluetoothHCI.HCIStatus
+
+// Identifiers, addresses, keys and protection.
+@_exported import struct BluetoothPrimitives.Appearance
+@_exported import struct BluetoothPrimitives.BluetoothAddress
+@_exported import struct BluetoothPrimitives.BluetoothUUID
+@_exported import struct BluetoothPrimitives.ByteReader
+@_exported import struct BluetoothPrimitives.CompanyIdentifier
+@_exported import struct BluetoothPrimitives.ErrorNumber
+@_exported import struct BluetoothPrimitives.IOCapability
+@_exported import struct BluetoothPrimitives.IdentityResolvingKey
+@_exported import struct BluetoothPrimitives.L2CAPOptions
+@_exported import struct BluetoothPrimitives.LinkSecurity
+@_exported import struct BluetoothPrimitives.LongTermKey
+@_exported import struct BluetoothPrimitives.ManagementStatus
+@_exported import struct BluetoothPrimitives.PrivacyMode
+@_exported import struct BluetoothPrimitives.SecureConnectionsMode
+@_exported import struct BluetoothPrimitives.SecurityKey
+@_exported import enum BluetoothPrimitives.SecurityLevel
+@_exported import struct BluetoothPrimitives.SignatureResolvingKey
+@_exported import struct BluetoothPrimitives.TruncatedBytes
+@_exported import func BluetoothPrimitives.hexadecimal
+
+// What devices advertise.
+@_exported import struct BluetoothAdvertising.AdvertisementContent
+@_exported import struct BluetoothAdvertising.AdvertisementData
+@_exported import struct BluetoothAdvertising.AdvertisementFlags
+@_exported import struct BluetoothAdvertising.AdvertisingPayloads
+@_exported import struct BluetoothAdvertising.AltBeacon
+@_exported import enum BluetoothAdvertising.Eddystone
+@_exported import struct BluetoothAdvertising.IBeacon
+@_exported import struct BluetoothAdvertising.ManufacturerData
+@_exported import struct BluetoothAdvertising.ServiceData
+
+// Attributes: those of devices, and those that a program publishes.
+@_exported import struct BluetoothATT.ATTErrorCode
+@_exported import struct BluetoothATT.AttributeHandle
+@_exported import struct BluetoothATT.AttributeHandleRange
+@_exported import enum BluetoothATT.AttributeProtocol
+@_exported import enum BluetoothGATT.AttributeAccess
+@_exported import struct BluetoothGATT.AttributePermissions
+@_exported import enum BluetoothGATT.AttributeValue
+@_exported import struct BluetoothGATT.AttributeWrite
+@_exported import struct BluetoothGATT.CharacteristicExtendedProperties
+@_exported import struct BluetoothGATT.CharacteristicProperties
+@_exported import struct BluetoothGATT.ClientCharacteristicConfiguration
+@_exported import struct BluetoothGATT.DatabaseProblem
+@_exported import enum BluetoothGATT.DescriptorValue
+@_exported import enum BluetoothGATT.GATTBuilder
+@_exported import struct BluetoothGATT.GATTCharacteristic
+@_exported import struct BluetoothGATT.GATTDescriptor
+@_exported import struct BluetoothGATT.GATTService
+@_exported import struct BluetoothGATT.IncludedService
+@_exported import struct BluetoothGATT.PresentationFormat
+@_exported import struct BluetoothGATT.RemoteCharacteristic
+@_exported import struct BluetoothGATT.RemoteDatabase
+@_exported import struct BluetoothGATT.RemoteDescriptor
+@_exported import struct BluetoothGATT.RemoteIncludedService
+@_exported import struct BluetoothGATT.RemoteService
+@_exported import struct BluetoothGATT.RemoteValue
+
+// Links.
 @_exported import struct BluetoothHCI.LEPHY
 @_exported import struct BluetoothHCI.LEPHYSet
+
+// The loop that everything of an adapter runs on, and the kernel below for those who choose it themselves.
+@_exported import protocol BluetoothSockets.BluetoothKernel
+@_exported import class BluetoothLoop.EventLoop
+@_exported import struct BluetoothLoop.KernelInstant
