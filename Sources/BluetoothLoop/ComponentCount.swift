@@ -6,10 +6,10 @@ public final class ComponentCount: Sendable {
         private let numbers = Mutex<[String: Int]>([:])
 
         /// How many there are of each kind; kinds of which there are none are left out.
-        public var alive: [String: Int] { numbers.withLock { $0.filter { $0.value > 0 } } }
+        package var alive: [String: Int] { numbers.withLock { $0.filter { $0.value > 0 } } }
 
         /// How many there are.
-        public var value: Int { numbers.withLock { $0.values.reduce(0, +) } }
+        package var value: Int { numbers.withLock { $0.values.reduce(0, +) } }
     #endif
 
     /// Counts nothing yet.
