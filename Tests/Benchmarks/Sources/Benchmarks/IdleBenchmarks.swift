@@ -1,7 +1,8 @@
+import BluetoothGATT
 import BluetoothLE
+import BluetoothLinux
 import CBenchmarkSupport
 import Glibc
-import BluetoothLinux
 
 /// What connections cost on which nothing happens.
 func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {

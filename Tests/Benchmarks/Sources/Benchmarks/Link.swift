@@ -1,5 +1,9 @@
+import BluetoothGATT
 import BluetoothLE
 import BluetoothLinux
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
 import Synchronization
 
 /// A handler that is known only after its socket was made.

@@ -1,8 +1,10 @@
 import BluetoothAdvertising
-import BluetoothLE
-import CBenchmarkSupport
 import BluetoothHCI
+import BluetoothLE
+import BluetoothLoop
 import BluetoothSimulation
+import BluetoothSockets
+import CBenchmarkSupport
 import Synchronization
 
 /// A simulated kernel whose HCI socket also receives what is put into it.
