@@ -11,7 +11,7 @@ import Logging
 final class BondWriter {
     private let mark: ComponentCount.Mark
     /// What has become of a bond.
-    enum Outcome {
+    enum WriteOutcome {
         case kept(Bond)
         case notKept(Bond, BluetoothError)
         /// Another program has removed it.
@@ -31,7 +31,7 @@ final class BondWriter {
     /// The bond with a device as it is now.
     var bond: (BluetoothAddress) -> Bond? = { _ in nil }
     /// Called with what has become of a bond.
-    var onOutcome: (Outcome) -> Void = { _ in }
+    var onOutcome: (WriteOutcome) -> Void = { _ in }
     /// Whose bonds they are.
     private var adapter = BluetoothAddress.zero
     /// Those of whom the store has not the last word, since it could not be written.

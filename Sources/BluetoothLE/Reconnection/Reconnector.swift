@@ -7,7 +7,7 @@ import BluetoothGATT
 /// Lives on the adapter's loop; the session runs it.
 final class Reconnector {
     private let mark: ComponentCount.Mark
-    private enum Phase {
+    private enum Activity {
         case running
         /// Waits with the next attempt.
         case pausing(Promise<Void, BluetoothError>)
@@ -25,7 +25,7 @@ final class Reconnector {
     private var eventStreams = Broadcaster<MaintainedConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
-    private var phase = Phase.running
+    private var activity = Activity.running
 
     init(
         to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -38,7 +38,7 @@ final class Reconnector {
         subscriptions = KeptSubscriptions(to: peer, timeout: options.timeout, on: loop)
     }
 
-    private var end: BluetoothError? { if case .ended(let reason) = phase { reason } else { nil } }
+    private var end: BluetoothError? { if case .ended(let reason) = activity { reason } else { nil } }
 
     private var operation: BluetoothError.Operation { .init("maintain the connection", peer: peer) }
 
@@ -127,8 +127,8 @@ final class Reconnector {
         guard delay > .zero else { return }
         if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()
-        phase = .pausing(call)
-        defer { if case .pausing = phase { phase = .running } }
+        activity = .pausing(call)
+        defer { if case .pausing = activity { activity = .running } }
         do throws(BluetoothError) {
             try await call.value(operation, timeout: delay, on: loop)
         } catch {
@@ -142,9 +142,9 @@ final class Reconnector {
     }
 
     private func finish(_ reason: BluetoothError) {
-        let former = phase
+        let former = activity
         if case .ended = former { return }
-        phase = .ended(reason)
+        activity = .ended(reason)
         eventStreams.finish(reason)
         waiters.failAll(reason)
         if case .pausing(let delay) = former { delay.fail(reason) }
