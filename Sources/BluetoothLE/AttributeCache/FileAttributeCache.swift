@@ -39,7 +39,7 @@ public final class FileAttributeCache: AttributeCache {
         guard let directory = directory ?? Self.defaultDirectory else {
             throw BluetoothError(
                 .invalidArgument, .init("open the attribute cache"),
-                "Neither XDG_CACHE_HOME nor HOME says where it is to be.", remedy: "Name a directory.")
+                "There is no default directory: XDG_CACHE_HOME and HOME are unset.", remedy: "Pass a directory.")
         }
         self.directory = directory
         self.log = log

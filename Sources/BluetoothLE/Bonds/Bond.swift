@@ -2,21 +2,21 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// What pairing has left of a device: the keys by which it is known and its links are encrypted, and what the device
-/// wants to be sent from here (Core Vol 3 Part C §9.4.4).
+/// The security information and stored client state that pairing with a device leaves (Core Vol 3 Part C §9.4.4): the
+/// keys that identify it and encrypt its links, and its subscriptions here.
 ///
-/// Its descriptions, its mirror and `dump` show whose keys there are and of what kind, never the keys.
+/// Descriptions, the mirror and `dump` show the kind of each key, never its bytes.
 public struct Bond: Hashable, Sendable {
-    /// A key that signs writes, or checks signatures, with its counter (Core Vol 3 Part H §2.4.2.2, §2.4.5).
+    /// A signature key with its counter (Core Vol 3 Part H §2.4.2.2, §2.4.5).
     public struct SignatureKey: Hashable, Sendable {
-        /// Whose signatures the key is for, and how it was made.
+        /// The owner of the signatures and the strength of the pairing that made the key.
         public var kind: SignatureResolvingKey.Kind
-        /// The secret.
+        /// The secret key.
         public var value: SecurityKey
-        /// The next counter to sign with, or the least to accept. It must never go back.
+        /// The next counter value to sign with, or the lowest to accept. It must never decrease.
         public var signCounter: UInt32
 
-        /// A key from its parts.
+        /// Creates a key from its parts.
         public init(kind: SignatureResolvingKey.Kind, value: SecurityKey, signCounter: UInt32 = 0) {
             self.kind = kind
             self.value = value
@@ -24,24 +24,26 @@ public struct Bond: Hashable, Sendable {
         }
     }
 
-    /// Who the device is: its public or static random address, whatever address it uses on the air.
+    /// The device's identity address: public or static random, whatever address the device uses on the air.
     public var identity: BluetoothAddress
-    /// The keys that encrypt links with it: one made by LE Secure Connections, or one for each role by legacy pairing.
+    /// The keys that encrypt links with the device: one from LE Secure Connections, or one for each role from legacy
+    /// pairing.
     public var longTermKeys: [LongTermKey]
-    /// Tells which private addresses are the device's; nil when it has told none.
+    /// The key that resolves the device's private addresses; nil when the device has distributed none.
     public var identityResolvingKey: SecurityKey?
     /// The keys of signed writes, at most one of each kind.
     public var signatureKeys: [SignatureKey]
-    /// What the device is called, where that is known.
+    /// The device's name, if the device has supplied one.
     public var name: String?
-    /// When it was paired with, in seconds since 1970 (UTC).
+    /// The time of the pairing in seconds since 1970 (UTC).
     public var time: UInt64
     /// Whether the device has reconnected since the pairing, on a link encrypted with these keys.
     public var wasUsedAgain: Bool
-    /// What the device wants to be sent as a GATT client, and what it knows of the services here; nil before it was here.
+    /// The device's state as a GATT client: its subscriptions and the database it has discovered; nil before its first
+    /// visit.
     public var client: GATTClientRecord?
 
-    /// A bond from its parts.
+    /// Creates a bond from its parts.
     public init(
         identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil,
         signatureKeys: [SignatureKey] = [], name: String? = nil, time: UInt64 = 0, wasUsedAgain: Bool = false,
@@ -65,17 +67,17 @@ public struct Bond: Hashable, Sendable {
     /// Whether the pairing was protected against an attacker in the middle.
     public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
 
-    /// What a link reaches that is encrypted with these keys; ``BluetoothSockets/SecurityLevel/low`` without any.
+    /// The security level of a link encrypted with these keys; ``BluetoothSockets/SecurityLevel/low`` without keys.
     public var level: SecurityLevel {
         guard !longTermKeys.isEmpty else { return .low }
         guard isAuthenticated else { return .medium }
         return usesSecureConnections ? .fips : .high
     }
 
-    /// The size of the shortest key in bytes, 7 to 16; nil without any.
+    /// The size of the shortest key in bytes, 7 to 16; nil without keys.
     public var encryptionKeySize: Int? { longTermKeys.map { Int($0.encryptionSize) }.min() }
 
-    /// Takes in a key that a pairing has made, in place of those it is to replace.
+    /// Adds a key from a pairing and removes the keys it replaces.
     mutating func take(_ key: LongTermKey) {
         let isForBothRoles = [.unauthenticated, .authenticated, .debug].contains(key.kind)
         longTermKeys.removeAll {
@@ -85,7 +87,7 @@ public struct Bond: Hashable, Sendable {
         longTermKeys.append(key)
     }
 
-    /// Takes in a key of signed writes, which begins anew.
+    /// Adds a signature key, whose counter starts at 0.
     mutating func take(_ key: SignatureResolvingKey) {
         signatureKeys.removeAll { $0.kind.isLocal == key.kind.isLocal }
         signatureKeys.append(SignatureKey(kind: key.kind, value: key.value))
@@ -93,12 +95,12 @@ public struct Bond: Hashable, Sendable {
 }
 
 extension SignatureResolvingKey.Kind {
-    /// Whether the key is for what this adapter signs.
+    /// Whether the key makes this adapter's signatures.
     public var isLocal: Bool { self == .unauthenticatedLocal || self == .authenticatedLocal }
 }
 
 extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Who it is with and how it was made, such as `C0:98:E5:12:34:56 (random): LE Secure Connections, authenticated,
+    /// The identity and the kind of pairing, such as `C0:98:E5:12:34:56 (random): LE Secure Connections, authenticated,
     /// 16 bytes; resolves private addresses`.
     public var description: String {
         var parts = [usesSecureConnections ? "LE Secure Connections" : "LE legacy pairing"]
@@ -114,7 +116,7 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// Without the keys' bytes, so that `dump` does not show them.
+    /// A mirror without the keys' bytes, so that `dump` does not show them.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
@@ -123,31 +125,33 @@ extension LongTermKey.Kind {
     var isAuthenticated: Bool { self == .authenticated || self == .authenticatedLegacy }
 }
 
-/// Whether the kernel knows the keys of the bonds.
+/// The state of the bonds' keys in the kernel.
 public enum BondStanding: Hashable, Sendable {
-    /// It does: bonded devices reconnect without pairing again.
+    /// The kernel has the keys: bonded devices reconnect without pairing again.
     case loaded
-    /// Bonds are not this program's business; see ``BondKeeping/notKept``.
+    /// The adapter was opened without bonds; see ``BondKeeping/notKept``.
     case notKept
-    /// It does not, since loading keys needs CAP_NET_ADMIN. Bonds can be looked at and removed.
+    /// The kernel lacks the keys, since loading them needs CAP_NET_ADMIN. Bonds can be listed and removed.
     case notPermitted
-    /// BlueZ's daemon is running, which loads its own keys and is told of those that pairing makes.
+    /// BlueZ's daemon is running. It loads its own keys and receives those that pairing makes.
     case daemon
-    /// The store could not be read, or the kernel has refused the keys.
+    /// The store could not be read, or the kernel has rejected the keys.
     case failed(BluetoothError)
 }
 
-/// Something that happened to the bonds of an adapter.
+/// A change of an adapter's bonds.
 public enum BondChange: Hashable, Sendable {
-    /// A device was paired with, or something of its bond has changed, and the store has it.
+    /// A device was paired, or its bond has changed, and the store has the bond.
     case kept(Bond)
-    /// The same, and the store could not be written: the bond lasts as long as the adapter is open.
+    /// A device was paired, or its bond has changed, but the store could not be written: the bond lasts as long as the
+    /// adapter is open.
     case notKept(Bond, BluetoothError)
     /// A bond was removed, by this program or by another.
     case removed(BluetoothAddress)
     /// A bond was replaced by that with another device, because of the ``BondLimit``.
     case displaced(BluetoothAddress, by: BluetoothAddress)
-    /// A pairing was refused, or its bond discarded, because of the ``BondLimit``. The address is the one that the device
-    /// used, which may be private and change. Left out while 128 changes wait, since any device in range can cause it.
+    /// A pairing was refused, or its bond discarded, because of the ``BondLimit``. The address is the one that the
+    /// device used, which may be private and change. Omitted while 128 changes wait, since any device in range can
+    /// cause it.
     case refused(BluetoothAddress)
 }

@@ -20,10 +20,10 @@ private enum Field {
 }
 
 extension Bond {
-    /// The most bytes that a bond is read from.
+    /// The maximum size in bytes of an encoded bond.
     static let maximumLength = 1 << 20
 
-    /// The bytes to keep of the bond with one adapter.
+    /// The encoded form of the bond with one adapter.
     func encoded(for adapter: BluetoothAddress) throws(BufferFull) -> [UInt8] {
         var writer = ByteWriter(growingTo: Self.maximumLength - RecordFormat.overhead)
         for address in [adapter, identity] { try writer.writeWithKind(address) }
@@ -54,7 +54,7 @@ extension Bond {
         return format.seal(writer.bytes)
     }
 
-    /// Reads what ``encoded(for:)`` wrote.
+    /// Decodes the output of ``encoded(for:)``.
     init(
         decoding bytes: [UInt8], adapter: BluetoothAddress, identity: BluetoothAddress?
     ) throws(RecordFormat.Failure) {
@@ -90,7 +90,7 @@ extension Bond {
             let size = try field.readUInt8()
             let diversifier = try field.readUInt16()
             let number = try field.readUInt64()
-            // A host may take none of all keys.
+            // One key with an invalid size can make a host reject all of them.
             guard LongTermKey.encryptionSizes.contains(size) else { throw RecordFormat.Failure.damaged }
             longTermKeys.append(
                 LongTermKey(
@@ -128,7 +128,7 @@ extension ByteWriter {
                 try field.write(subscription.type, width: .bits128)
             }
         }
-        // Written when it is empty as well: it tells that there is a record.
+        // Written even when empty: its presence marks that there is a record.
         try writeField(Field.supportedFeatures, client.supportedFeatures)
         if let hash = client.knownDatabase { try writeField(Field.knownDatabase, hash.bytes) }
     }

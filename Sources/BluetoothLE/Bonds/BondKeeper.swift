@@ -5,20 +5,20 @@ import BluetoothSystem
 import BluetoothGATT
 import Logging
 
-/// The bonds of one adapter: has their keys loaded, takes in what pairing makes, and has it kept.
+/// The bonds of one adapter: loads their keys into the host, adds the keys from pairing and persists every change.
 //
-// Lives on the loop, with the adapter.
+// Confined to the event loop, with the adapter.
 final class BondKeeper: AdapterKnowledge {
     private let mark: ComponentCount.Mark
-    /// Who is told of bonds, and tells of links.
+    /// The receiver of changes of bonds, and the source of the links' state.
     struct Observer {
-        /// Called when a device has been paired with; again, where there was a bond before.
+        /// Called when a device was paired; `isAgain` if the pairing replaced a key.
         let onBonded: (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void
-        /// Called when there was no room for the bond with a device.
+        /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void
-        /// Tells whether there is a link with a device.
+        /// Returns whether there is a link with a device.
         let isConnected: (BluetoothAddress) -> Bool
-        /// Called when other keys tell which addresses are whose.
+        /// Called when the set of identity resolving keys has changed.
         let onKeysChanged: ([IdentityResolvingKey]) -> Void
     }
 
@@ -26,12 +26,12 @@ final class BondKeeper: AdapterKnowledge {
     let limit: BondLimit
     let keys: any HostKeys
     private let identities: LocalIdentities
-    /// Nil where bonds are not kept.
+    /// Nil where bonds are not stored.
     let writer: BondWriter?
     private var known: [BluetoothAddress: Bond] = [:]
-    /// Those for whom there was no room, until the host has forgotten them.
+    /// The devices refused for lack of room, until the host has deleted their keys.
     private var refused: Set<BluetoothAddress> = []
-    /// Why the bonds could not be read.
+    /// The error of the last attempt to read the bonds.
     private var readingFailure: BluetoothError?
     private var changes = Broadcaster<BondChange>()
     private var observer: Observer?
@@ -59,7 +59,7 @@ final class BondKeeper: AdapterKnowledge {
         }
     }
 
-    /// Has `observer` told from now on, and of the keys that there are.
+    /// Sets the observer and reports the present resolving keys to it.
     func follow(_ observer: Observer) {
         self.observer = observer
         keysChanged()
@@ -71,7 +71,7 @@ final class BondKeeper: AdapterKnowledge {
 
     // MARK: Loading
 
-    /// Whether the host has the keys.
+    /// The state of the keys in the host.
     var standing: BondStanding {
         guard writer != nil else { return .notKept }
         return switch keys.standing {
@@ -82,9 +82,9 @@ final class BondKeeper: AdapterKnowledge {
         }
     }
 
-    /// Reads the bonds of an adapter and has the host know their keys.
+    /// Reads the bonds of an adapter and loads their keys into the host.
     ///
-    /// Whatever is in the way, the adapter can be used without; ``standing`` tells.
+    /// The adapter remains usable if that fails; ``standing`` reports the reason.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let writer else { return }
         keys.begin(information.index)
@@ -97,19 +97,20 @@ final class BondKeeper: AdapterKnowledge {
         } catch {
             log.warning("\(error)")
             readingFailure = error
-            // What the host knows from before is better than nothing.
+            // Keys that the host has already are better than none.
             if known.isEmpty { return }
         }
         keysChanged()
         await keys.load()
     }
 
-    /// Has the host know the keys again, of an adapter that was plugged in again.
+    /// Reloads the keys of an adapter that was plugged in again.
     func reload(_ index: UInt16) {
         if writer != nil { keys.reload(index) }
     }
 
-    /// The keys of all bonds: those that are used first, and of them the newest, as they are the likeliest to be met.
+    /// The keys of all bonds: the bonds in use first, then the newest, since their devices are the likeliest to
+    /// connect.
     private var wantedKeys: [PeerKeys] {
         known.values.sorted { ($0.isInUse ? 1 : 0, $0.time) > ($1.isInUse ? 1 : 0, $1.time) }
             .map {
@@ -118,14 +119,14 @@ final class BondKeeper: AdapterKnowledge {
             }
     }
 
-    /// Tells which keys there are that resolve addresses.
+    /// Reports the identity resolving keys.
     private func keysChanged() {
         observer?.onKeysChanged(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
     }
 
     // MARK: What pairing makes
 
-    /// A key makes the bond, with what was told before it.
+    /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
     private func take(_ made: PeerKeys) {
         guard let key = made.longTermKeys.first else { return }
         let identity = key.address
@@ -145,10 +146,12 @@ final class BondKeeper: AdapterKnowledge {
         observer?.onBonded(identity, isAgain)
     }
 
-    /// A key that does not make sure of the device stands in for one that does: somebody may have taken its place. The
-    /// host gets its keys back, and the link ends.
+    /// Refuses an unauthenticated key that would replace an authenticated one: another device may impersonate the
+    /// bonded one. The host gets the stored keys back, and the link ends.
     private func refuse(_ key: LongTermKey) {
-        log.notice("a key that is worse than the bond's is not kept", metadata: ["peer": "\(key.address)"])
+        log.notice(
+            "an unauthenticated key is refused, since the bond has an authenticated one",
+            metadata: ["peer": "\(key.address)"])
         keys.reload()
         if standing == .loaded { keys.disconnect(key.address) }
     }
@@ -161,21 +164,21 @@ final class BondKeeper: AdapterKnowledge {
     /// The bond with a device.
     func bond(with identity: BluetoothAddress) -> Bond? { known[identity] }
 
-    /// Takes note of what is to be kept of a device as a client; nothing when there is no bond with it.
+    /// Stores a device's state as a client; does nothing without a bond.
     func setClient(_ client: GATTClientRecord, of identity: BluetoothAddress) {
         guard known[identity] != nil, known[identity]?.client != client else { return }
         known[identity]?.client = client
         write(identity, isUpdate: true)
     }
 
-    /// Takes note of what a device is called; nothing when there is no bond with it.
+    /// Stores a device's name; does nothing without a bond.
     func setName(_ name: String, of identity: BluetoothAddress) {
         guard known[identity] != nil, known[identity]?.name != name else { return }
         known[identity]?.name = name
         write(identity, isUpdate: true)
     }
 
-    /// Keeps a bond, in place of the one with the same device, and has the host know its keys.
+    /// Stores a bond in place of the one with the same device, and loads its keys into the host.
     nonisolated(nonsending) func set(_ bond: Bond) async throws(BluetoothError) {
         let former = known[bond.identity]
         known[bond.identity] = bond
@@ -185,12 +188,12 @@ final class BondKeeper: AdapterKnowledge {
         }
         let call = Promise<Void, BluetoothError>()
         write(bond.identity, isUpdate: false, call)
-        try await call.value(.init("keep the bond", peer: bond.identity), timeout: nil, on: keys.loop)
+        try await call.value(.init("store the bond", peer: bond.identity), timeout: nil, on: keys.loop)
     }
 
-    /// Forgets a device here, in the store and in the host, which ends the link with it.
+    /// Removes the bond with a device here, in the store and in the host, which ends the link.
     ///
-    /// The host forgets it whatever becomes of the file and of the task.
+    /// The host deletes the keys even if the file cannot be removed or the task is cancelled.
     nonisolated(nonsending) func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
         let call = Promise<Void, BluetoothError>()
         drop(identity)
@@ -200,7 +203,7 @@ final class BondKeeper: AdapterKnowledge {
         try await forgotten?.value(.init("remove the bond", peer: identity), timeout: nil, on: keys.loop)
     }
 
-    /// Another program has made the host forget a device.
+    /// Removes the bond with a device whose keys another program has deleted in the host.
     private func forget(_ identity: BluetoothAddress) {
         guard known[identity] != nil else { return }
         drop(identity)
@@ -218,14 +221,14 @@ final class BondKeeper: AdapterKnowledge {
         if let writer { writer.write(identity, isUpdate: isUpdate, keeping: self, waiter) } else { waiter?.succeed() }
     }
 
-    /// Waits until what has changed is written.
+    /// Waits until all changes are written.
     nonisolated(nonsending) func flush() async { await writer?.flush() }
 
-    // MARK: Telling
+    // MARK: Changes
 
     private func tell(_ change: BondChange) { changes.send(change) }
 
-    /// Changes from now on.
+    /// The changes from now on.
     func bondChanges(_ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable) -> BoundedStream<
         BondChange
     > {
@@ -239,9 +242,9 @@ final class BondKeeper: AdapterKnowledge {
         changes.finish(reason.code == .cancelled ? nil : reason)
     }
 
-    // MARK: How many there are, and which of them are in use
+    // MARK: The limit
 
-    /// How much room a listener has to have left to be told of a refusal, which whoever is near can cause.
+    /// The room that a listener must have left to receive a refusal, which any device in range can cause.
     private static let roomForRefusals = 128
 
     /// Whether a pairing with a device that is not bonded would find room.
@@ -254,12 +257,12 @@ final class BondKeeper: AdapterKnowledge {
         limit.displaced(from: known.values, forAuthenticated: isAuthenticated) { observer?.isConnected($0) ?? false }
     }
 
-    /// Makes room for the bond that a key makes. Where there is none, the host is to forget the key, and the link ends.
+    /// Makes room for the bond of a new key. Without room, the host deletes the key and the link ends.
     func makeRoom(for key: LongTermKey) -> Bool {
         let identity = key.address
         guard writer != nil, known[identity] == nil, known.count >= limit.count else { return true }
         if let bond = displaced(forAuthenticated: key.kind.isAuthenticated) {
-            log.notice("a bond makes room", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
+            log.notice("a bond is replaced", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
             drop(bond.identity, .displaced(bond.identity, by: identity))
             _ = keys.forget(bond.identity)
             write(bond.identity, isUpdate: false)
@@ -273,13 +276,13 @@ final class BondKeeper: AdapterKnowledge {
         return false
     }
 
-    /// There was no room for the bond with a device.
+    /// Reports that the limit left no room for the bond with a device.
     func tellRefused(_ peer: BluetoothAddress) {
-        log.notice("a pairing is refused: there are \(known.count) bonds", metadata: ["peer": "\(peer)"])
+        log.notice("a pairing is refused: the limit of \(limit.count) bonds is reached", metadata: ["peer": "\(peer)"])
         changes.send(.refused(peer), reserving: Self.roomForRefusals)
     }
 
-    /// Takes note that a device was here again, on a link that was encrypted with its keys; nothing when there is no bond.
+    /// Records that a device has reconnected on a link encrypted with its keys; does nothing without a bond.
     func noteUse(of identity: BluetoothAddress) {
         guard known[identity]?.wasUsedAgain == false else { return }
         known[identity]?.wasUsedAgain = true
@@ -288,7 +291,7 @@ final class BondKeeper: AdapterKnowledge {
 }
 
 extension Bond {
-    /// The key with the identity it stands for.
+    /// The identity resolving key with its identity address.
     fileprivate var irk: IdentityResolvingKey? {
         identityResolvingKey.map { IdentityResolvingKey(address: identity, value: $0) }
     }

@@ -3,34 +3,34 @@ import BluetoothPrimitives
 import Logging
 import Synchronization
 
-/// Keeps bonds, those of each adapter apart: an adapter knows its devices by its own address.
+/// A store of bonds, separate for each adapter, since a bond belongs to the adapter's address.
 ///
-/// Calls may come at the same time; the last one counts. What a store throws is told to whoever asked for the change, and
-/// the bond is used all the same for as long as the adapter is open.
+/// Calls may overlap; the last one counts. An error of the store is thrown to the caller that requested the change; the
+/// bond remains in use as long as the adapter is open.
 public protocol BondStore: Sendable {
-    /// All bonds of an adapter. One that cannot be read is left out, with a word in the log; the others are returned.
+    /// All bonds of an adapter. A bond that cannot be read is logged and left out.
     func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond]
-    /// Keeps a bond, in place of the one with the same device.
+    /// Stores a bond in place of the one with the same device.
     func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError)
-    /// Keeps a bond in place of the one with the same device, unless that has been removed meanwhile, such as by another
-    /// program; false then.
+    /// Stores a bond in place of the one with the same device; returns false if there is none, such as after its
+    /// removal by another program.
     func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool
-    /// Forgets the bond with a device; none is no error.
+    /// Removes the bond with a device, if there is one.
     func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) async throws(BluetoothError)
-    /// What an adapter calls itself where it has no public address, or hides it. Where nothing is kept, the proposal is
-    /// kept from now on and returned; nil without one.
-    /// - Parameter place: by which the adapter is recognised: where it is plugged in, or its public address.
+    /// The identity of an adapter that has no public address, or hides it. Without a stored identity, `proposal` is
+    /// stored and returned; nil if there is no proposal either.
+    /// - Parameter place: the adapter's key in the store: its port, or its public address.
     func localIdentity(
         ofAdapterAt place: String, orKeep proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity?
 }
 
-/// Keeps bonds as long as the program runs: for tests, and where nothing may be written.
+/// A store in memory, which lasts as long as the program runs: for tests, and where nothing may be written.
 public final class MemoryBondStore: BondStore {
     private let state = Mutex<[BluetoothAddress: [BluetoothAddress: Bond]]>([:])
     private let identities = Mutex<[String: LocalIdentity]>([:])
 
-    /// A store with bonds.
+    /// Creates a store with bonds.
     public init(_ bonds: [Bond] = [], of adapter: BluetoothAddress = .zero) {
         guard !bonds.isEmpty else { return }
         state.withLock { state in
@@ -43,12 +43,12 @@ public final class MemoryBondStore: BondStore {
         state.withLock { $0[adapter]?.values.sorted { $0.identity < $1.identity } ?? [] }
     }
 
-    /// Keeps a bond.
+    /// Stores a bond.
     public func save(_ bond: Bond, of adapter: BluetoothAddress) {
         state.withLock { $0[adapter, default: [:]][bond.identity] = bond }
     }
 
-    /// Keeps a bond in place of the one with the same device; false when there is none.
+    /// Stores a bond in place of the one with the same device; false if there is none.
     public func update(_ bond: Bond, of adapter: BluetoothAddress) -> Bool {
         state.withLock { state in
             guard state[adapter]?[bond.identity] != nil else { return false }
@@ -57,12 +57,12 @@ public final class MemoryBondStore: BondStore {
         }
     }
 
-    /// Forgets the bond with a device.
+    /// Removes the bond with a device.
     public func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) {
         state.withLock { _ = $0[adapter]?.removeValue(forKey: identity) }
     }
 
-    /// What an adapter calls itself; the proposal where there is nothing yet.
+    /// The identity of an adapter; without a stored one, the proposal.
     public func localIdentity(ofAdapterAt place: String, orKeep proposal: LocalIdentity?) -> LocalIdentity? {
         identities.withLock { identities in
             if identities[place] == nil { identities[place] = proposal }
@@ -71,19 +71,19 @@ public final class MemoryBondStore: BondStore {
     }
 }
 
-/// Which bonds an adapter works with.
+/// The source of an adapter's bonds.
 public enum BondKeeping: Sendable {
-    /// Those in the files of ``FileBondStore/defaultDirectory``; on a kernel that is not the machine's own, such as a
-    /// simulated one, those of a ``MemoryBondStore`` that ends with the adapter.
+    /// The files of ``FileBondStore/defaultDirectory``; on a kernel that is not the machine's own, such as a simulated
+    /// one, a ``MemoryBondStore`` that ends with the adapter.
     case standard
-    /// Those of a store.
+    /// A given store.
     case store(any BondStore)
-    /// None: keys are another program's business. None are loaded into the kernel, and none are kept.
+    /// No bonds, as another program manages the keys: none are loaded into the kernel, and none are stored.
     case notKept
 }
 
 extension BondKeeping {
-    /// Where the bonds of adapters are kept; nil for nowhere.
+    /// The store of the adapters' bonds; nil for none.
     func store(of provider: any HostProvider, log: Logger) -> (any BondStore)? {
         switch self {
         case .notKept: return nil
@@ -93,7 +93,7 @@ extension BondKeeping {
             do throws(BluetoothError) {
                 return try FileBondStore(log: log)
             } catch {
-                log.notice("bonds are not kept: \(error)")
+                log.notice("bonds are not stored: \(error)")
                 return MemoryBondStore()
             }
         }

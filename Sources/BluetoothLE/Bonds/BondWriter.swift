@@ -2,25 +2,25 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// Brings the store to where the bonds of an adapter are.
+/// The writer of an adapter's bonds to its store.
 ///
-/// Changes are written one after the other by one task, which ends when there are none; of several changes of one bond
-/// that wait for it, the last is written.
+/// One task writes the changes one after the other and ends when there are none left. Of several pending changes of one
+/// bond, only the last is written.
 //
-// Lives on the loop, with the bonds.
+// Confined to the event loop, with the bonds.
 final class BondWriter {
     private let mark: ComponentCount.Mark
-    /// What has become of a bond.
+    /// The outcome of writing a bond.
     enum WriteOutcome {
         case kept(Bond)
         case notKept(Bond, BluetoothError)
-        /// Another program has removed it.
+        /// Another program has removed the bond from the store.
         case isGone(BluetoothAddress)
     }
 
-    /// A change that is to be written.
+    /// A pending change.
     private struct Write {
-        /// Whether it is written only where it replaces another.
+        /// Whether the bond is written only if the store has an earlier version of it.
         var isUpdate: Bool
         var waiters = WaiterList<Void, BluetoothError>()
     }
@@ -28,13 +28,13 @@ final class BondWriter {
     let store: any BondStore
     private let loop: EventLoop
     private let log: Logger
-    /// The bond with a device as it is now.
+    /// The present bond with a device.
     var bond: (BluetoothAddress) -> Bond? = { _ in nil }
-    /// Called with what has become of a bond.
+    /// Called with the outcome of writing a bond.
     var onOutcome: (WriteOutcome) -> Void = { _ in }
-    /// Whose bonds they are.
+    /// The adapter whose bonds are written.
     private var adapter = BluetoothAddress.zero
-    /// Those of whom the store has not the last word, since it could not be written.
+    /// The devices whose present bond could not be written.
     private(set) var unsaved: Set<BluetoothAddress> = []
     private var writes: [BluetoothAddress: Write] = [:]
     private var writer: Task<Void, Never>?
@@ -46,25 +46,26 @@ final class BondWriter {
         self.log = log
     }
 
-    /// Reads the bonds of an adapter, whose are written from now on; nil when another was asked for meanwhile.
+    /// Reads the bonds of an adapter and makes it the one that is written for; nil if another adapter was requested
+    /// meanwhile.
     nonisolated(nonsending) func read(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond]? {
         self.adapter = adapter
         let bonds = try await store.bonds(of: adapter)
         return self.adapter == adapter ? bonds : nil
     }
 
-    /// Takes note that a bond is there no more.
+    /// Forgets the write error of a removed bond.
     func drop(_ identity: BluetoothAddress) { unsaved.remove(identity) }
 
-    /// Has a bond written as it is then, or its absence.
+    /// Schedules a write of the bond with a device, or of its removal, in the state it has by then.
     ///
-    /// - Parameter owner: has the bonds, and is kept until all is written: one that is gone would have none.
+    /// - Parameter owner: the owner of the bonds, retained until the last write, which reads them from it.
     func write(
         _ identity: BluetoothAddress, isUpdate: Bool, keeping owner: AnyObject,
         _ waiter: Promise<Void, BluetoothError>? = nil
     ) {
         var write = writes[identity] ?? Write(isUpdate: true)
-        // One that could not be written the last time is not there to be replaced.
+        // A bond whose last write failed is not in the store, so an update would not find it.
         write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
         if let waiter { write.waiters.append(waiter) }
         writes[identity] = write
@@ -85,7 +86,7 @@ final class BondWriter {
         writer = nil
     }
 
-    /// Brings the store to where the bond with a device is; says what is in the way.
+    /// Writes the present state of the bond with a device; returns the error if that fails.
     private nonisolated(nonsending) func store(_ identity: BluetoothAddress, isUpdate: Bool) async -> BluetoothError? {
         let bond = bond(identity)
         do throws(BluetoothError) {
@@ -107,7 +108,7 @@ final class BondWriter {
             return nil
         } catch {
             if let bond {
-                log.warning("the bond with \(identity) lasts as long as this program: \(error)")
+                log.warning("the bond with \(identity) could not be stored and ends with this program: \(error)")
                 unsaved.insert(identity)
                 onOutcome(.notKept(bond, error))
             } else {
@@ -117,7 +118,7 @@ final class BondWriter {
         }
     }
 
-    /// Waits until what has changed is written.
+    /// Waits until all changes are written.
     nonisolated(nonsending) func flush() async {
         await writer?.value
     }

@@ -4,25 +4,25 @@ import BluetoothPrimitives
 import BluetoothSystem
 import Logging
 
-/// Keeps bonds in files, one for each device and adapter, that only their user can read.
+/// A store of bonds in files, one for each device and adapter, readable by their user only.
 ///
-/// A file is `ADAPTER/DEVICE-public.bond` or `ADAPTER/DEVICE-random.bond` below the directory, without colons. It is
-/// replaced as a whole, so a program that is killed, and a disk that is full, leave the old or the new one. One that is
-/// damaged is renamed to `….damaged` with a warning in the log, one of a later version of this library to `….newer`;
-/// the others are used. Programs that share a directory do not mix files: the last to write one counts, and one that is
-/// removed is gone for all when they read the next time.
+/// A file is `ADAPTER/DEVICE-public.bond` or `ADAPTER/DEVICE-random.bond` below the directory, without colons. Files
+/// are replaced atomically: after a killed program or a full disk, the old or the new content is complete. A damaged
+/// file is renamed to `….damaged` with a warning in the log, a file of a later version of this library to `….newer`;
+/// the others remain in use. Of programs that share a directory, the last to write a file wins, and a removed file is
+/// gone for all at their next reading.
 ///
-/// Beside the folders is a file for each adapter that has no public address of its own, or hides it: `….identity`, with
-/// its ``LocalIdentity``.
+/// Beside the folders is one file for each adapter that has no public address, or hides it: `….identity`, with its
+/// ``LocalIdentity``.
 ///
-/// Files are read and written on Swift's thread pool and not on the event loop.
+/// Files are read and written on Swift's thread pool, not on the event loop.
 public final class FileBondStore: BondStore {
-    /// Where the files are.
+    /// The path of the directory.
     public let directory: String
     private let log: Logger
     private let hook: FileCallHook?
 
-    /// Where bonds are kept unless a program says otherwise; nil where nothing tells.
+    /// The directory of bonds unless a program names one; nil if no environment variable determines it.
     ///
     /// - The first directory of `$STATE_DIRECTORY`, which systemd sets for a service with `StateDirectory=`, with
     ///   `/bonds`;
@@ -37,17 +37,17 @@ public final class FileBondStore: BondStore {
             return state + "/bonds"
         }
         if isSuperuser { return "/var/lib/swift-bluetooth-le/bonds" }
-        // The specification of these directories has relative ones ignored.
+        // The XDG base directory specification says to ignore relative paths.
         if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") {
             return state + "/swift-bluetooth-le/bonds"
         }
         return environment("HOME").map { $0 + "/.local/state/swift-bluetooth-le/bonds" }
     }
 
-    /// A store in a directory that is made, for its user alone (0700), when the first file is written.
+    /// Creates a store in a directory, which is created for its user alone (0700) with the first file.
     /// - Parameters:
-    ///   - directory: where; nil takes ``defaultDirectory``.
-    ///   - log: where damaged files are told.
+    ///   - directory: the path; nil for ``defaultDirectory``.
+    ///   - log: receives warnings about damaged files.
     /// - Throws: `.invalidArgument` when no directory is given and there is no default.
     public convenience init(
         directory: String? = nil, log: Logger = Logger(label: "bluetooth.bonds")
@@ -59,8 +59,8 @@ public final class FileBondStore: BondStore {
         guard let directory = directory ?? Self.defaultDirectory else {
             throw BluetoothError(
                 .invalidArgument, .init("open the bond store"),
-                "Neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where it is to be.",
-                remedy: "Name a directory.")
+                "There is no default directory: STATE_DIRECTORY, XDG_STATE_HOME and HOME are unset.",
+                remedy: "Pass a directory.")
         }
         self.directory = directory
         self.log = log
@@ -71,7 +71,7 @@ public final class FileBondStore: BondStore {
 
     private static let suffix = ".bond"
 
-    /// The file of the bond with a device.
+    /// The path of the file with a device's bond.
     public func path(of identity: BluetoothAddress, adapter: BluetoothAddress) -> String {
         "\(folder(of: adapter))/\(Self.digits(identity))-\(identity.kind)\(Self.suffix)"
     }
@@ -84,7 +84,7 @@ public final class FileBondStore: BondStore {
 
     /// All bonds of an adapter, by address.
     ///
-    /// - Throws: `.storageFailed` when the directory is there and cannot be read.
+    /// - Throws: `.storageFailed` when the directory exists and cannot be read.
     public func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] {
         try await offLoop { () throws(BluetoothError) in try self.read(adapter) }
     }
@@ -106,11 +106,11 @@ public final class FileBondStore: BondStore {
     private func bond(_ path: String, _ adapter: BluetoothAddress) -> Bond? {
         let bytes: [UInt8]
         do throws(KernelError) {
-            // One that another program has just removed is no error.
+            // A file that another program has just removed is no error.
             guard let found = try SystemFiles.read(path, limit: Bond.maximumLength) else { return nil }
             bytes = found
         } catch {
-            log.warning("the bond in \(path) cannot be read and is not used: \(error)")
+            log.warning("the bond in \(path) is not used, since it cannot be read: \(error)")
             return nil
         }
         do throws(RecordFormat.Failure) {
@@ -136,23 +136,23 @@ public final class FileBondStore: BondStore {
         let place = "\(path).\(suffix)"
         do throws(KernelError) {
             try SystemFiles.rename(path, to: place)
-            log.warning("\(path) \(reason); it is now \(place)")
+            log.warning("\(path) \(reason); it was renamed to \(place)")
         } catch {
             log.warning("\(path) \(reason); it cannot be renamed: \(error)")
         }
     }
 
-    // MARK: The adapter's own
+    // MARK: The adapter's identity
 
-    /// The file with the identity of an adapter that is known by its place.
+    /// The path of the file with the identity of an adapter at a place.
     func path(ofAdapterAt place: String) -> String {
-        // A place is a path, and longer than a file's name may be.
+        // A place is a path, which may be longer than a file name.
         let name = RecordFormat.checksum(of: place.utf8).map { hexadecimal($0, digits: 2) }.joined()
         return "\(directory)/\(name).identity"
     }
 
-    /// What an adapter calls itself; the proposal is kept where there is nothing yet.
-    /// - Throws: `.storageFailed` when the file is there and cannot be read, or cannot be written.
+    /// The identity of an adapter; without a stored one, the proposal, which is stored.
+    /// - Throws: `.storageFailed` when the file exists and cannot be read, or cannot be written.
     public func localIdentity(
         ofAdapterAt place: String, orKeep proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity? {
@@ -167,10 +167,10 @@ public final class FileBondStore: BondStore {
             if let kept = try keptIdentity(path, place) { return kept }
             guard let proposal else { return nil }
             if try SystemFiles.make(path, with: proposal.encoded(forAdapterAt: place), hook: hook) { return proposal }
-            // Another program was faster.
+            // Another program has made the file first.
             return try keptIdentity(path, place) ?? proposal
         } catch {
-            throw .storageFailed(.init("keep the adapter's identity"), path, error)
+            throw .storageFailed(.init("store the adapter's identity"), path, error)
         }
     }
 
@@ -184,9 +184,9 @@ public final class FileBondStore: BondStore {
                 setAside(
                     path, as: "newer",
                     "was written by a later version of this library (format \(version)); until this program is updated and "
-                        + "the file renamed back, paired devices will not know this adapter")
+                        + "the file renamed back, paired devices will not recognise this adapter")
             case .damaged, .otherOwner:
-                setAside(path, as: "damaged", "is damaged; paired devices will not know this adapter")
+                setAside(path, as: "damaged", "is damaged; paired devices will not recognise this adapter")
             }
             return nil
         }
@@ -194,29 +194,29 @@ public final class FileBondStore: BondStore {
 
     // MARK: Writing
 
-    /// Keeps a bond.
-    /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
+    /// Stores a bond.
+    /// - Throws: `.storageFailed` when the file cannot be written; its former content remains.
     public func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) {
         try await offLoop { () throws(BluetoothError) in
             _ = try self.write(bond, adapter, isUpdate: false)
         }
     }
 
-    /// Keeps a bond in place of the one with the same device; false when its file has been removed.
-    /// - Throws: `.storageFailed` when the file cannot be written; what it held before is kept then.
+    /// Stores a bond in place of the one with the same device; false if its file has been removed.
+    /// - Throws: `.storageFailed` when the file cannot be written; its former content remains.
     public func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool {
         try await offLoop { () throws(BluetoothError) in
             try self.write(bond, adapter, isUpdate: true)
         }
     }
 
-    /// Whether there was a file to be replaced, for an update.
+    /// Writes a bond; for an update, returns whether there was a file to replace.
     private func write(
         _ bond: Bond, _ adapter: BluetoothAddress, isUpdate: Bool
     ) throws(BluetoothError) -> Bool {
-        let operation = BluetoothError.Operation("keep the bond", peer: bond.identity)
+        let operation = BluetoothError.Operation("store the bond", peer: bond.identity)
         guard let bytes = try? bond.encoded(for: adapter) else {
-            throw .invalidArgument(operation, "The bond has more than a file of it can hold.")
+            throw .invalidArgument(operation, "The bond exceeds the maximum size of its file.")
         }
         let path = path(of: bond.identity, adapter: adapter)
         do throws(KernelError) {
@@ -224,7 +224,7 @@ public final class FileBondStore: BondStore {
             do throws(KernelError) {
                 try SystemFiles.replace(path, with: bytes, hook: hook)
             } catch {
-                // A program that removes the bond at the same time takes the temporary file along.
+                // A program that removes the bond at the same time removes the temporary file as well.
                 guard error.number == .noSuchFile else { throw error }
                 try SystemFiles.replace(path, with: bytes, hook: hook)
             }
@@ -234,7 +234,7 @@ public final class FileBondStore: BondStore {
         }
     }
 
-    /// Removes the file of a bond, those of it that were set aside, and what killed programs have left of it.
+    /// Removes the file of a bond, its renamed versions, and temporary files left by killed programs.
     /// - Throws: `.storageFailed` when one of them cannot be removed.
     public func removeBond(
         with identity: BluetoothAddress, of adapter: BluetoothAddress
@@ -257,7 +257,7 @@ public final class FileBondStore: BondStore {
 }
 
 extension BluetoothError.Code {
-    /// Something that was to be kept, or was kept, cannot be written or read.
+    /// Stored data cannot be read or written.
     public static let storageFailed = BluetoothError.Code(rawValue: "storageFailed")
 }
 
@@ -266,11 +266,11 @@ extension BluetoothError {
         let remedy =
             switch error.number {
             case .accessDenied, .notPermitted, .readOnlyFileSystem:
-                "Give this user access to it, or name another directory for the bond store."
+                "Give this user access to it, or pass another directory for the bond store."
             case .noSpace: "Make room on the disk."
             default: nil as String?
             }
         return BluetoothError(
-            .storageFailed, operation, "\(path) cannot be used.", remedy: remedy, cause: .kernel(error))
+            .storageFailed, operation, "\(path) cannot be read or written.", remedy: remedy, cause: .kernel(error))
     }
 }

@@ -3,9 +3,9 @@ import BluetoothHost
 import BluetoothPrimitives
 import Logging
 
-/// What adapters call themselves, by their places.
+/// The identities of adapters, by their places.
 //
-// Lives on the loop, with the bonds.
+// Confined to the event loop, with the bonds.
 final class LocalIdentities: AdapterKnowledge {
     private let store: (any BondStore)?
     private let log: Logger
@@ -16,29 +16,32 @@ final class LocalIdentities: AdapterKnowledge {
         self.log = log
     }
 
-    /// What the adapter at a place calls itself; made up where nothing is kept and `makes` says so, and otherwise nil.
+    /// The identity of the adapter at a place. Without a stored one, a random identity is stored and returned if
+    /// `makes`, otherwise nil.
     nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity? {
         if let known = known[place] { return known }
         var identity = makes ? LocalIdentity.random() : nil
         do throws(BluetoothError) {
             if let store { identity = try await store.localIdentity(ofAdapterAt: place, orKeep: identity) }
         } catch {
-            log.warning("the adapter's identity is not kept, and paired devices will not know it again: \(error)")
+            log.warning(
+                "the adapter's identity is not stored, so paired devices will not recognise it after a restart: \(error)"
+            )
         }
         known[place] = identity
         return identity
     }
 }
 
-// The body: the place it is for, address and key.
+// The body: the adapter's place, address and key.
 
 private let format = RecordFormat("BLE-SELF", version: 1, trustsLaterVersions: true)
 
 extension LocalIdentity {
-    /// The most bytes that an identity is read from.
+    /// The maximum size in bytes of an encoded identity.
     static let maximumLength = 1 << 14
 
-    /// The bytes to keep for the adapter in a place.
+    /// The encoded form of the identity for the adapter at a place.
     func encoded(forAdapterAt place: String) -> [UInt8] {
         // Nothing here is longer than the limit: a path has at most 4096 bytes.
         let address = (0..<6).map { UInt8(truncatingIfNeeded: staticAddress.value >> (8 * UInt64($0))) }
@@ -47,7 +50,7 @@ extension LocalIdentity {
         return format.seal(length + name + address + identityResolvingKey.bytes)
     }
 
-    /// Reads what ``encoded(forAdapterAt:)`` wrote.
+    /// Decodes the output of ``encoded(forAdapterAt:)``.
     init(decoding bytes: [UInt8], place: String) throws(RecordFormat.Failure) {
         let body = try format.open(bytes)
         var reader = ByteReader(body.span.bytes)

@@ -1,12 +1,11 @@
 import BluetoothCryptography
 import BluetoothPrimitives
 
-/// Recognises the resolvable private addresses made with a key, and makes such addresses (Core Vol 3 Part H §2.2.2,
-/// Vol 6 Part B §1.3.2.2).
+/// A resolver and generator of resolvable private addresses (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
 ///
-/// Scans resolve the addresses of bonded devices automatically; this is for keys that a program has from elsewhere.
+/// Scans resolve the addresses of bonded devices automatically; this type is for keys from another source.
 public struct PrivateAddressResolver: Sendable {
-    /// A resolver, which has no state.
+    /// Creates a resolver, which has no state.
     public init() {}
 
     /// Whether a resolvable private address was made with an identity resolving key.
@@ -21,7 +20,7 @@ public struct PrivateAddressResolver: Sendable {
     public func address(
         with key: SecurityKey, using random: inout some RandomNumberGenerator
     ) -> BluetoothAddress? {
-        // Neither all zero nor all one, and the two bits that say what kind of address it is.
+        // Neither all zeros nor all ones, and the two bits that mark a resolvable private address.
         let prand = UInt64.random(in: 1..<0x3F_FFFF, using: &random) | 1 << 22
         return BluetoothAddress(
             FourResolvingKeys(FourBlocks(first: key.number)).address(of: prand), kind: .random)

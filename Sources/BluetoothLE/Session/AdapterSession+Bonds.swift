@@ -20,11 +20,12 @@ extension AdapterSession {
     func setBond(_ bond: Bond) async throws(BluetoothError) {
         guard bond.identity.isIdentity else {
             throw .invalidArgument(
-                .init("keep the bond", peer: bond.identity), "\(bond.identity) is no public or static random address.")
+                .init("store the bond", peer: bond.identity),
+                "\(bond.identity) is not an identity address (public or static random).")
         }
         guard bond.longTermKeys.allSatisfy({ LongTermKey.encryptionSizes.contains($0.encryptionSize) }) else {
             throw .invalidArgument(
-                .init("keep the bond", peer: bond.identity), "A key has 7 to 16 bytes that count.")
+                .init("store the bond", peer: bond.identity), "The encryption key size must be 7 to 16 bytes.")
         }
         try await bondKeeper.set(bond)
     }

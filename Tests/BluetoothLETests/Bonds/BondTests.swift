@@ -230,7 +230,7 @@ import Testing
                 Issue.record("nobody was told that the bond is not kept")
                 return
             }
-            #expect(log.lines.contains { $0.contains("lasts as long as this program") && $0.contains("disk is full") })
+            #expect(log.lines.contains { $0.contains("ends with this program") && $0.contains("disk is full") })
             // It goes on being used, also when the adapter was away.
             try fixture.central.restart()
             try await fixture.base.settle { central.state != .absent }

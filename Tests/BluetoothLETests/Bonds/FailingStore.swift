@@ -6,7 +6,7 @@ import BluetoothLE
 final class FailingStore: BondStore {
     let isFull: Mutex<Bool>
     let memory = MemoryBondStore()
-    let error = BluetoothError(.storageFailed, .init("keep the bond"), "The disk is full.")
+    let error = BluetoothError(.storageFailed, .init("store the bond"), "The disk is full.")
 
     init(isFull: Bool = true) {
         self.isFull = Mutex(isFull)
