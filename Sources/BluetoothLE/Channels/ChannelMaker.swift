@@ -3,17 +3,17 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// Makes the connection-oriented channels of an adapter: opens them, and takes those that peers open.
+/// The connection-oriented channels of an adapter: opens channels and listens for those of peers.
 final class ChannelMaker: LinkChannels {
     private let mark: ComponentCount.Mark
-    /// The adapter, which its channels keep while they are open.
+    /// The adapter's session, which open channels retain.
     weak var session: (any AnyObject & Sendable)?
     private let facts: AdapterFacts
     private let host: any HostChannels
     private let pairings: Pairings
     private let loop: EventLoop
     private let log: Logger
-    /// What ends with the adapter: attempts and listeners, not channels.
+    /// The attempts and listeners to end when the adapter is closed; open channels are not among them.
     private var ends = HandlerList<BluetoothError>()
     private var end: BluetoothError?
 
@@ -29,7 +29,7 @@ final class ChannelMaker: LinkChannels {
         self.loop = loop
     }
 
-    /// The adapter is closed.
+    /// Ends all attempts and listeners.
     func close(_ reason: BluetoothError) {
         end = reason
         let ends = ends
@@ -37,10 +37,10 @@ final class ChannelMaker: LinkChannels {
         ends(reason)
     }
 
-    /// Opens a channel of a link that the adapter has or makes: what pairing that takes is this program's own, and no
-    /// attempt outlives the adapter.
+    /// Opens a channel on a link that the adapter has or establishes. A pairing that this causes is this program's own;
+    /// closing the adapter ends the attempt.
     ///
-    /// - Parameter user: the address by which pairing asks about the device.
+    /// - Parameter user: the peer's address in pairing questions.
     nonisolated(nonsending) func open(
         psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
@@ -54,7 +54,7 @@ final class ChannelMaker: LinkChannels {
         return ConnectionOrientedChannel(channel)
     }
 
-    /// Begins to take channels; `session` is kept for as long as that goes on.
+    /// Begins to listen; `session` is retained until listening ends.
     func listen(
         _ operation: BluetoothError.Operation, psm: UInt16, backlog: Int, options: ChannelOptions,
         keeping session: any AnyObject & Sendable
@@ -83,7 +83,7 @@ final class ChannelMaker: LinkChannels {
         _ socket: any HostChannel, for listener: Listener<ConnectionOrientedChannel>
     ) -> ChannelHandler {
         guard let psm = listener.first?.psm, listener.channel.room > 0 else {
-            log.debug("refused a channel: nobody took those before", metadata: ["peer": "\(socket.peer)"])
+            log.debug("refused a channel: the listener's buffer is full", metadata: ["peer": "\(socket.peer)"])
             listener.refuse(socket)
             return { _ in }
         }
@@ -99,16 +99,16 @@ final class ChannelMaker: LinkChannels {
 }
 
 extension L2CAPChannel {
-    /// The service's number; nil for a fixed channel.
+    /// The Protocol/Service Multiplexer; nil for a fixed channel.
     fileprivate var psm: UInt16? {
         guard case .dynamic(let psm) = self else { return nil }
         return psm
     }
 }
 
-/// Opens connection-oriented channels over links.
+/// The opener of connection-oriented channels for links.
 protocol LinkChannels: AnyObject {
-    /// Opens a channel to a service of `peer`; pairing asks about the device by the address `user`.
+    /// Opens a channel to a service of `peer`, whose address in pairing questions is `user`.
     nonisolated(nonsending) func open(
         psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
     ) async throws(BluetoothError) -> ConnectionOrientedChannel

@@ -2,24 +2,24 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// Who waits for a channel's SDUs, and what has come without anybody waiting for it.
+/// The waiting reads of a channel, and the SDUs received without a waiting read.
 ///
-/// While nobody reads, SDUs stay in the host and the peer without credits.
+/// Without readers, SDUs stay in the host and the peer gets no credits.
 struct ChannelReader {
-    /// First first.
+    /// The oldest first.
     private var waiters = WaiterList<[UInt8]?, BluetoothError>()
-    /// What was taken out of the host and found no reader: one SDU whose reader was cancelled, or what was there when
-    /// the channel ended.
+    /// SDUs received from the host without a reader: one whose reader was cancelled, or the rest when the channel
+    /// ended.
     private var leftovers = RingBuffer<[UInt8]>()
     private var isReading = true
 
-    /// How many reads wait.
+    /// The number of waiting reads.
     var waitingCount: Int { waiters.count }
 
-    /// An SDU that has been taken out already, unless others wait for it.
+    /// Returns an SDU received earlier, unless other reads wait for it.
     mutating func next() -> [UInt8]? { waiters.isEmpty ? leftovers.popFirst() : nil }
 
-    /// An SDU that is in the host, unless others wait for it.
+    /// Receives an SDU from the host, unless other reads wait for it.
     func next(from channel: any HostChannel) -> [UInt8]? {
         guard waiters.isEmpty else { return nil }
         var taken: [UInt8]?
@@ -27,40 +27,40 @@ struct ChannelReader {
         return taken
     }
 
-    /// Waits for an SDU, behind those that wait already.
+    /// Adds a waiting read behind the others.
     mutating func makePromise(_ channel: (any HostChannel)?) -> Promise<[UInt8]?, BluetoothError> {
         let promise = waiters.makePromise()
         if let channel { setReading(true, channel) }
         return promise
     }
 
-    /// Hands over what has come to who waits.
+    /// Receives an SDU from the host and completes the first waiting read with it.
     mutating func receive(from channel: any HostChannel) {
         guard !waiters.isEmpty else { return setReading(false, channel) }
         guard Self.takeOne(from: channel, { leftovers.append($0) }) else { return }
         serve()
     }
 
-    /// Leaves what comes in the host.
+    /// Stops receiving, so that SDUs stay in the host.
     mutating func pause(_ channel: any HostChannel) { setReading(false, channel) }
 
-    /// Takes all that is in the host, before it is gone.
+    /// Receives everything that is in the host, before the channel's end discards it.
     mutating func takeAll(from channel: any HostChannel) {
         while Self.takeOne(from: channel, { leftovers.append($0) }) {}
     }
 
-    /// Drops what was not read.
+    /// Drops the SDUs received without a reader.
     mutating func drop() { leftovers = RingBuffer() }
 
-    /// The channel has ended: whoever waits is given what there is, and the others `result`.
+    /// Ends the channel: completes waiting reads with the remaining SDUs, and the others with `result`.
     mutating func end(_ result: Result<[UInt8]?, BluetoothError>) {
         serve()
         waiters.resolveAll(result)
     }
 
-    /// Takes one SDU out of the host; says whether there was one.
+    /// Receives one SDU from the host; returns whether there was one.
     private static func takeOne(from channel: any HostChannel, _ take: ([UInt8]) -> Void) -> Bool {
-        // An end that the call learns of is told as an event, too, which is where it counts.
+        // An end noticed by this call is also reported as an event, which handles it.
         channel.receive { take([UInt8]($0)) }
     }
 

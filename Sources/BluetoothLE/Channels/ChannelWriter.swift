@@ -2,15 +2,16 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// What waits to be written to a channel, first first.
+/// The queue of writes to a channel.
 struct ChannelWriter {
-    /// How many calls may wait.
+    /// The maximum number of waiting calls.
     private static let limit = 1024
 
     private var waiting = RingBuffer<ChannelWrite>()
     private var isSocketFull = false
 
-    /// Has something written after what waits.
+    /// Enqueues a write.
+    /// - Throws: `.overflow`.
     /// - Throws: `.overflow`.
     mutating func add(_ write: ChannelWrite) throws(BluetoothError) {
         if waiting.count >= Self.limit { waiting.removeAll { $0.call.isResolved } }
@@ -22,13 +23,13 @@ struct ChannelWriter {
         waiting.append(write)
     }
 
-    /// The channel tells that it can send.
+    /// Continues writing, as the host reports the channel writable.
     mutating func channelCanSend(_ channel: any HostChannel, upTo longest: Int) {
         isSocketFull = false
         advance(channel, upTo: longest, isToldWritable: true)
     }
 
-    /// Hands over SDUs of at most `longest` bytes until nothing is left or the channel is full.
+    /// Sends SDUs of at most `longest` bytes until the queue is empty or the channel is full.
     mutating func advance(_ channel: any HostChannel, upTo longest: Int, isToldWritable: Bool = false) {
         while !isSocketFull, let write = waiting.first {
             guard !write.call.isResolved else {
@@ -48,8 +49,8 @@ struct ChannelWriter {
             case .sent: break
             case .wouldBlock: return waitForRoom(channel)
             case .failed(let error):
-                // The end is told as an event, with what has arrived before. Where there is none, the host tells when
-                // it is worth trying again. What is refused all the same, or for its length, is this call's.
+                // The end is reported as an event, after what has arrived before. Without one, the host reports when
+                // the channel is writable again. A failure even then, or because of the length, fails this call alone.
                 guard isToldWritable || error.kind == .tooLong else { return waitForRoom(channel) }
                 _ = waiting.popFirst()
                 write.fail(.refusedSDU(write.operation, error))
@@ -62,17 +63,17 @@ struct ChannelWriter {
         channel.notifyWhenWritable()
     }
 
-    /// Nothing more is written.
+    /// Fails all writes.
     mutating func end(_ reason: BluetoothError) {
         while let write = waiting.popFirst() { write.fail(reason) }
     }
 }
 
-/// Bytes that are being written, with the caller that waits.
+/// A write in progress, with its waiting caller.
 final class ChannelWrite {
     let call = Promise<Void, BluetoothError>()
     let operation: BluetoothError.Operation
-    /// Whether the channel has to take packets again before this counts as done.
+    /// Whether the channel must become writable once more before this write is complete.
     fileprivate var awaitsRoom = false
     private let bytes: [UInt8]
     private var sent = 0
@@ -82,7 +83,7 @@ final class ChannelWrite {
         self.operation = operation
     }
 
-    /// Writes nothing, and waits until the channel takes packets again.
+    /// Creates a write of no bytes, which completes when the channel is writable again.
     convenience init(flush operation: BluetoothError.Operation) {
         self.init([], operation)
         awaitsRoom = true
@@ -100,17 +101,17 @@ final class ChannelWrite {
 
     func fail(_ reason: BluetoothError) { call.fail(reason.during(operation)) }
 
-    /// The error, with how far it got.
+    /// The error with the number of bytes already sent.
     func explained(_ error: BluetoothError) -> BluetoothError {
         guard !bytes.isEmpty else { return error }
         var error = error
-        error.message += " The kernel had taken \(sent) of \(bytes.count) bytes."
+        error.message += " The kernel had accepted \(sent) of \(bytes.count) bytes."
         return error
     }
 }
 
 extension BluetoothError {
-    /// The host does not send an SDU, although the channel has not ended.
+    /// The error for an SDU that the host refused although the channel is open.
     fileprivate static func refusedSDU(_ operation: Operation, _ error: ChannelFailure) -> BluetoothError {
         BluetoothError(
             error.kind == .tooLong ? .invalidArgument : .failed, operation,

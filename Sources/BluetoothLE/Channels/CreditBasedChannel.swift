@@ -3,34 +3,33 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// A connection-oriented channel, which ``ConnectionOrientedChannel`` stands for.
+/// The component behind ``ConnectionOrientedChannel``.
 ///
-/// Owned by its handle, and by the host's channel until the end.
+/// Owned by its handle, and until the end by the host's channel.
 final class CreditBasedChannel {
     private let mark: ComponentCount.Mark
     private enum State {
         case opening(Promise<Void, BluetoothError>?)
         case open
-        /// Regular is an end that a reader may take for the end of what the peer had to say.
+        /// A regular end is the peer's, so that readers see the end of the sequence.
         case ended(BluetoothError, isRegular: Bool)
     }
 
-    /// Whose channel it is, what explains the end of its link, and what keeps that link.
+    /// The session, retained while the channel is open, and the host's channels, which explain the end of the link.
     typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels)
 
     /// The device at the other end.
     let peer: BluetoothAddress
-    /// The service's number: its Protocol/Service Multiplexer.
+    /// The service's Protocol/Service Multiplexer.
     let psm: UInt16
-    /// The largest SDUs that this side and the peer receive.
+    /// The sizes in bytes of the largest SDUs that this side and the peer receive.
     private(set) var maximumTransmissionUnits = (receive: 0, send: 0)
 
     let loop: EventLoop
     private let log: Logger
-    /// Nil where no adapter has made it, and after the end.
+    /// Nil for a channel that no adapter made, and after the end.
     private var adapter: Owner?
     private var channel: (any HostChannel)?
-    /// Says that the channel keeps its link; nil where no adapter has made it, and as long as it is not open.
     private var state = State.opening(nil)
     private var reader = ChannelReader()
     private var writer = ChannelWriter()
@@ -51,7 +50,7 @@ final class CreditBasedChannel {
 
     // MARK: Opening
 
-    /// Asks the peer for the channel; returns when it is open.
+    /// Requests the channel from the peer; returns when it is open.
     nonisolated(nonsending) func open(
         by host: any HostChannels, options: ChannelOptions
     ) async throws(BluetoothError) {
@@ -75,19 +74,19 @@ final class CreditBasedChannel {
         }
     }
 
-    /// Gives up an attempt that is under way; an open channel stays.
+    /// Ends an attempt that is under way; has no effect on an open channel.
     func endOpening(_ reason: BluetoothError) {
         if case .opening = state { finish(reason) }
     }
 
-    /// Takes over a channel that a peer has opened; says who takes its events.
+    /// Takes ownership of a channel that a peer has opened; returns the handler of its events.
     func adopt(_ channel: any HostChannel) -> ChannelHandler {
         self.channel = channel
         establish()
         return { event in self.handle(event) }
     }
 
-    /// Takes over a channel that is connected already.
+    /// Takes ownership of a channel that is connected already.
     func adopt(
         _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel
     ) throws(KernelError) {
@@ -111,13 +110,13 @@ final class CreditBasedChannel {
             establish()
             writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
         case .closed(let error):
-            // What arrived before is still good.
+            // Data received before the end is still valid.
             if isOpen { reader.takeAll(from: channel) }
             closed(channel, with: error)
         }
     }
 
-    /// The channel has ended, which may be the adapter's doing.
+    /// Handles the end of the channel, which may be caused by the adapter.
     private func closed(_ channel: any HostChannel, with failure: ChannelFailure) {
         let wasOpen = isOpen
         let other = channel.error(
@@ -150,7 +149,7 @@ final class CreditBasedChannel {
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }
 
-    /// Closes the channel at once; what has come and was not read is dropped.
+    /// Closes the channel at once; received data that was not read is dropped.
     func close() {
         reader.drop()
         finish(
@@ -199,7 +198,7 @@ final class CreditBasedChannel {
         return try await reader.makePromise(channel).value(operation, timeout: timeout, on: loop)
     }
 
-    /// How many reads wait.
+    /// The number of waiting reads.
     var waitingReadCount: Int { reader.waitingCount }
 
     // MARK: Writing
@@ -217,12 +216,12 @@ final class CreditBasedChannel {
         let longest = maximumTransmissionUnits.send
         guard sdu.count <= longest else {
             throw .invalidArgument(
-                operation, "The peer takes SDUs of at most \(longest) bytes, not \(sdu.count).")
+                operation, "An SDU has at most \(longest) bytes on this channel, not \(sdu.count).")
         }
         try await submit(ChannelWrite(sdu, operation), timeout: timeout)
     }
 
-    /// Waits until the peer has given credits for all that was written before.
+    /// Waits until the peer has granted credits for all data written before.
     nonisolated(nonsending) func flush(timeout: Duration?) async throws(BluetoothError) {
         try await submit(ChannelWrite(flush: operation("flush")), timeout: timeout)
     }

@@ -1,15 +1,15 @@
 import BluetoothPrimitives
 
-/// What a pairing agent is asked about.
+/// The pairing that a question to a pairing agent belongs to.
 public struct PairingRequest: Hashable, Sendable {
-    /// The device to pair with, by the address the kernel knows it by.
+    /// The device to pair with, under the kernel's present address for it.
     public var peer: BluetoothAddress
-    /// The adapter, such as `hci0`.
+    /// The name of the adapter, such as `hci0`.
     public var adapter: String
-    /// Whether this program began it; otherwise the device did.
+    /// Whether this program began the pairing; otherwise the device did.
     public var isInitiatedHere: Bool
 
-    /// A request from its parts.
+    /// Creates a request from its parts.
     public init(peer: BluetoothAddress, adapter: String, isInitiatedHere: Bool) {
         self.peer = peer
         self.adapter = adapter
@@ -17,83 +17,82 @@ public struct PairingRequest: Hashable, Sendable {
     }
 }
 
-/// Answers the questions that pairing asks, in place of the user or with them.
+/// An agent that answers the questions of pairings, in place of the user or with the user's help.
 ///
-/// A question is asked while its pairing lives. It has 25 s; an answer that comes later, or after the pairing has ended,
-/// counts for nothing, and the task that asks is cancelled then. Throwing means no. Pairings with several devices may ask
-/// at the same time. As with ``AttributeHandlers``, an agent that is no actor of its own is called on the event loop: it
-/// may wait, but not block.
+/// An agent has 25 s for each answer. When the pairing ends earlier, or the time is over, the asking task is cancelled
+/// and its answer ignored. Throwing means no. Pairings with several devices may ask at the same time. As with
+/// ``AttributeHandlers``, an agent that is not an actor is called on the event loop: it may suspend, but not block.
 public protocol PairingAgent: Sendable {
-    /// What the user can see and enter, which decides how two devices can make sure of each other (Core Vol 3 Part H
-    /// §2.3.5.1). One that is not ``IOCapability/noInputNoOutput`` asks for protection against a man in the middle.
+    /// The user's means of input and output, which determine the pairing method (Core Vol 3 Part H §2.3.5.1). Any other
+    /// capability than ``IOCapability/noInputNoOutput`` requests protection against a man in the middle.
     var ioCapability: IOCapability { get }
 
-    /// Whether to pair at all, where there is no number to compare (Just Works): asked when the device began it, and
-    /// before a pairing with ``SecurityPolicy/ask``. A pairing that this program began itself is not asked about.
+    /// Confirms a pairing without a number to compare (Just Works). Called when the device began it, and before a
+    /// pairing with ``SecurityPolicy/ask``; not for a pairing that this program began itself.
     func confirmPairing(_ request: PairingRequest) async throws -> Bool
-    /// Whether the device shows this same number (numeric comparison).
+    /// Returns whether the device shows the same number (numeric comparison).
     func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool
-    /// The number that the device shows; nil when there is none.
+    /// Returns the number that the device shows; nil for no.
     func enterPasskey(_ request: PairingRequest) async throws -> Passkey?
-    /// Shows a number that is to be entered at the device, until the task is cancelled or this returns.
+    /// Shows the number to enter at the device, until the task is cancelled or this returns.
     ///
-    /// `enteredCount` is how many digits have been entered so far, which most kernels and devices never tell.
+    /// `enteredCount` is the number of digits entered so far, which most kernels and devices never report.
     func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws
 }
 
-// Whoever answers only some of the questions says no to the others.
+// An agent that implements only some of the questions refuses the others.
 extension PairingAgent {
-    /// Nothing can be seen or entered.
+    /// No input and no output.
     public var ioCapability: IOCapability { .noInputNoOutput }
-    /// Says no.
+    /// Returns false.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool { false }
-    /// Says no.
+    /// Returns false.
     public func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool { false }
-    /// Has none.
+    /// Returns nil.
     public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? { nil }
-    /// Shows nothing.
+    /// Returns at once.
     public func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {}
 }
 
-/// Refuses every pairing that a device begins, as an adapter without an agent does.
+/// An agent that refuses every pairing begun by a device, as an adapter without an agent does.
 ///
-/// Pairings that this program begins still work, as far as they ask nothing (Just Works).
+/// Pairings that this program begins still succeed with Just Works.
 public struct RefusingPairingAgent: PairingAgent {
-    /// An agent that says no.
+    /// Creates the agent.
     public init() {}
 }
 
-/// Pairs with every device that asks, without making sure who it is (Just Works).
+/// An agent that accepts every pairing without authenticating the device (Just Works).
 public struct JustWorksPairingAgent: PairingAgent {
-    /// An agent that says yes.
+    /// Creates the agent.
     public init() {}
 
-    /// Says yes.
+    /// Returns true.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool { true }
 }
 
-/// Enters one passkey that is known beforehand, as that printed on a device without a display.
+/// An agent that enters a passkey known beforehand, such as one printed on a device without a display.
 ///
-/// The kernel has no way to be told which number to show, so this is for the side that enters it. Secure Connections
-/// reveal a bit of the passkey to an eavesdropper in each attempt (Core Vol 3 Part H §2.3.5.6.3), so one that is used for ever
-/// protects less than one made anew each time.
+/// The kernel cannot be given a number to show, so this serves the side that enters it. Each pairing attempt with
+/// Secure Connections reveals a bit of the passkey to an eavesdropper (Core Vol 3 Part H §2.3.5.6.3), so a permanent
+/// passkey protects less than a new one for each attempt.
 public struct FixedPasskeyAgent: PairingAgent {
     private let passkey: Passkey
     private let acceptsJustWorks: Bool
 
-    /// An agent that knows a passkey.
+    /// Creates an agent with a passkey.
     /// - Parameters:
-    ///   - passkey: what to enter.
-    ///   - acceptsJustWorks: whether devices that begin a pairing and cannot show a number are accepted as well.
+    ///   - passkey: the number to enter.
+    ///   - acceptsJustWorks: whether to accept pairings begun by devices that cannot show a number.
     public init(_ passkey: Passkey, acceptsJustWorks: Bool = false) {
         self.passkey = passkey
         self.acceptsJustWorks = acceptsJustWorks
     }
 
-    /// Numbers can be entered.
+    /// Keyboard only.
     public var ioCapability: IOCapability { .keyboardOnly }
-    /// Whether it was made to accept that.
+    /// Returns whether the agent accepts Just Works.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool { acceptsJustWorks }
-    /// The passkey.
+    /// Returns the passkey.
     public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? { passkey }
 }

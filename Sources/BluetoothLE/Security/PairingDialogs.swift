@@ -3,10 +3,10 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// Asks the agent what pairings ask, hands on the answers, and ends what is late: carries out what
-/// ``PairingQuestions`` says.
+/// The dialogs with the pairing agent: carries out the actions of ``PairingQuestions``, passes the answers to the host
+/// and enforces the time limits.
 //
-// Lives on the loop, with the pairings.
+// Confined to the event loop, with the pairings.
 final class PairingDialogs {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
@@ -15,9 +15,9 @@ final class PairingDialogs {
     private let log: Logger
     var agent: any PairingAgent = RefusingPairingAgent()
     private(set) var questions = PairingQuestions()
-    /// The tasks in which the agent is asked.
+    /// The tasks in which the agent is called.
     private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
-    /// Ends what is late.
+    /// Fires at the next deadline.
     private var timer: LoopTimer?
 
     init(_ host: any HostPairing, _ links: any PairingLinks, on loop: EventLoop, log: Logger) {
@@ -27,18 +27,18 @@ final class PairingDialogs {
 
     var now: KernelInstant { loop.now }
 
-    /// Hands the questions an input, and does what they say.
+    /// Passes an input to the state machine and performs the actions it returns.
     func update(_ input: (inout PairingQuestions, KernelInstant) -> [PairingQuestions.Action]) {
         perform(input(&questions, loop.now))
     }
 
-    /// Nobody answers any more.
+    /// Cancels all questions and refuses later ones.
     func close() {
         perform(questions.endAll())
         agent = RefusingPairingAgent()
     }
 
-    /// Takes note, while `body` runs, that a pairing with a device is this program's own.
+    /// Marks pairings with a device as this program's own while `body` runs.
     nonisolated(nonsending) func wish<Value>(
         for peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
@@ -47,15 +47,15 @@ final class PairingDialogs {
         return try await body()
     }
 
-    /// Holds a question about a link that may be told of later; false where too many are held.
+    /// Holds a question about a link that is not accepted yet; false if that made others drop out.
     func hold(_ question: PairingQuestion, _ peer: BluetoothAddress) -> Bool {
         questions.hold(question, peer, at: loop.now)
     }
 
-    /// The question that was held about a device, once.
+    /// Removes and returns the held question about a device.
     func release(_ peer: BluetoothAddress) -> PairingQuestion? { questions.release(peer, at: loop.now) }
 
-    // MARK: Carrying out
+    // MARK: Performing actions
 
     private func perform(_ actions: [PairingQuestions.Action]) {
         for action in actions {
@@ -98,10 +98,10 @@ final class PairingDialogs {
         }
     }
 
-    // MARK: Asking first
+    // MARK: Asking before pairing
 
-    /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
-    /// - Parameter answer: takes the answer; failing it ends the question.
+    /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
+    /// - Parameter answer: receives the answer; failing it ends the question.
     nonisolated(nonsending) func askFirst(
         _ request: PairingRequest, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
         _ answer: Promise<Bool, BluetoothError>
@@ -119,7 +119,7 @@ final class PairingDialogs {
             isConfirmed = try await answer.value(
                 operation, timeout: loop.now.duration(to: min(limit, deadline ?? limit)), on: loop)
         } catch {
-            // The agent's time is over, and not the caller's.
+            // Only the agent's time limit counts as a refusal, not the caller's.
             guard error.code == .timedOut, deadline.map({ loop.now < $0 }) ?? true else { throw error }
         }
         if !isConfirmed { throw .pairing(operation, .notConfirmed) }

@@ -4,71 +4,72 @@ import BluetoothPrimitives
 
 /// The addresses of a link's peer.
 struct LinkAddresses: Hashable, Sendable {
-    /// The one that the link was made with.
+    /// The address the link was established with.
     var connected: BluetoothAddress
-    /// The one that the host knows the peer by now: after pairing its identity.
+    /// The host's present address for the peer: after pairing its identity.
     var known: BluetoothAddress
 
-    /// Both, if they differ.
+    /// Both addresses, if they differ.
     var all: [BluetoothAddress] { connected == known ? [known] : [connected, known] }
 }
 
 /// The links of an adapter, as its pairings see them.
 //
-// A link is found by any of the addresses that the host knows its peer by.
+// A link is found by any of the addresses that the host has for its peer.
 protocol PairingLinks: AnyObject {
-    /// The address with which the link to a device was made; nil where there is no link.
+    /// The address with which the link to a device was established; nil without a link.
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress?
 
-    /// Tells the link to a device, if there is one, that pairing asks; says whether this side has raised it.
+    /// Notifies the link to a device, if there is one, of a pairing question; returns whether this side is raising its
+    /// security.
     func pairingAsked(_ peer: BluetoothAddress) -> Bool
 
-    /// Tells the link to a device, if there is one, how its pairing goes.
+    /// Notifies the link to a device, if there is one, of its pairing's progress.
     func tell(_ peer: BluetoothAddress, _ progress: PairingProgress)
 
-    /// There was no room for the bond that a pairing has made.
+    /// Notifies the link to a device that its bond was refused for lack of room.
     func bondWasRefused(_ identity: BluetoothAddress)
 }
 
-/// How a pairing goes.
+/// A step of a pairing.
 enum PairingProgress {
-    /// A question was answered.
+    /// The agent has answered a question.
     case answered
     case failed
     case keyMade(MadeKey)
 }
 
-/// The keys from earlier pairings, as the next ones see them.
+/// The keys from earlier pairings.
 struct PairingKeys {
     let bonds: BondKeeper
-    /// With whom there has been a pairing that made a key to be kept: what is known where the bonds are not.
+    /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
     private var holders: Set<BluetoothAddress> = []
 
     init(bonds: BondKeeper) {
         self.bonds = bonds
     }
 
-    /// A pairing has made a key that is to be kept.
+    /// Records a pairing that made a stored key.
     mutating func note(_ peer: BluetoothAddress) {
         if holders.count < 1024 { holders.insert(peer) }
     }
 
-    /// A device's key is gone from this machine.
+    /// Removes a device whose key was deleted.
     mutating func forget(_ peer: BluetoothAddress) { holders.remove(peer) }
 
-    /// Whether there is one with a link's peer.
+    /// Returns whether there is a key for a link's peer.
     func exist(_ addresses: LinkAddresses) -> Bool {
         let isLoaded = bonds.standing == .loaded
         return addresses.all.contains { isLoaded ? bonds.bond(with: $0) != nil : holders.contains($0) }
     }
 
-    /// Whether the one with a link's peer has made sure of the device.
+    /// Returns whether the key for a link's peer is authenticated.
     func areAuthenticated(_ addresses: LinkAddresses) -> Bool {
         bonds.standing == .loaded
             && addresses.all.contains { bonds.bond(with: $0)?.isAuthenticated == true }
     }
 
-    /// Whether the bond that a pairing makes finds room.
+    /// Returns whether there is room for the bond that a pairing makes.
     func haveRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
         addresses.all.contains { bonds.bond(with: $0) != nil }
             || bonds.hasRoom(forAuthenticated: isAuthenticated)

@@ -2,45 +2,46 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// The questions that pairings ask: which are open, whom the agent is being asked about, and what has come of them.
+/// The questions of all pairings, as a pure state machine: the open question, the call of the agent and the outcome so
+/// far.
 ///
-/// What is to be done is returned, to be done at once and in this order. An open question is settled by its answer, by the
-/// next question, or by the end of its time, of the pairing or of the adapter.
+/// The returned actions are performed at once and in order. An open question ends with its answer, the next question,
+/// its time limit, or the end of the pairing or the adapter.
 struct PairingQuestions: Hashable {
-    /// Tells a call of the agent from those that have not returned.
+    /// The number of a call of the agent, unique among those that have not returned.
     typealias Call = Int
 
-    /// What is to be done.
+    /// An action for the caller.
     enum Action: Hashable {
-        /// Has the agent asked; what it says goes to ``answered(_:_:of:at:)``.
+        /// Call the agent; its answer goes to ``answered(_:_:of:at:)``.
         case ask(Call, PairingQuestion, PairingRequest)
-        /// What the agent says counts for nothing any more.
+        /// Cancel a call of the agent, whose answer no longer counts.
         case cancel(Call)
-        /// Hands the host an answer.
+        /// Pass an answer to the host.
         case reply(PairingAnswer, PairingQuestion, BluetoothAddress)
-        /// Has the host end a link whose pairing asks nothing that could be answered with no.
+        /// Have the host end a link: its question has no answer that would refuse the pairing.
         case disconnect(BluetoothAddress)
     }
 
-    /// How a question is dealt with.
+    /// The treatment of a question.
     enum Verdict: Hashable {
         case ask
         case accept
         case refuse(PairingFailure)
     }
 
-    /// How a pairing has gone so far.
+    /// The course of a pairing.
     enum Course: Hashable {
         case begun
-        /// Numbers are in play, so that they may be wrong.
+        /// The pairing uses numbers, so a failure may be due to a wrong one.
         case numbered
-        /// This side has said no.
+        /// This side has refused.
         case refused(PairingFailure)
     }
 
-    /// What has been asked and answered in the pairing with one device.
+    /// The questions and answers of the pairing with one device.
     struct Dialog: Hashable {
-        /// The question that the agent is asked.
+        /// The question that the agent is answering.
         struct Open: Hashable {
             let call: Call
             let question: PairingQuestion
@@ -50,38 +51,39 @@ struct PairingQuestions: Hashable {
         fileprivate(set) var course = Course.begun
         fileprivate(set) var lastProgress: KernelInstant
 
-        /// When the wait for the answer ends, or the dialog itself, where nothing tells its end.
+        /// The deadline of the answer; without an open question, of the dialog, since nothing may report its end.
         var deadline: KernelInstant {
             lastProgress.advanced(by: open?.question.wantsAnswer == true ? answerLimit : silenceLimit)
         }
 
-        /// This side says no, unless it has already.
+        /// Records a refusal by this side; the first one counts.
         fileprivate mutating func refuse(_ failure: PairingFailure) {
             if case .refused = course { return }
             course = .refused(failure)
         }
     }
 
-    /// A question about a link that may yet turn out to be this program's.
+    /// A question about a link that this program may yet accept.
     private struct Held: Hashable {
         let question: PairingQuestion
         let since: KernelInstant
     }
 
-    /// How long the link that a question is about may take to be accepted by this program.
+    /// The maximum time between a question and the acceptance of its link by this program.
     private static let acceptLimit = Duration.seconds(5)
-    /// How long an agent has for an answer. The pairing itself ends after 30 s without one (Core Vol 3 Part H §3.4).
+    /// The agent's time for an answer. The pairing itself ends after 30 s without one (Core Vol 3 Part H §3.4).
     static let answerLimit = Duration.seconds(25)
-    /// How long a dialog of which nothing more is heard is kept.
+    /// The lifetime of a dialog without progress.
     private static let silenceLimit = Duration.seconds(35)
 
-    /// How many devices may be asked about at the same time.
+    /// The maximum number of simultaneous calls of the agent.
     private let limit: Int
     private(set) var dialogs: [BluetoothAddress: Dialog] = [:]
-    /// The calls of the agent that have not returned, those included whose question is settled.
+    /// The calls of the agent that have not returned, including those whose question has ended.
     private(set) var calls: Set<Call> = []
     private var held: [BluetoothAddress: Held] = [:]
-    /// With whom this program does something that may need pairing, besides raising a link's protection, and how often.
+    /// The devices, with a count, that this program uses in a way that may cause pairing, other than by raising a
+    /// link's security.
     private var wishes: [BluetoothAddress: Int] = [:]
 
     init(limit: Int = 32) {
@@ -90,13 +92,13 @@ struct PairingQuestions: Hashable {
 
     // MARK: Asking
 
-    /// A device's pairing asks something.
+    /// Handles a question of a device's pairing.
     mutating func asked(
         _ question: PairingQuestion, _ request: PairingRequest, _ verdict: Verdict, at now: KernelInstant
     ) -> [Action] {
         let peer = request.peer
         var dialog = dialogs[peer] ?? Dialog(lastProgress: now)
-        // The question before it is settled.
+        // A new question ends the one before it.
         var actions = dialog.open.map { [Action.cancel($0.call)] } ?? []
         dialog.open = nil
         dialog.lastProgress = now
@@ -118,7 +120,7 @@ struct PairingQuestions: Hashable {
                 dialog.refuse(failure)
                 actions.append(.reply(.no, question, peer))
             } else if failure != .notConfirmed {
-                // Nobody can enter the number at the device now.
+                // Without a display the number cannot be entered at the device.
                 dialog.refuse(failure)
                 actions.append(.disconnect(peer))
             }
@@ -127,17 +129,17 @@ struct PairingQuestions: Hashable {
         return actions
     }
 
-    /// Makes room for a call of the agent; nil where it is asked about as many devices as may be.
+    /// Reserves a call of the agent; nil at the limit.
     mutating func beginCall() -> Call? {
         guard let call = (0..<limit).first(where: { !calls.contains($0) }) else { return nil }
         calls.insert(call)
         return call
     }
 
-    /// A call of the agent has returned.
+    /// Releases a call of the agent that has returned.
     mutating func endCall(_ call: Call) { calls.remove(call) }
 
-    /// The agent has answered what it was asked about a device.
+    /// Handles the agent's answer about a device.
     mutating func answered(
         _ call: Call, _ answer: PairingAnswer, of peer: BluetoothAddress, at now: KernelInstant
     ) -> [Action] {
@@ -158,10 +160,10 @@ struct PairingQuestions: Hashable {
 
     // MARK: Ending
 
-    /// When ``late(at:)`` has something to do next.
+    /// The next time at which ``late(at:)`` has something to do.
     var nextMoment: KernelInstant? { dialogs.values.lazy.map(\.deadline).min() }
 
-    /// Answers no where nobody has answered in time, and ends the dialogs of which nothing more was heard.
+    /// Refuses the questions whose time is over, and removes the dialogs without progress.
     mutating func late(at now: KernelInstant) -> [Action] {
         let late = dialogs.filter { $0.value.deadline <= now }.sorted { $0.value.deadline < $1.value.deadline }
         var actions: [Action] = []
@@ -176,7 +178,7 @@ struct PairingQuestions: Hashable {
         return actions
     }
 
-    /// Says no where something is asked, and ends the dialogs with a link's peer.
+    /// Refuses the open questions about a link's peer and removes its dialogs.
     mutating func abort(_ addresses: LinkAddresses, at now: KernelInstant) -> [Action] {
         var actions: [Action] = []
         for peer in addresses.all {
@@ -187,7 +189,7 @@ struct PairingQuestions: Hashable {
         return actions
     }
 
-    /// The pairing with a link's peer has ended, or its link.
+    /// Removes the dialogs and held questions of a link's peer, whose pairing or link has ended.
     mutating func end(_ addresses: LinkAddresses) -> [Action] {
         addresses.all.flatMap { peer in
             held[peer] = nil
@@ -199,27 +201,27 @@ struct PairingQuestions: Hashable {
         dialogs.removeValue(forKey: peer)?.open.map { [.cancel($0.call)] } ?? []
     }
 
-    /// Nobody answers any more.
+    /// Removes all dialogs and held questions.
     mutating func endAll() -> [Action] {
         held = [:]
         return Array(dialogs.keys).flatMap { end($0) }
     }
 
-    // MARK: Who is asked about
+    // MARK: Pairings of this program
 
-    /// This program does something with a device that may have the host pair, until ``endWish(_:)``.
+    /// Marks pairings with a device as this program's own, until ``endWish(_:)``.
     mutating func beginWish(_ peer: BluetoothAddress) { wishes[peer, default: 0] += 1 }
 
-    /// Ends what ``beginWish(_:)`` began.
+    /// Ends the mark set by ``beginWish(_:)``.
     mutating func endWish(_ peer: BluetoothAddress) {
         let count = (wishes[peer] ?? 1) - 1
         wishes[peer] = count > 0 ? count : nil
     }
 
-    /// Whether this program does something with a device that may have the host pair.
+    /// Returns whether pairings with a link's peer are this program's own.
     func isWished(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { wishes[$0] != nil } }
 
-    /// Keeps a question about a link that may yet turn out to be this program's; false where others had to go for it.
+    /// Holds a question about a link that this program may yet accept; false if others had to be dropped for it.
     mutating func hold(_ question: PairingQuestion, _ peer: BluetoothAddress, at now: KernelInstant) -> Bool {
         let hasRoom = held.count < limit || held[peer] != nil
         if !hasRoom { held = [:] }
@@ -227,7 +229,7 @@ struct PairingQuestions: Hashable {
         return hasRoom
     }
 
-    /// The question about a link, if one was kept and the link has come in time.
+    /// Removes and returns the held question about a link, if the link was accepted in time.
     mutating func release(_ peer: BluetoothAddress, at now: KernelInstant) -> PairingQuestion? {
         guard let held = held.removeValue(forKey: peer), held.since.duration(to: now) < Self.acceptLimit else {
             return nil
@@ -235,19 +237,19 @@ struct PairingQuestions: Hashable {
         return held.question
     }
 
-    // MARK: What has come of it
+    // MARK: Outcomes
 
     private func dialog(_ addresses: LinkAddresses) -> Dialog? {
         addresses.all.lazy.compactMap { dialogs[$0] }.first
     }
 
-    /// Whether something has been asked about a pairing with a link's peer that has not ended.
+    /// Returns whether there is a dialog with a link's peer.
     func isPairing(_ addresses: LinkAddresses) -> Bool { dialog(addresses) != nil }
 
-    /// What has come of the pairing on a link that was not protected as it should be.
+    /// The reason why pairing has not protected a link as required.
     ///
     /// - Parameters:
-    ///   - since: when it was heard of last, where nothing has been asked.
+    ///   - since: the time of the last progress, for a pairing without questions.
     ///   - hasKey: whether there is a key from an earlier pairing.
     func failure(
         _ addresses: LinkAddresses, since: KernelInstant?, hasKey: Bool, at now: KernelInstant
@@ -261,7 +263,7 @@ struct PairingQuestions: Hashable {
 }
 
 extension PairingQuestion {
-    /// Has an agent answer.
+    /// Calls the agent's method for the question.
     func answer(of agent: any PairingAgent, _ request: PairingRequest) async throws -> PairingAnswer {
         switch self {
         case .confirm: return try await agent.confirmPairing(request) ? .yes : .no

@@ -3,9 +3,9 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// The pairings on one adapter: whether there can be any, who answers what they ask, and how they go.
+/// The pairings on one adapter: their settings, agent and keys, and the dispatch of the host's pairing events.
 //
-// Lives on the loop, with the adapter.
+// Confined to the event loop, with the adapter.
 final class Pairings {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterFacts
@@ -14,7 +14,7 @@ final class Pairings {
     private let links: any PairingLinks
     private let log: Logger
     private let dialogs: PairingDialogs
-    /// Whether links are accepted, of which the host may tell after it has asked about them.
+    /// Whether this program accepts links, which the host may report only after their first question.
     var acceptsLinks = false
     private var end: BluetoothError?
 
@@ -30,21 +30,21 @@ final class Pairings {
         dialogs = PairingDialogs(host, links, on: loop, log: log)
     }
 
-    /// Begins to take what the host tells of pairings.
+    /// Subscribes to the host's pairing events.
     func follow() { host.follow { [weak self] in self?.take($0) } }
 
-    /// The adapter is closed: nobody answers any more.
+    /// Cancels all questions, as the adapter is closed.
     func close(_ reason: BluetoothError) {
         end = reason
         dialogs.close()
     }
 
-    /// What is asked.
+    /// The state of all questions.
     var questions: PairingQuestions { dialogs.questions }
 
     // MARK: Settings
 
-    /// Chooses who answers, and what the adapter brings to its pairings.
+    /// Sets the agent and the adapter's pairing settings.
     nonisolated(nonsending) func setAgent(
         _ agent: any PairingAgent, _ settings: PairingSettings
     ) async throws(BluetoothError) {
@@ -60,21 +60,21 @@ final class Pairings {
         }
     }
 
-    /// Has the host get the settings, where pairing is this program's business.
+    /// Applies the settings to the host, if pairing is this program's responsibility.
     nonisolated(nonsending) func prepare(
         _ operation: BluetoothError.Operation, again: Bool = false
     ) async throws(BluetoothError) {
         if isOwn { try await host.apply(operation, again: again) }
     }
 
-    /// The adapter has changed; with a reason, it is gone.
+    /// Notifies the host of a change of the adapter; with a reason, of its removal.
     func adapterChanged(_ reason: BluetoothError?) {
         if let reason { host.adapterIsGone(reason) } else { host.adapterChanged() }
     }
 
-    // MARK: Whether there can be any
+    // MARK: Availability
 
-    /// Makes sure that pairing is this program's to do.
+    /// Throws unless pairing is this program's responsibility.
     func checkIsOwn(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         if let end { throw end }
         switch host.authority {
@@ -85,31 +85,31 @@ final class Pairings {
 
     private var isOwn: Bool { if case .ours = host.authority { true } else { false } }
 
-    /// Whether a pairing that begins now finds somebody to answer its questions: this program, or another.
+    /// Whether the questions of a pairing would be answered, by this program or another.
     var canPair: Bool { if case .notPermitted = host.authority { false } else { true } }
 
-    /// Whether what makes two devices sure of each other can be seen or entered here.
+    /// Whether the agent's input and output permit an authenticated pairing.
     var canAuthenticate: Bool { host.settings.ioCapability != .noInputNoOutput }
 
-    /// Whether keys are kept.
+    /// Whether keys are stored.
     var isBondable: Bool { host.settings.isBondable }
 
-    /// Why there is no point in raising a link to a level, as far as that is known before.
+    /// The reason why raising a link to a level would fail, as far as known beforehand.
     func obstacle(to level: SecurityLevel, _ addresses: LinkAddresses) -> PairingFailure? {
         guard isOwn, !hasKey(addresses) else { return nil }
         if level >= .high, !canAuthenticate { return .insufficientLevel }
         return hasRoom(addresses, forAuthenticated: canAuthenticate) ? nil : .bondStoreFull
     }
 
-    /// Whether there is a key from an earlier pairing with a link's peer.
+    /// Returns whether there is a key from an earlier pairing with a link's peer.
     func hasKey(_ addresses: LinkAddresses) -> Bool { keys.exist(addresses) }
 
-    /// Whether the bond that a pairing makes finds room, or there is none to be made.
+    /// Returns whether the bond of a pairing would find room, or none would be made.
     private func hasRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
         !isBondable || keys.haveRoom(addresses, forAuthenticated: isAuthenticated)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func take(_ event: PairingEvent) {
         switch event {
@@ -128,18 +128,18 @@ final class Pairings {
         links.tell(peer, .keyMade(key))
     }
 
-    /// A device's key is gone from this machine.
+    /// Removes a device whose key was deleted.
     func forgetKey(of peer: BluetoothAddress) { keys.forget(peer) }
 
     private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
-        // The links of other programs are theirs to pair, and where one does all, all are its.
+        // The links of other programs are theirs to pair; a program with the authority over pairing handles all links.
         if case .others = host.authority { return }
         let connected = links.connectedAddress(of: peer)
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isWished = questions.isWished(addresses)
         guard connected != nil || isWished else {
             if acceptsLinks, !dialogs.hold(question, peer) {
-                log.debug("questions about links of others are forgotten")
+                log.debug("pairing questions about links of other programs are dropped")
             }
             return
         }
@@ -154,9 +154,11 @@ final class Pairings {
     private func verdict(
         on question: PairingQuestion, _ request: PairingRequest, _ addresses: LinkAddresses
     ) -> PairingQuestions.Verdict {
-        // Whoever has taken the device's place could pair like that, too.
+        // An attacker in the device's place could pair like that, too.
         if case .confirm = question, keys.areAuthenticated(addresses) {
-            log.notice("a pairing that would replace a better key is refused", metadata: ["peer": "\(request.peer)"])
+            log.notice(
+                "a pairing is refused, since it would replace an authenticated key by an unauthenticated one",
+                metadata: ["peer": "\(request.peer)"])
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
@@ -169,16 +171,16 @@ final class Pairings {
 
     // MARK: Links
 
-    /// Does something that may have the host pair with a device, such as opening a channel: that is this program's own
-    /// pairing then.
+    /// Marks pairings with a device as this program's own while `body` runs, such as the opening of a channel, which
+    /// may make the host pair.
     nonisolated(nonsending) func expected<Value>(
         with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
         try await dialogs.wish(for: peer, body)
     }
 
-    /// Asks the agent whether to pair at all, for a request of this program's; nobody says no.
-    /// - Parameter answer: takes the answer; failing it ends the question.
+    /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
+    /// - Parameter answer: receives the answer; failing it ends the question.
     nonisolated(nonsending) func askFirst(
         about peer: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
         _ answer: Promise<Bool, BluetoothError>
@@ -187,32 +189,32 @@ final class Pairings {
         try await dialogs.askFirst(request, operation, until: deadline, answer)
     }
 
-    /// A link has become this program's: what was asked about it is asked now.
+    /// Handles the held question about a link that this program has accepted.
     func mayConcern(_ addresses: LinkAddresses) {
         for peer in addresses.all {
             if let question = dialogs.release(peer) { take(question, peer) }
         }
     }
 
-    /// Whether something has been asked about a pairing with a link's peer that has not ended.
+    /// Returns whether there is a dialog with a link's peer.
     func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
 
-    /// What has come of the pairing on a link that was not protected as it should be.
+    /// The reason why pairing has not protected a link as required.
     func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
         questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
     }
 
-    /// A link has ended or is encrypted, and what was asked about it is settled.
+    /// Removes the dialogs of a link that has ended or is encrypted.
     func isOver(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
 
-    /// Ends a pairing on this side: says no where something is asked, and has the host end the link, which it may keep
-    /// up as long as the pairing is under way.
+    /// Ends a pairing on this side: refuses its open question and has the host end the link, which the host might
+    /// otherwise keep up as long as the pairing lasts.
     func abort(_ addresses: LinkAddresses) {
         dialogs.update { $0.abort(addresses, at: $1) }
         host.disconnect(addresses.known, connectedAs: addresses.connected)
     }
 
-    /// There was no room for the bond that a pairing has made.
+    /// Notifies the links that a bond was refused for lack of room.
     func bondWasRefused(_ identity: BluetoothAddress) {
         links.bondWasRefused(identity)
     }

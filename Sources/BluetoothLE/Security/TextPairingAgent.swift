@@ -1,21 +1,21 @@
 import Synchronization
 
-/// Asks a user in words, on a terminal or wherever lines of text can be shown and answered.
+/// An agent that asks a user in words, on a terminal or wherever lines of text can be shown and answered.
 ///
-/// Everything can be seen and entered, so that a device is never paired with unseen unless it has nothing itself.
+/// Its capability is keyboard and display, so pairing is authenticated unless the device has neither.
 ///
-/// One question is open at a time, so that an answer that is meant for one device never goes to another. A device that
-/// asks meanwhile is refused, which the user is shown.
+/// Only one question is open at a time, so that an answer never reaches another device's pairing. A device that asks
+/// meanwhile is refused, and the user notified.
 public struct TextPairingAgent: PairingAgent {
     private let show: @Sendable (String) -> Void
     private let ask: @Sendable (String) async -> String?
     private let turn = Turn()
 
-    /// An agent with a user behind it.
+    /// Creates an agent for a user.
     /// - Parameters:
-    ///   - show: tells the user something.
-    ///   - ask: tells the user something, and returns the answer; nil when there is none, which means no. The task is
-    ///     cancelled when the answer is not wanted any more.
+    ///   - show: shows a line of text.
+    ///   - ask: shows a line of text and returns the answer; nil means no. The task is cancelled when the answer is no
+    ///     longer needed.
     public init(
         show: @escaping @Sendable (String) -> Void, ask: @escaping @Sendable (String) async -> String?
     ) {
@@ -23,25 +23,25 @@ public struct TextPairingAgent: PairingAgent {
         self.ask = ask
     }
 
-    /// Everything can be seen and entered.
+    /// Keyboard and display.
     public var ioCapability: IOCapability { .keyboardDisplay }
 
-    /// Asks whether to pair at all.
+    /// Asks the user to confirm the pairing.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
         await confirm("Pair with \(request.peer)?", request)
     }
 
-    /// Asks whether the device shows the same number.
+    /// Asks the user whether the device shows the same number.
     public func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
         await confirm("Does \(request.peer) show \(number.digits)?", request)
     }
 
-    /// Asks for the number that the device shows.
+    /// Asks the user for the number that the device shows.
     public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
         await answer(to: "The number that \(request.peer) shows:", request).flatMap { Passkey(digits: $0) }
     }
 
-    /// Shows the number to be entered at the device.
+    /// Shows the number to enter at the device.
     public func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
         show("Enter \(passkey.digits) at \(request.peer).")
     }
@@ -50,7 +50,7 @@ public struct TextPairingAgent: PairingAgent {
         await answer(to: question + " [y/N]", request).map { ["y", "yes"].contains($0.lowercased()) } ?? false
     }
 
-    /// What the user says, without what surrounds it.
+    /// The user's answer without white space.
     private func answer(to question: String, _ request: PairingRequest) async -> String? {
         guard let number = turn.begin() else {
             show("\(request.peer) was refused, as another question was open.")
@@ -67,7 +67,7 @@ public struct TextPairingAgent: PairingAgent {
     }
 }
 
-/// Whose question is open.
+/// A lock for the one open question.
 private final class Turn: Sendable {
     private struct State {
         var count: UInt64 = 0
@@ -76,7 +76,7 @@ private final class Turn: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes the turn; nil while another has it.
+    /// Locks and returns a key; nil while another question is open.
     func begin() -> UInt64? {
         state.withLock { state -> UInt64? in
             guard state.current == nil else { return nil }
@@ -86,7 +86,7 @@ private final class Turn: Sendable {
         }
     }
 
-    /// Gives up a turn, unless that was done already.
+    /// Unlocks, unless that was done already.
     func end(_ number: UInt64) {
         state.withLock { state in
             if state.current == number { state.current = nil }
