@@ -1,30 +1,30 @@
 import BluetoothPrimitives
 import Synchronization
 
-/// What is known of an adapter.
+/// The identity, version and settings of an adapter.
 public struct AdapterInformation: Hashable, Sendable {
-    /// N of hciN. Not stable: an adapter that is plugged in again may come back with another.
+    /// The N of hciN. Not stable: an adapter that is plugged in again may get another one.
     public var index: UInt16
     /// The controller's public address; zero where it has none.
     public var publicAddress: BluetoothAddress
-    /// The static random address it uses instead, as far as this program knows.
+    /// The static random address that the adapter uses instead, if this program knows it.
     public var staticAddress: BluetoothAddress?
-    /// Who made the controller.
+    /// The manufacturer of the controller.
     public var manufacturer: CompanyIdentifier
     /// The version of the Bluetooth specification the controller follows, as the Link Layer numbers it: 9 is 5.0.
     public var version: UInt8
-    /// The name the kernel gives it towards others.
+    /// The name the kernel has stored for the adapter.
     public var localName: String
-    /// What it can do.
+    /// The settings that the controller supports.
     public var supportedSettings: ManagementSettings
-    /// What is switched on.
+    /// The settings that are on.
     public var currentSettings: ManagementSettings
-    /// Whether it is off because a radio switch in software (rfkill) keeps it so.
+    /// Whether the adapter is off because rfkill blocks it by software.
     public var isSoftBlocked: Bool
-    /// Whether it is off because a switch on the machine or its firmware keeps it so.
+    /// Whether the adapter is off because a hardware switch or the firmware blocks it (rfkill).
     public var isHardBlocked: Bool
 
-    /// An adapter from its parts.
+    /// Creates the information from its parts.
     public init(
         index: UInt16, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
         manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedSettings: ManagementSettings,
@@ -42,20 +42,20 @@ public struct AdapterInformation: Hashable, Sendable {
         self.isHardBlocked = isHardBlocked
     }
 
-    /// The kernel's name for it: `hci0`.
+    /// The kernel's name for the adapter: `hci0`.
     public var name: String { "hci\(index)" }
-    /// The address that is its identity, and the one it uses on the air unless it ``usesPrivateAddresses``: the public one
-    /// unless it has none.
+    /// The identity address: the public one unless the adapter has none. It is also the address on the air unless the
+    /// adapter ``usesPrivateAddresses``.
     public var address: BluetoothAddress { publicAddress.isZero ? staticAddress ?? publicAddress : publicAddress }
-    /// Whether it hides that address from others behind ones that change.
+    /// Whether the adapter hides its identity address behind private addresses that change.
     public var usesPrivateAddresses: Bool { currentSettings.contains(.privacy) }
-    /// Whether it is powered on.
+    /// Whether the adapter is powered on.
     public var isPowered: Bool { currentSettings.contains(.powered) }
     /// Whether LE is switched on; without it the kernel refuses LE connections.
     public var isLowEnergyEnabled: Bool { currentSettings.contains(.lowEnergy) }
-    /// Whether the controller has LE.
+    /// Whether the controller supports LE.
     public var isLowEnergySupported: Bool { supportedSettings.contains(.lowEnergy) }
-    /// Whether the controller has BR/EDR as well.
+    /// Whether the controller supports both LE and BR/EDR.
     public var isDualMode: Bool { supportedSettings.contains(.brEDR) && isLowEnergySupported }
 
     /// The Bluetooth specification's own version number, such as `5.0`.
@@ -68,7 +68,7 @@ public struct AdapterInformation: Hashable, Sendable {
 }
 
 extension AdapterInformation {
-    /// Whether the adapter can be used as it stands here, and if not, what is in the way.
+    /// The state of the adapter, derived from its settings and radio switches.
     public var state: AdapterState {
         guard isLowEnergySupported else { return .unsupported }
         if isPowered { return isLowEnergyEnabled ? .poweredOn : .lowEnergyOff }
@@ -78,17 +78,17 @@ extension AdapterInformation {
     }
 }
 
-/// Which adapter to use.
+/// The choice of an adapter to open.
 public enum AdapterSelector: Hashable, Sendable {
-    /// The first that works: one that is powered on is tried before one that is off, a lower index before a higher.
-    /// One that is blocked, cannot be powered on or fails otherwise is passed over for the next.
+    /// The first that works: one that is powered on is tried before one that is off, a lower index before a higher one.
+    /// An adapter that is blocked, cannot be powered on or fails otherwise is skipped.
     case first
-    /// hciN by its number.
+    /// The adapter hciN, by its number.
     case index(UInt16)
-    /// By its address, which survives unplugging.
+    /// The adapter with an address, which survives unplugging.
     case address(BluetoothAddress)
 
-    /// Reads `hci0`, `0` or an address; nil for anything else.
+    /// Parses `hci0`, `0` or an address; nil for anything else.
     public init?(_ text: some StringProtocol) {
         let digits = text.hasPrefix("hci") ? String(text.dropFirst(3)) : String(text)
         if let index = UInt16(digits) {
@@ -102,7 +102,7 @@ public enum AdapterSelector: Hashable, Sendable {
 }
 
 extension AdapterSelector: CustomStringConvertible {
-    /// The selector as one would type it.
+    /// The selector as a user would type it.
     public var description: String {
         switch self {
         case .first: "the first adapter"
@@ -111,18 +111,18 @@ extension AdapterSelector: CustomStringConvertible {
         }
     }
 
-    /// Whether an adapter is one that is meant.
+    /// Whether an adapter matches the selector.
     public func matches(_ information: AdapterInformation) -> Bool {
         switch self {
         case .first: information.isLowEnergySupported
         case .index(let index): information.index == index
-        // A static address is as good a name as a public one, so the kind does not count.
+        // A static address identifies an adapter as well as a public one, so the kind is not compared.
         case .address(let address): information.address.value == address.value
         }
     }
 }
 
-/// What is known of an opened adapter: read on any thread, written on the loop.
+/// The information of an opened adapter: readable on any thread, written on the loop.
 package final class AdapterFacts: Sendable {
     private let known: Mutex<AdapterInformation>
 
@@ -130,10 +130,10 @@ package final class AdapterFacts: Sendable {
         known = Mutex(information)
     }
 
-    /// The adapter as it is now, and while it is away as it was last.
+    /// The current information; while the adapter is absent, the last.
     package var information: AdapterInformation { known.withLock { $0 } }
 
-    /// Takes over what is known now; a static address that only this program knows stays.
+    /// Replaces the information; a static address that only this program knows is kept.
     package func update(_ now: AdapterInformation) {
         known.withLock { known in
             let address = now.staticAddress ?? known.staticAddress

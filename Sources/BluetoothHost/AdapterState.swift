@@ -1,21 +1,21 @@
 import BluetoothPrimitives
 
-/// Whether an adapter can be used now, and if not, what is in the way.
+/// The state of an adapter: ready, or the reason why it cannot be used now.
 public enum AdapterState: Hashable, Sendable {
-    /// Powered on, with LE: everything works.
+    /// Powered on, with LE: ready.
     case poweredOn
-    /// Powered on, but LE is switched off (management `Set Low Energy`), so that the kernel makes no LE connection.
+    /// Powered on, but LE is off (management `Set Low Energy`), so that the kernel makes no LE connection.
     case lowEnergyOff
     /// Powered off.
     case poweredOff
-    /// Powered off, and a radio switch (rfkill) keeps it so: by hardware, or by software.
+    /// Powered off and blocked by a radio switch (rfkill), in hardware or in software.
     case blocked(isHard: Bool)
-    /// Unplugged, or taken from the kernel by a program that talks to the controller itself.
+    /// Unplugged, or taken from the kernel by a program that uses a user channel.
     case absent
-    /// The controller has no LE.
+    /// The controller does not support LE.
     case unsupported
 
-    /// Whether everything works.
+    /// Whether the adapter is ready for use.
     public var isReady: Bool { self == .poweredOn }
 }
 
@@ -33,13 +33,13 @@ extension AdapterState: CustomStringConvertible {
     }
 }
 
-/// An adapter that came, went, or changed; see ``Adapter/changes(on:)``.
+/// A change in the list of adapters; see ``Adapter/changes(on:)``.
 public enum AdapterChange: Hashable, Sendable {
-    /// It was there when the stream began, was plugged in, or was given back to the kernel.
+    /// An adapter that was present when the stream began, was plugged in, or was returned to the kernel.
     case added(AdapterInformation)
-    /// Its settings, its power or its radio switch changed: this is how it is now.
+    /// An adapter whose settings, power or radio switch changed, with its new information.
     case changed(AdapterInformation)
-    /// It was unplugged, or taken from the kernel: this is how it was last.
+    /// An adapter that was unplugged or taken from the kernel, with its last information.
     case removed(AdapterInformation)
 
     /// The adapter concerned.
@@ -49,7 +49,7 @@ public enum AdapterChange: Hashable, Sendable {
         }
     }
 
-    /// How the adapter stands after the change.
+    /// The state of the adapter after the change.
     public var state: AdapterState {
         if case .removed = self { .absent } else { adapter.state }
     }
@@ -67,21 +67,23 @@ extension AdapterChange: CustomStringConvertible {
     }
 }
 
-/// Whether a program may switch an adapter on.
+/// The rule for powering an adapter on.
 public enum PowerPolicy: Hashable, Sendable {
-    /// Never: opening fails when it is off, and later it is waited for until somebody switches it on.
+    /// Never power on: opening fails while the adapter is off, and later the program waits until a user or another
+    /// program switches it on.
     case leave
-    /// When it is opened, and again after it was plugged in again or a radio switch gave it free. Somebody who powers it
-    /// off meanwhile has the last word. Needs CAP_NET_ADMIN.
+    /// Power on when opening, and again after the adapter was plugged in again or a radio switch unblocked it. Another
+    /// program's power-off is respected. Needs CAP_NET_ADMIN.
     case powerOn
-    /// As ``powerOn``, and also when another program has powered it off; not when this program did. Needs CAP_NET_ADMIN.
+    /// As ``powerOn``, and also after another program powered the adapter off; not after this program did. Needs
+    /// CAP_NET_ADMIN.
     case keepOn
 }
 
-/// What becomes of a stream, such as a scan, when its adapter is powered off, blocked or unplugged.
+/// The rule for a stream, such as a scan, whose adapter is powered off, blocked or unplugged.
 public enum AdapterLeavePolicy: Hashable, Sendable {
-    /// It ends with the reason: ``BluetoothError/Code/adapterOff``, `.adapterBlocked` or `.noAdapter`.
+    /// The stream ends with the reason: ``BluetoothError/Code/adapterOff``, `.adapterBlocked` or `.noAdapter`.
     case end
-    /// It is silent until the adapter is back, and goes on then; it ends when that fails or the adapter is closed.
+    /// The stream pauses and resumes when the adapter is back; it ends when that fails or the adapter is closed.
     case resume
 }

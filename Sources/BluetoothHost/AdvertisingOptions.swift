@@ -1,46 +1,48 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// How to advertise.
+/// The parameters of an advertising set.
 public struct AdvertisingOptions: Hashable, Sendable {
-    /// What scanners may do with the advertisement.
+    /// The kind of advertising, by what scanners may do.
     public enum Kind: Hashable, Sendable {
-        /// Connect to it. In the legacy format they may ask for the scan response as well.
+        /// Scanners may connect. In the legacy format they may request the scan response as well.
         case connectable
-        /// Ask for the scan response.
+        /// Scanners may request the scan response.
         case scannable
-        /// Listen.
+        /// Scanners may only listen.
         case nonConnectable
     }
 
-    /// The packets that are sent.
+    /// The format of the advertising PDUs.
     public enum Format: Hashable, Sendable {
-        /// Those of Bluetooth 4, which every scanner hears: 31 bytes, and 31 of scan response.
+        /// Legacy PDUs of Bluetooth 4, which every scanner receives: 31 bytes, and 31 bytes of scan response.
         case legacy
-        /// Those of Bluetooth 5: up to 251 bytes through the kernel, sent on this PHY; what announces them is sent on LE
-        /// 1M, or on LE Coded where that is the PHY. Connectable ones have no scan response, and scannable ones nothing
-        /// else, so that everything goes there.
+        /// Extended PDUs of Bluetooth 5 on this PHY: up to 251 bytes through the kernel. The primary PHY is LE 1M, or
+        /// LE Coded where that is the secondary PHY. A connectable set has no scan response; a scannable one has only a
+        /// scan response, which carries all the data.
         case extended(LEPHY)
     }
 
-    /// What scanners may do with it.
+    /// The kind of advertising.
     public var kind: Kind
-    /// The packets that are sent.
+    /// The format of the advertising PDUs.
     public var format: Format
-    /// How often: 20 ms to 10.24 s, and in the extended format up to 10 485 s. The controller chooses within the range.
-    /// Controllers before Bluetooth 5 refuse less than 100 ms for what takes no connections.
+    /// The advertising interval: 20 ms to 10.24 s, and in the extended format up to 10 485 s. The controller chooses
+    /// within the range. Controllers before Bluetooth 5 refuse less than 100 ms for non-connectable advertising.
     public var interval: ClosedRange<Duration>
-    /// The power to send with in dBm, −127 to 20; the controller takes the nearest that it has. Nil leaves it the choice.
+    /// The transmit power in dBm, −127 to 20; the controller takes the nearest it supports. Nil leaves the choice to
+    /// it.
     public var transmitPower: Int?
-    /// Whether it goes on while a device is connected that found this machine by it, so that others can connect as well.
+    /// Whether advertising continues while a central that found this machine by it is connected, so that others can
+    /// connect as well.
     ///
-    /// A connection ends a connectable advertisement. The kernel begins it again when the link has ended; with this it is
-    /// begun again at once, as far as the controller can advertise while it has links.
+    /// A connection ends connectable advertising. The kernel restarts it when the link has ended; with this option it
+    /// is restarted at once, as far as the controller can advertise while it has links.
     public var continuesWhileConnected = true
-    /// What becomes of it when the adapter is powered off, blocked or unplugged; at first it ends with the reason.
+    /// The rule for the time the adapter is powered off, blocked or unplugged; ``AdapterLeavePolicy/end`` by default.
     public var whenAdapterLeaves = AdapterLeavePolicy.end
 
-    /// Options with the usual choices: connectable, in the legacy format, every 100 to 150 ms.
+    /// Creates options with the usual defaults: connectable, legacy format, every 100 to 150 ms.
     public init(
         kind: Kind = .connectable, format: Format = .legacy,
         interval: ClosedRange<Duration> = .milliseconds(100) ... .milliseconds(150), transmitPower: Int? = nil,

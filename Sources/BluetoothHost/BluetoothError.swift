@@ -3,24 +3,25 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// Why something could not be done: what, to whom, the status beneath, and for set-up problems the exact fix.
+/// An error of a Bluetooth operation: the code, the operation and its peer, the underlying status, and for set-up
+/// problems the exact fix.
 public struct BluetoothError: Error, Hashable, Sendable {
-    /// What kind of problem it is. An open set: switch with a default.
+    /// The kind of problem. An open set: switch with a default.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
         public let rawValue: String
 
-        /// A code by name.
+        /// Creates a code by name.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// The name.
+        /// The name of the code.
         public var description: String { rawValue }
 
         /// The kernel has no Bluetooth sockets.
         public static let noBluetooth = Code(rawValue: "noBluetooth")
-        /// There is no adapter, or not the one asked for, or it went away.
+        /// There is no adapter, the requested one is not present, or it was removed.
         public static let noAdapter = Code(rawValue: "noAdapter")
         /// The adapter is powered off.
         public static let adapterOff = Code(rawValue: "adapterOff")
@@ -28,43 +29,43 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let adapterBlocked = Code(rawValue: "adapterBlocked")
         /// A capability is missing.
         public static let notPermitted = Code(rawValue: "notPermitted")
-        /// Somebody else, such as BlueZ's daemon, uses what this needs.
+        /// Another program, such as BlueZ's daemon, uses the resource.
         public static let busy = Code(rawValue: "busy")
-        /// No device that matches was seen.
+        /// No matching device was found.
         public static let notFound = Code(rawValue: "notFound")
         /// The link could not be established.
         public static let connectionFailed = Code(rawValue: "connectionFailed")
         /// The link ended.
         public static let disconnected = Code(rawValue: "disconnected")
-        /// Pairing, or encrypting the link with a key, came to nothing; ``BluetoothError/pairingFailure`` says how.
+        /// Pairing, or encrypting the link with a stored key, failed; ``BluetoothError/pairingFailure`` has the reason.
         public static let pairingFailed = Code(rawValue: "pairingFailed")
-        /// The time allowed ran out.
+        /// The time limit was reached.
         public static let timedOut = Code(rawValue: "timedOut")
         /// The calling task was cancelled.
         public static let cancelled = Code(rawValue: "cancelled")
         /// The peer refused an attribute request; ``BluetoothError/cause`` has its code.
         public static let attributeProtocol = Code(rawValue: "attributeProtocol")
-        /// The peer's attributes are not those that were discovered.
+        /// The peer's attributes have changed since they were discovered.
         public static let attributesChanged = Code(rawValue: "attributesChanged")
-        /// The peer has not asked for what it was to be sent.
+        /// The peer has not subscribed to the characteristic.
         public static let notSubscribed = Code(rawValue: "notSubscribed")
-        /// The peer broke the protocol.
+        /// The peer violated the protocol.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
-        /// The peer or the adapter lacks what this needs.
+        /// The peer or the adapter does not support the operation.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The caller asked for something impossible.
+        /// An argument is invalid.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
         /// A stream's buffer was full, or too many calls were waiting.
         public static let overflow = Code(rawValue: "overflow")
-        /// The kernel or the controller failed in a way that has no code of its own.
+        /// The kernel or the controller failed in a way without a code of its own.
         public static let failed = Code(rawValue: "failed")
     }
 
-    /// The status beneath.
+    /// The underlying status.
     public enum Cause: Hashable, Sendable {
         /// A call to the kernel failed.
         case kernel(KernelError)
-        /// The peer's attribute server refused.
+        /// The peer's attribute server answered with an error.
         case attribute(ATTErrorCode)
         /// The controller refused or ended something.
         case controller(HCIStatus)
@@ -72,18 +73,18 @@ public struct BluetoothError: Error, Hashable, Sendable {
         case management(ManagementStatus)
     }
 
-    /// What was being done, to whom.
+    /// The operation that failed, with its target.
     public struct Operation: Hashable, Sendable, CustomStringConvertible {
-        /// What, as a verb: `connect`, `read`.
+        /// The verb: `connect`, `read`.
         public var name: String
-        /// To which device.
+        /// The target device.
         public var peer: BluetoothAddress?
-        /// To which attribute.
+        /// The target attribute.
         public var attribute: AttributeHandle?
-        /// On which adapter, such as `hci0`.
+        /// The adapter, such as `hci0`.
         public var adapter: String?
 
-        /// An operation from its parts.
+        /// Creates an operation from its parts.
         public init(
             _ name: String, peer: BluetoothAddress? = nil, attribute: AttributeHandle? = nil, adapter: String? = nil
         ) {
@@ -103,24 +104,24 @@ public struct BluetoothError: Error, Hashable, Sendable {
         }
     }
 
-    /// What kind of problem it is.
+    /// The kind of problem.
     public var code: Code
-    /// What was being done.
+    /// The operation that failed.
     public var operation: Operation
-    /// What went wrong, in one sentence.
+    /// A description of the problem in one sentence.
     public var message: String
-    /// The exact fix, for a problem of set-up.
+    /// The exact fix of a set-up problem.
     public var remedy: String?
-    /// The status beneath, where there is one.
+    /// The underlying status, if there is one.
     public var cause: Cause?
     /// Whether the same call may succeed when it is tried again without changing anything.
     public var isRetryable: Bool
-    /// Who or what ended the link, where that is what this is about.
+    /// The reason for the link's end, if the error is about that.
     public var disconnectReason: DisconnectReason?
-    /// Why a pairing came to nothing, where that is what this is about.
+    /// The reason why pairing failed, if the error is about that.
     public var pairingFailure: PairingFailure?
 
-    /// An error from its parts.
+    /// Creates an error from its parts.
     public init(
         _ code: Code, _ operation: Operation, _ message: String, remedy: String? = nil, cause: Cause? = nil,
         isRetryable: Bool = false, disconnectReason: DisconnectReason? = nil
@@ -134,14 +135,14 @@ public struct BluetoothError: Error, Hashable, Sendable {
         self.disconnectReason = disconnectReason
     }
 
-    /// The device concerned.
+    /// The device of the operation.
     public var peer: BluetoothAddress? { operation.peer }
-    /// The attribute concerned.
+    /// The attribute of the operation.
     public var attribute: AttributeHandle? { operation.attribute }
 }
 
 extension BluetoothError: CustomStringConvertible {
-    /// What was being done, what went wrong, the status beneath and the fix.
+    /// The operation, the problem, the underlying status and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
         if let cause { text += " [\(cause)]" }
@@ -151,7 +152,7 @@ extension BluetoothError: CustomStringConvertible {
 }
 
 extension BluetoothError.Cause: CustomStringConvertible {
-    /// The status with the layer it comes from.
+    /// The status with the layer that reported it.
     public var description: String {
         switch self {
         case .kernel(let error): "\(error)"
@@ -162,7 +163,7 @@ extension BluetoothError.Cause: CustomStringConvertible {
     }
 }
 
-// The errors that several places make.
+// Errors that are made in several places.
 extension BluetoothError {
     @usableFromInline package static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
         BluetoothError(.timedOut, operation, "No answer within \(duration.inSeconds).", isRetryable: true)
@@ -180,8 +181,8 @@ extension BluetoothError {
 
     package static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
-            .overflow, operation, "More than \(capacity) elements were waiting and nobody took them.",
-            remedy: "Take elements faster, or ask for a larger buffer.")
+            .overflow, operation, "More than \(capacity) elements were waiting and were not consumed.",
+            remedy: "Consume elements faster, or use a larger buffer.")
     }
 
     package static func attributesChanged(_ operation: Operation) -> BluetoothError {

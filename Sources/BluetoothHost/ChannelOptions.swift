@@ -1,24 +1,25 @@
 import BluetoothPrimitives
 
-/// How a connection-oriented channel is opened or offered.
+/// Options of a connection-oriented channel that is opened or listened for.
 public struct ChannelOptions: Hashable, Sendable {
-    /// The most time until a channel is open, with the link where there is none yet and pairing where it is needed; nil
-    /// for ever. Of no meaning to a listener.
+    /// The time limit until the channel is open, including the link and pairing where they are needed; nil for none. A
+    /// listener ignores it.
     public var timeout: Duration?
-    /// The largest SDU to receive: 23 to 65 535 bytes, with ``L2CAPFlowControl/enhancedCreditBased`` at least 64. What
-    /// is less is raised to that.
+    /// The largest SDU to receive: 23 to 65 535 bytes, with ``L2CAPFlowControl/enhancedCreditBased`` at least 64. A
+    /// smaller value is raised to the minimum.
     public var maximumTransmissionUnit: UInt16
-    /// How the channel is opened; a peer accepts the one or the other or both.
+    /// The flow control mode; a peer accepts one of the two or both.
     public var flowControl: L2CAPFlowControl
-    /// How the link has to be protected: pairing begins by itself where it is not; nil leaves it as it is.
+    /// The security level required of the link: a link below it is paired automatically; nil leaves the link as it is.
     public var security: SecurityLevel?
-    /// The send buffer in bytes (`SO_SNDBUF`); nil leaves the kernel's choice, about 200 kB.
+    /// The send buffer in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
     public var sendBuffer: Int?
-    /// The receive buffer in bytes (`SO_RCVBUF`); nil leaves the kernel's choice, about 200 kB. Credits for the peer are
-    /// reckoned from what is free in it.
+    /// The receive buffer in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB. The credits given to
+    /// the peer follow from its free space.
     public var receiveBuffer: Int?
 
-    /// Options with the usual choices: 30 s, SDUs of up to 2048 bytes, LE credit based flow control, any link.
+    /// Creates options with the usual defaults: 30 s, SDUs of up to 2048 bytes, LE credit based flow control, no
+    /// security requirement.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 2048,
         flowControl: L2CAPFlowControl = .leCreditBased, security: SecurityLevel? = nil, sendBuffer: Int? = nil,
@@ -34,7 +35,7 @@ public struct ChannelOptions: Hashable, Sendable {
 }
 
 extension ChannelOptions {
-    /// The kernel gives up after 40 s by itself; our own time limit comes first.
+    /// The socket options. The kernel's own time limit is 40 s; ours is shorter.
     package var socketOptions: L2CAPOptions {
         let smallest: UInt16 = flowControl == .enhancedCreditBased ? 64 : 23
         return L2CAPOptions(

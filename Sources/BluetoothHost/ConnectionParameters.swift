@@ -1,16 +1,16 @@
 import BluetoothLoop
 import BluetoothHCI
 
-/// The parameters a link runs with (Core Vol 6 Part B §4.5).
+/// The connection parameters of a link (Core Vol 6 Part B §4.5).
 public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible {
-    /// From one connection event to the next: 7.5 ms to 4 s. What is asked for takes about one of them to come back.
+    /// The connection interval: 7.5 ms to 4 s. A round trip takes about one interval.
     public var interval: Duration
-    /// How many connection events in a row the peripheral may sleep through: 0 to 499.
+    /// The peripheral latency: how many consecutive connection events the peripheral may skip, 0 to 499.
     public var latency: Int
-    /// After how long without a packet the link is lost: 100 ms to 32 s.
+    /// The supervision time-out, after which a silent link is lost: 100 ms to 32 s.
     public var supervisionTimeout: Duration
 
-    /// Parameters by their values.
+    /// Creates parameters from their values.
     public init(interval: Duration, latency: Int, supervisionTimeout: Duration) {
         self.interval = interval
         self.latency = latency
@@ -23,70 +23,71 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// The parameters to ask for; the controllers choose the interval within its range (Core Vol 4 Part E §7.8.18).
+/// A request for connection parameters; the controllers choose the interval within its range (Core Vol 4 Part E
+/// §7.8.18).
 public struct ConnectionParameterRequest: Hashable, Sendable {
     /// The shortest and the longest connection interval: 7.5 ms to 4 s, in steps of 1.25 ms.
     public var interval: ClosedRange<Duration>
-    /// How many connection events in a row the peripheral may sleep through: 0 to 499.
+    /// The peripheral latency: how many consecutive connection events the peripheral may skip, 0 to 499.
     public var latency: Int
-    /// After how long without a packet the link is lost: 100 ms to 32 s, in steps of 10 ms; more than twice as long as
-    /// the longest interval times (``latency`` + 1).
+    /// The supervision time-out: 100 ms to 32 s, in steps of 10 ms; more than twice the longest interval times
+    /// (``latency`` + 1).
     public var supervisionTimeout: Duration
 
-    /// Parameters to ask for.
+    /// Creates a request.
     public init(interval: ClosedRange<Duration>, latency: Int = 0, supervisionTimeout: Duration = .seconds(5)) {
         self.interval = interval
         self.latency = latency
         self.supervisionTimeout = supervisionTimeout
     }
 
-    /// For much data or quick answers, at the cost of both batteries: 7.5 to 15 ms.
+    /// Parameters for high throughput or short response times, at the cost of both batteries: 7.5 to 15 ms.
     public static let lowLatency = ConnectionParameterRequest(interval: .microseconds(7500)...(.milliseconds(15)))
-    /// What most links begin with: 30 to 50 ms.
+    /// Parameters that most links begin with: 30 to 50 ms.
     public static let balanced = ConnectionParameterRequest(interval: .milliseconds(30)...(.milliseconds(50)))
-    /// For links on which little happens: 100 to 125 ms, of which the peripheral may sleep through two.
+    /// Parameters for links with little traffic: 100 to 125 ms, with a peripheral latency of 2.
     public static let lowPower = ConnectionParameterRequest(
         interval: .milliseconds(100)...(.milliseconds(125)), latency: 2)
 }
 
-/// What to do when a link gets parameters that this side did not ask for.
+/// The policy for connection parameters that this side did not request.
 ///
-/// It is the kernel that answers a peripheral's request, and it grants whatever is valid; a program only learns of the
-/// outcome. So all that can be done is to ask for other parameters afterwards.
+/// The kernel answers a peripheral's request and grants every valid one; the program only learns the result. A policy
+/// can therefore only request other parameters afterwards.
 public enum ConnectionParameterPolicy: Hashable, Sendable {
-    /// The peer's wishes are granted.
+    /// Accept the peer's requests.
     case accept
-    /// These are asked for again whenever the link runs with others; after three times in a row, not before it has been
-    /// left alone for 30 s.
+    /// Request these parameters again whenever the link runs with others; after three requests in a row, not before the
+    /// link has been left alone for 30 s.
     case keep(ConnectionParameterRequest)
 }
 
 /// The PHYs of a link.
 public struct LinkPHYs: Hashable, Sendable, CustomStringConvertible {
-    /// The PHY packets are sent on.
+    /// The PHY of sent packets.
     public var transmit: LEPHY
-    /// The PHY packets are received on.
+    /// The PHY of received packets.
     public var receive: LEPHY
 
-    /// A PHY for each direction.
+    /// Creates the PHYs of both directions.
     public init(transmit: LEPHY, receive: LEPHY) {
         self.transmit = transmit
         self.receive = receive
     }
 
-    /// Both by name.
+    /// The names of both PHYs.
     public var description: String { "transmit \(transmit), receive \(receive)" }
 }
 
-/// How large a link's packets may be (Core Vol 6 Part B §4.5.10).
+/// The data length of a link: the largest Link Layer packets (Core Vol 6 Part B §4.5.10).
 public struct LinkDataLength: Hashable, Sendable, CustomStringConvertible {
-    /// The most bytes in a packet sent: 27 to 251.
+    /// The maximum payload of a sent packet: 27 to 251 bytes.
     public var transmitOctets: Int
-    /// The most time a packet sent takes: 328 to 17 040 µs.
+    /// The maximum duration of a sent packet: 328 to 17 040 µs.
     public var transmitTime: Duration
-    /// The most bytes in a packet received.
+    /// The maximum payload of a received packet, in bytes.
     public var receiveOctets: Int
-    /// The most time a packet received takes.
+    /// The maximum duration of a received packet.
     public var receiveTime: Duration
 
     package init(transmitOctets: Int, transmitTime: Duration, receiveOctets: Int, receiveTime: Duration) {
@@ -96,22 +97,22 @@ public struct LinkDataLength: Hashable, Sendable, CustomStringConvertible {
         self.receiveTime = receiveTime
     }
 
-    /// The limits both ways.
+    /// The limits in both directions.
     public var description: String { "transmit \(transmitOctets) bytes, receive \(receiveOctets) bytes" }
 }
 
-/// Something about a link below the Attribute Protocol that has changed, whoever wanted it so.
+/// A change of a link below the Attribute Protocol, initiated by either side.
 public enum LinkChange: Hashable, Sendable {
-    /// It runs with these parameters now.
+    /// The connection parameters changed.
     case parameters(ConnectionParameters)
-    /// It uses these PHYs now.
+    /// The PHYs changed.
     case phys(LinkPHYs)
-    /// Its packets may be this large now.
+    /// The data length changed.
     case dataLength(LinkDataLength)
 }
 
 extension LinkChange: CustomStringConvertible {
-    /// What it is now.
+    /// The new value.
     public var description: String {
         switch self {
         case .parameters(let parameters): "\(parameters)"

@@ -1,14 +1,14 @@
 import BluetoothHCI
 
 extension BluetoothError {
-    /// The same end, as it comes to a call.
+    /// The same link's end as an error of a call.
     package func during(_ operation: Operation) -> BluetoothError {
         var error = self
         error.operation = operation
         return error
     }
 
-    /// The same problem, told of what the caller was doing.
+    /// The same problem as an error of the caller's operation.
     package func about(_ operation: Operation) -> BluetoothError {
         var error = self
         error.operation = operation
@@ -16,7 +16,7 @@ extension BluetoothError {
         return error
     }
 
-    /// Why a controller, or the peer's, would not do something with a link.
+    /// The error for a link procedure that a controller refused, the peer's or ours.
     package static func linkProcedure(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
         let (code, isRetryable): (Code, Bool) =
             switch status {

@@ -1,27 +1,27 @@
-/// What stands between this program and Bluetooth, point by point, each with its fix.
+/// The result of a diagnosis: each requirement of Bluetooth on this machine, with a fix where one is needed.
 public struct Diagnosis: Hashable, Sendable {
-    /// How a point stands.
+    /// The verdict on one requirement.
     public enum Verdict: String, Sendable {
-        /// As it should be.
+        /// The requirement is met.
         case good = "OK"
-        /// Works, but not everything does, or not always.
+        /// It works, but not completely or not always.
         case warning = "WARN"
-        /// Keeps Bluetooth from working.
+        /// Bluetooth does not work.
         case failure = "FAIL"
     }
 
-    /// One point that was looked at.
+    /// The finding about one requirement.
     public struct Finding: Hashable, Sendable {
-        /// What was looked at.
+        /// The requirement checked.
         public var subject: String
-        /// How it stands.
+        /// The verdict.
         public var verdict: Verdict
-        /// What was found.
+        /// A description of what was found.
         public var detail: String
         /// The exact fix, where one is needed.
         public var remedy: String?
 
-        /// A finding from its parts.
+        /// Creates a finding from its parts.
         public init(_ subject: String, _ verdict: Verdict, _ detail: String, remedy: String? = nil) {
             self.subject = subject
             self.verdict = verdict
@@ -30,7 +30,7 @@ public struct Diagnosis: Hashable, Sendable {
         }
     }
 
-    /// The points in the order in which they are worth fixing.
+    /// The findings in the order in which they are worth fixing.
     public var findings: [Finding]
     /// The adapters found.
     public var adapters: [AdapterInformation]
@@ -40,6 +40,6 @@ public struct Diagnosis: Hashable, Sendable {
         self.adapters = adapters
     }
 
-    /// Whether a program can scan and connect here, given that it powers the adapter on.
+    /// Whether a program can scan and connect here, provided that it powers the adapter on.
     public var isUsable: Bool { !findings.contains { $0.verdict == .failure } }
 }

@@ -1,22 +1,22 @@
 import BluetoothLoop
 import Logging
 
-/// Where adapters come from: this machine's kernel, a simulated one. Opens nothing by itself.
+/// A source of adapters: this machine's kernel or a simulated one. It opens nothing until a directory is made.
 package protocol HostProvider: Sendable {
-    /// The loop that everything of it lives on.
+    /// The event loop of all its objects.
     var loop: EventLoop { get }
 
-    /// Whether the adapters are this machine's, so that their devices are there the next time the program runs.
+    /// Whether the adapters are this machine's, so that their devices exist again the next time the program runs.
     var isMachine: Bool { get }
 
-    /// A directory of the adapters, without a follower. Called on the loop.
+    /// Creates a directory of the adapters. Called on the loop.
     func makeDirectory(log: Logger) -> any HostDirectory
 }
 
 /// The host of an opened adapter, with a protocol for each role.
 ///
-/// What is declared – keys, pairing settings, a scan – holds until it is declared otherwise; errors come as programs receive
-/// them.
+/// Declared state – keys, pairing settings, a scan – applies until it is replaced; errors are those that programs
+/// receive.
 //
 // Lives on the loop, with the session.
 package protocol Host: AnyObject {
@@ -26,25 +26,25 @@ package protocol Host: AnyObject {
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }
 
-    /// The rights that this program lacks to scan and connect, and to advertise and accept connections.
+    /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }
 
-    /// Begins to report to the session: `onUnreachable` when the adapter may be off or gone before its directory reports that,
-    /// `onEnd` when nothing can be done with it for now, or for good.
+    /// Registers the session: `onUnreachable` reports that the adapter may be off or gone, before its directory does;
+    /// `onEnd` that the adapter cannot be used for now, or any more.
     func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
 
-    /// Suspends what is under way: the adapter cannot be used for now.
+    /// Suspends the pending operations: the adapter cannot be used for now.
     func leave(_ reason: BluetoothError)
 
     /// Resumes what is declared: the adapter can be used again; returns false if it was not suspended.
     func comeBack(as adapter: AdapterInformation) -> Bool
 
-    /// Ends everything for good.
+    /// Closes the host.
     func close(_ reason: BluetoothError)
 }
 
-/// The rights that a program lacks, each with its remedy; nil where it lacks none.
+/// The privileges that a program lacks, each with its remedy; nil where it lacks none.
 package struct HostObstacles: Sendable {
     package var central: BluetoothError?
     package var peripheral: BluetoothError?

@@ -1,70 +1,69 @@
 import BluetoothAdvertising
 
-/// How an advertisement stands.
+/// The state of an advertising set.
 public enum AdvertisingState: Hashable, Sendable {
-    /// The kernel has it, and sends it as far as links leave room.
+    /// The kernel has the set and sends it as far as links leave time.
     case advertising
-    /// It is not sent for now, and why; it goes on by itself.
+    /// The set is paused for this reason; it resumes automatically.
     case waiting(BluetoothError)
-    /// It has ended for good, and why: `.cancelled` when this program stopped it.
+    /// The set has ended for this reason: `.cancelled` when this program stopped it.
     case ended(BluetoothError)
 }
 
-/// What is known of an advertisement that is sent.
+/// The parameters of an advertising set that the host has chosen.
 package struct AdvertisingFacts: Sendable {
     package var payloads = AdvertisingPayloads([])
-    /// The power it is sent with in dBm, where one can be asked for.
+    /// The transmit power in dBm, if one can be requested.
     package var transmitPower: Int?
-    /// The host's number for it, as other tools show it; nil while it has none.
+    /// The host's instance number, as other tools show it; nil while there is none.
     package var instance: UInt8?
 
     package init() {}
 }
 
-/// What is told of an advertisement by a host.
+/// An event of an advertising set.
 package enum AdvertisingEvent {
     case facts(AdvertisingFacts)
-    /// How it stands; nothing of it follows ``AdvertisingState/ended(_:)`` but ``removed``.
+    /// The state changed; after ``AdvertisingState/ended(_:)`` only ``removed`` follows.
     case state(AdvertisingState)
-    /// What was asked for last is carried out, or is not, and why.
+    /// The last request was applied, or failed with this error.
     case settled(BluetoothError?)
-    /// The host has nothing of it any more.
+    /// The host has removed the set.
     case removed
 }
 
-/// What an adapter advertises for this program.
+/// The advertising sets of this program on an adapter.
 ///
-/// What is declared is sent until it is removed, as far as the adapter's absences and other programs allow; what becomes of
-/// it is told.
-//
+/// A declared set is sent until it is removed, as far as the adapter's absences and other programs allow; events report
+/// its state.
 // Lives on the loop, with the session.
 package protocol HostAdvertising: AnyObject {
-    /// Has `onEvent` called with what becomes of advertisements; a second call does nothing.
+    /// Registers the handler of the events; a second call does nothing.
     func follow(_ onEvent: @escaping (_ id: UInt64, AdvertisingEvent) -> Void) throws(BluetoothError)
 
-    /// Has this advertised, in place of what `id` said before; ``AdvertisingEvent/settled(_:)`` follows, or the end.
+    /// Declares a set, in place of an earlier content of `id`; ``AdvertisingEvent/settled(_:)`` follows, or the end.
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64)
 
-    /// Has `id` say again what it said before a change that was not made, or is not wanted any more.
+    /// Restores the content of `id` before a change that failed or was withdrawn.
     func revert(_ id: UInt64, to content: AdvertisementContent)
 
-    /// Advertises this no more, for a reason that is known; ``AdvertisingEvent/removed`` follows.
+    /// Stops a set for this reason; ``AdvertisingEvent/removed`` follows.
     func stop(_ id: UInt64, _ reason: BluetoothError)
 
-    /// Removes everything that is not this program's, and says how much there was.
+    /// Removes the sets of other programs and returns their number.
     nonisolated(nonsending) func removeForeign(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int
 
-    /// Waits until nothing is under way.
+    /// Waits until no change is pending.
     nonisolated(nonsending) func finish() async
 
-    /// The adapter is off, blocked or away: what does not wait for it ends.
+    /// Ends the sets that do not wait for the adapter, which is off, blocked or absent.
     func adapterHasLeft(_ reason: BluetoothError)
 
-    /// The adapter can be used again.
+    /// Resumes the sets: the adapter can be used again.
     func adapterIsBack()
 
-    /// The adapter is closed: everything ends for this reason.
+    /// Ends all sets for this reason: the adapter is closed.
     func end(_ reason: BluetoothError)
 }

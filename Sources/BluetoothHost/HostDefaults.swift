@@ -2,8 +2,8 @@ import BluetoothATT
 import BluetoothLoop
 import BluetoothPrimitives
 
-// What a host need not do that has its adapters to itself: it is told of everything, its links end when it says so, and
-// nothing of others is in the way.
+// Defaults for a host that has its adapters to itself: it receives every event, its links end when it ends them, and no
+// other program's state matters.
 
 extension Host {
     package var obstacles: HostObstacles { HostObstacles() }

@@ -1,56 +1,56 @@
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The adapters a host can open: which there are, how they stand, and what makes one ready for use.
+/// The adapters of a host: their list, their states, and the preparation of one for use.
 ///
-/// It tells what happens from ``start()`` on, and asks nothing by the clock.
+/// It reports changes from ``start()`` on, and polls nothing.
 //
-// Lives on the loop, with whoever owns it.
+// Lives on the loop, with its owner.
 package protocol HostDirectory: AnyObject {
     var loop: EventLoop { get }
 
-    /// The adapters there are now, lowest index first.
+    /// The present adapters, lowest index first.
     var adapters: [AdapterInformation] { get }
 
-    /// How many changes there have been.
+    /// The number of changes so far.
     var changeCount: UInt64 { get }
 
-    /// Has changes told from now on, on the loop; the second closure once, when nothing more can be told.
+    /// Registers handlers, called on the loop: `onEnd` once, when no more changes can be reported.
     func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void)
 
-    /// Begins to follow; returns when all adapters of the moment are known.
+    /// Starts following the adapters; returns when all present ones are known.
     nonisolated(nonsending) func start() async throws(BluetoothError)
 
-    /// Waits for a change, unless there has been one since there were `count` of them.
+    /// Waits for a change after the first `count`.
     nonisolated(nonsending) func change(
         since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
     ) async throws(BluetoothError)
 
-    /// Looks at an adapter of which something else says that it may be gone, off or blocked, before that is told.
+    /// Reads the state of an adapter that may be gone, off or blocked according to another source, ahead of the report.
     func look(at index: UInt16)
 
-    /// Looks at what nobody tells this process of.
+    /// Reads the states of which this process is not notified.
     func refresh()
 
-    /// Brings an adapter into the state in which LE works, as far as `wish` allows, and describes it then.
-    /// - Parameter knowledge: what was kept of it; nil where nothing is.
+    /// Brings an adapter into the state in which LE works, as far as `wish` allows, and returns its information.
+    /// - Parameter knowledge: the stored data of the adapter; nil if there is none.
     nonisolated(nonsending) func prepare(
         _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
     ) async throws(BluetoothError) -> AdapterInformation
 
-    /// The adapters there are, with the static addresses that are kept for those that have no public one.
+    /// The present adapters, with the stored static addresses of those without a public one.
     nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation]
 
-    /// Powers an adapter on or off; returns when it is so.
+    /// Powers an adapter on or off; returns when that is done.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
 
-    /// The keys of an adapter's devices, of which nothing is told yet.
+    /// Creates the store of an adapter's keys in the host; it reports nothing yet.
     func makeKeys() -> any HostKeys
 
-    /// What is done for an adapter that was made ready; `state` is how it stands, as far as that was told.
+    /// Creates the host of a prepared adapter; `state` returns the adapter's last reported state.
     func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host
 
-    /// Ends it, from its user's side: nobody is told, and what waits fails with the reason.
+    /// Closes the directory without notifying its followers; waiting calls fail with the reason.
     func close(_ reason: BluetoothError)
 }
 
@@ -59,11 +59,11 @@ extension HostDirectory {
     package func adapter(_ index: UInt16) -> AdapterInformation? { adapters.first { $0.index == index } }
 }
 
-/// What a program wants of an adapter.
+/// The requirements of a program on an adapter.
 package struct AdapterWish: Hashable, Sendable {
-    /// Whether it may be powered on.
+    /// The rule for powering it on.
     package var power: PowerPolicy
-    /// Whether it is to hide its address; nil is as it is.
+    /// The privacy mode; nil leaves it as it is.
     package var privacy: PrivacyMode?
 
     package init(power: PowerPolicy, privacy: PrivacyMode? = nil) {
@@ -71,20 +71,20 @@ package struct AdapterWish: Hashable, Sendable {
     }
 }
 
-/// What has to be known of an adapter before it is used.
+/// The stored data needed before an adapter is used.
 //
 // Lives on the loop.
 package protocol AdapterKnowledge: AnyObject {
-    /// What an adapter calls itself where its public address does not say it; made up where nothing is kept and that is
-    /// wished for, and otherwise nil.
-    /// - Parameter place: where it is plugged in, or its public address.
+    /// The identity of an adapter without a public address; created if none is stored and `makes` is true, otherwise
+    /// nil.
+    /// - Parameter place: the adapter's place on the bus, or its public address.
     nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity?
 
-    /// Has the host know the keys of bonded devices.
+    /// Loads the keys of bonded devices into the host.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
 }
 
 extension AdapterKnowledge {
-    /// Nothing: there are no keys.
+    /// Does nothing: there are no keys.
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
 }

@@ -1,40 +1,40 @@
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// What a host knows of the keys of one adapter's devices, and what it tells of those that pairing makes.
+/// The keys of one adapter's devices in the host, and the events of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
 package protocol HostKeys: AnyObject {
     var loop: EventLoop { get }
 
-    /// Whether it knows the keys.
+    /// The state of the keys in the host.
     var standing: KeyStanding { get }
 
-    /// Has the host ask for the keys that it should know, the most important first, and tell what happens to keys.
+    /// Registers the source of the keys to load, the most important first, and the handler of key events.
     func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void)
 
-    /// Begins to tell of an adapter's keys. None is loaded by that.
+    /// Starts the key events of an adapter. Loads no keys.
     func begin(_ adapter: UInt16)
 
-    /// Has the host know the keys that it should, in place of those it had; ``standing`` tells what is in the way.
+    /// Replaces the keys in the host by those to load; ``standing`` has what prevented it.
     nonisolated(nonsending) func load() async
 
-    /// As ``load()``, of an adapter that was plugged in again; nobody waits for it.
+    /// As ``load()``, for an adapter that was plugged in again, without waiting.
     func reload(_ adapter: UInt16)
 
-    /// As ``load()``, as the host has others; nobody waits for it.
+    /// As ``load()``, after the host's keys were replaced, without waiting.
     func reload()
 
-    /// Has the host forget a device and end the link with it, where it knows this program's keys or may know older ones;
-    /// nil where there is nothing to wait for.
+    /// Removes a device's keys from the host and ends its link, if the host has this program's keys or may have older
+    /// ones; nil if there is nothing to wait for.
     func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>?
 
-    /// Has the host forget a device whose keys are not kept, and end the link with it; then calls `completion`.
+    /// Removes a device from the host whose keys are not stored, and ends its link; then calls `completion`.
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void)
 
-    /// Has the host end the link with a device.
+    /// Ends the link to a device.
     func disconnect(_ peer: BluetoothAddress)
 
-    /// Nothing is told any more.
+    /// Stops the events.
     func close()
 }

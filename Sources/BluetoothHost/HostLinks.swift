@@ -2,31 +2,31 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What a host tells of the links of an adapter, and what can be asked about them.
+/// The links of an adapter: their events and the procedures on them.
 ///
-/// Without the right to follow a controller (CAP_NET_RAW) links are as good, but less is known of them.
+/// Without the privilege to follow a controller (CAP_NET_RAW) links work as well, but less of their state is known.
 //
 // Lives on the loop, with the session.
 package protocol HostLinks: AnyObject {
-    /// To be called before links are made or accepted, so that their events are not missed; ``endFollowing()`` follows.
+    /// Starts following the controller; must precede creating or accepting links, so that their events are not missed.
+    /// Balanced by ``endFollowing()``.
     func beginFollowing()
 
-    /// Somebody for whom links were followed needs it no more.
+    /// Balances one ``beginFollowing()``.
     func endFollowing()
 
-    /// Begins to follow a link of ours that has just come up, as long as what is returned is kept; nil where nothing can be
-    /// told of links.
+    /// Follows a new link of this program as long as the result is retained; nil if link events are not available.
     /// - Parameter onEncrypted: called when the link is encrypted.
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)?
 }
 
-/// One link of an adapter: what it runs with, and what can be asked for.
+/// A link of an adapter: its parameters and the procedures that change them.
 ///
-/// What is asked fails with `.disconnected` once the link has ended, and with the controller's refusal.
+/// Procedures fail with `.disconnected` once the link has ended, and with the controller's refusal.
 package protocol HostLink: AnyObject {
-    /// What it runs with; nil where that was not told.
+    /// The connection parameters; nil if they were not reported.
     var parameters: ConnectionParameters? { get }
-    /// The size of its packets; nil until it is told.
+    /// The data length; nil until it is reported.
     var dataLength: LinkDataLength? { get }
 
     nonisolated(nonsending) func rssi(
@@ -49,24 +49,24 @@ package protocol HostLink: AnyObject {
         octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError)
 
-    /// Changes what it runs with; returns what came of it.
+    /// Changes the connection parameters and returns the resulting ones.
     nonisolated(nonsending) func setParameters(
         _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> ConnectionParameters
 
-    /// Keeps it at these parameters from now on, or leaves it to its peer.
+    /// Enforces these parameters from now on, or leaves the parameters to the peer.
     func keepParameters(
         _ range: LEConnectionParameters?, _ operation: BluetoothError.Operation
     ) throws(BluetoothError)
 
-    /// Has changes told from now on, and at last why there will be no more; throws where the link has ended.
+    /// Registers the handlers of changes and of their end, with its reason; throws if the link has ended.
     func follow(
         _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
     ) throws(BluetoothError)
 
-    /// Why it has ended, where its channel says `failure`.
+    /// The reason for the link's end, given that its channel reports `failure`.
     func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError
 
-    /// Ends what waits for the link, for this reason.
+    /// Fails the calls that wait for the link, for this reason.
     func end(_ reason: BluetoothError)
 }

@@ -1,42 +1,42 @@
 import BluetoothPrimitives
 
-/// The pairings on one adapter as a host does them: their settings, their questions, their ends.
+/// The pairing procedures of an adapter in the host: settings, questions and results.
 //
 // Lives on the loop, with the pairings.
 package protocol HostPairing: AnyObject {
-    /// What it brings to its pairings.
+    /// The pairing settings of this side.
     var settings: PairingSettings { get }
 
-    /// Whose business they are now.
+    /// The program that is responsible for pairing.
     var authority: PairingAuthority { get }
 
-    /// Has what happens told from now on.
+    /// Registers the handler of pairing events.
     func follow(_ onEvent: @escaping (PairingEvent) -> Void)
 
-    /// Has the host take other settings; where it refuses, those before it.
+    /// Changes the settings; keeps those in force if the host refuses.
     nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Makes sure that the settings are in force; where `again` says so, also if another program may have changed them.
+    /// Ensures that the settings are in force; with `again`, also if another program may have changed them.
     nonisolated(nonsending) func apply(
         _ operation: BluetoothError.Operation, again: Bool
     ) async throws(BluetoothError)
 
-    /// The adapter has changed, so that the settings may have to be brought back.
+    /// Checks the settings after a change of the adapter, and applies them again if needed.
     func adapterChanged()
 
-    /// The adapter is gone, and with it what was in force.
+    /// Discards the state of a removed adapter.
     func adapterIsGone(_ reason: BluetoothError)
 
     /// Answers a question.
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)
 
-    /// Has the host end the link to a peer, as far as this program may; it was connected to by the address `connected`.
+    /// Ends the link to a peer, as far as this program may; `connected` is the address it was connected by.
     func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
 }
 
-/// What an adapter brings to its pairings.
+/// The settings of an adapter for pairing.
 package struct PairingSettings: Hashable, Sendable {
     package var ioCapability = IOCapability.noInputNoOutput
     package var isBondable = true
@@ -52,20 +52,20 @@ package struct PairingSettings: Hashable, Sendable {
     }
 }
 
-/// What a host tells of a pairing. It has no keys, only what they are worth.
+/// A pairing event of the host. It carries no keys, only their properties.
 package enum PairingEvent: Sendable {
     case question(PairingQuestion, BluetoothAddress)
     /// Pairing failed, or a link could not be encrypted.
     case failed(BluetoothAddress)
     case keyMade(BluetoothAddress, MadeKey)
-    /// A device's keys are gone from this machine.
+    /// A device's keys were removed from this machine.
     case keysForgotten(BluetoothAddress)
 }
 
-/// Whose business the pairings on an adapter are, with what is in the way of others.
+/// The program that is responsible for pairing on an adapter.
 package enum PairingAuthority {
     case ours
-    /// Another program's.
+    /// Another program, with the error that pairing fails with here.
     case others(BluetoothError)
     case notPermitted(BluetoothError)
 }

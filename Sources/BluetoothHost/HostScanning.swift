@@ -2,44 +2,45 @@ import BluetoothHCI
 
 /// The scanner of an adapter.
 ///
-/// What is declared holds until it is declared otherwise, beside the scans of others; it is brought back when the adapter is
+/// A declared scan runs until it is replaced, beside the scans of other programs; it is restored when the adapter is
 /// back.
 //
 // Lives on the loop, with the session.
 package protocol HostScanning: AnyObject {
-    /// Who hears what is scanned. Kept, as each report passes here, so it keeps no host in turn.
+    /// The receiver of the reports. Retained, since each report passes here, so it must not retain the host.
     var receiver: (any HostScanReceiver)? { get set }
 
-    /// Declares what is wanted, nil for nothing; nobody waits.
+    /// Declares a scan, nil for none, without waiting.
     func setScan(_ wanted: ScanSettings?)
 
-    /// Declares what is wanted; returns when it is so, or will be by itself as soon as another program lets it.
+    /// Declares a scan; returns when it runs, or will run automatically as soon as another program allows it.
     nonisolated(nonsending) func scan(
         _ wanted: ScanSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Makes sure, for up to `timeout`, that nothing of a scan keeps a connection from being made.
+    /// Waits, for up to `timeout`, until no scan prevents a connection.
     nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async
 
-    /// What the controller can do.
+    /// The controller's LE features.
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> LEFeatures
 }
 
-/// Who hears what an adapter scans.
+/// The receiver of an adapter's advertising reports.
 package protocol HostScanReceiver: AnyObject {
-    /// Takes reports, which are lent.
+    /// Receives borrowed reports.
     func receive(_ reports: AdvertisingReports)
 
-    /// Scanning has stopped for now: chains of packets will not be completed.
+    /// Reports that scanning was interrupted: chains of fragments will not be completed.
     func scanStopped()
 
-    /// What was declared has failed, or the adapter leaves, for good or not; says what is wanted from now on.
+    /// Reports that the declared scan failed or the adapter left, permanently if `isForGood`; returns the scan to
+    /// declare from now on.
     func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings?
 }
 
-/// What a scanner is asked to do, or was told to by somebody else.
+/// The settings of a scan, of this program or another.
 package struct ScanSettings: Hashable {
     package var le1M: LEScanTiming?
     package var leCoded: LEScanTiming?
@@ -53,10 +54,10 @@ package struct ScanSettings: Hashable {
         self.filterPolicy = filterPolicy
     }
 
-    /// Whether devices are asked for their scan response.
+    /// Whether the scan requests scan responses.
     package var isActive: Bool { le1M?.type == .active || leCoded?.type == .active }
 
-    /// What serves both: everybody's advertisements, on the PHYs of both, as often as the keener one wants.
+    /// The settings that serve both scans: all advertisers, the PHYs of both, and the shorter interval.
     package func united(with other: ScanSettings) -> ScanSettings {
         var united = self
         united.le1M = Self.united(le1M, other.le1M)

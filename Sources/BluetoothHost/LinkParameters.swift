@@ -1,7 +1,7 @@
 import BluetoothLoop
 import BluetoothHCI
 
-// The values of a link from what the controller tells, and to what it is asked for.
+// Link values converted from and to the controller's units.
 
 extension ConnectionParameters {
     package init(_ parameters: LEActiveConnectionParameters) {
@@ -12,7 +12,7 @@ extension ConnectionParameters {
 }
 
 extension ConnectionParameterRequest {
-    /// In the units of the packets; throws `.invalidArgument` for what the specification does not allow.
+    /// The request in the packets' units; throws `.invalidArgument` for values outside the specification's ranges.
     package func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
         let shortest = (interval.lowerBound.clampedNanoseconds &+ 1_249_999) / 1_250_000
         let longest = interval.upperBound.clampedNanoseconds / 1_250_000
@@ -23,7 +23,7 @@ extension ConnectionParameterRequest {
                 operation, "A connection interval is 7.5 ms to 4 s long, in steps of 1.25 ms.")
         }
         guard (0...499).contains(latency) else {
-            throw .invalidArgument(operation, "A peripheral may sleep through 0 to 499 connection events.")
+            throw .invalidArgument(operation, "The peripheral latency is 0 to 499 connection events.")
         }
         // In units of 1.25 ms.
         guard (10...3200).contains(timeout), timeout * 8 > 2 * Int64(latency + 1) * longest else {

@@ -1,14 +1,14 @@
 import BluetoothPrimitives
 
-/// The keys that pairing has made with a device, or some of them.
+/// The keys of a device from pairing, or some of them.
 package struct PeerKeys: Sendable {
     /// The device's public or static random address.
     package var identity: BluetoothAddress
-    /// What encrypts links with it.
+    /// The keys that encrypt links.
     package var longTermKeys: [LongTermKey]
-    /// Tells which private addresses are the device's.
+    /// The key that resolves the device's private addresses.
     package var identityResolvingKey: SecurityKey?
-    /// What signs writes.
+    /// The keys that verify signed writes.
     package var signatureKeys: [SignatureResolvingKey]
 
     package init(
@@ -22,19 +22,19 @@ package struct PeerKeys: Sendable {
     }
 }
 
-/// What a host tells of the keys of devices.
+/// A key event of a host.
 package enum KeyEvent: Sendable {
-    /// Pairing has made keys that are to be kept.
+    /// Pairing made keys that must be stored.
     case made(PeerKeys)
-    /// Another program has had the host forget a device.
+    /// Another program made the host forget a device.
     case forgotten(BluetoothAddress)
 }
 
-/// Whether a host knows the keys of devices.
+/// The state of a host's keys.
 package enum KeyStanding: Hashable, Sendable {
     case loaded
     case notPermitted
-    /// Another program loads its own, and is told of those that pairing makes.
+    /// Another program loads its own keys and receives those that pairing makes.
     case others
     case failed(BluetoothError)
 }

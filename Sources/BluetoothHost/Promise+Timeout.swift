@@ -1,14 +1,14 @@
 import BluetoothLoop
 
-// Public and inlinable, since other modules do not specialise what is `package`.
+// Public and inlinable, since other modules do not specialise `package` functions.
 extension Promise where Failure == BluetoothError {
-    /// Waits for the value. To be called once.
+    /// Waits for the value. Must be called once.
     ///
     /// - Parameters:
-    ///   - operation: what is being done, for the errors of this wait's own making.
-    ///   - timeout: the most time to wait, nil for no limit of the caller's own.
-    ///   - loop: whose clock counts.
-    ///   - onAbandon: runs when the caller stops waiting by time-out or cancellation; anywhere.
+    ///   - operation: the operation named in the errors of this wait.
+    ///   - timeout: the time limit; nil for none.
+    ///   - loop: the loop whose clock counts.
+    ///   - onAbandon: called, on any thread, when the caller stops waiting because of a time-out or cancellation.
     @inlinable
     public func value(
         _ operation: BluetoothError.Operation, timeout: Duration?, on loop: EventLoop,

@@ -69,7 +69,7 @@ import Testing
             (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
             (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "--passkey"),
-            (["pair", "--simulate", "--security", "authenticated"], 76, "as well as was asked"),
+            (["pair", "--simulate", "--security", "authenticated"], 76, "requested security level"),
         ] as [([String], Int32, String)])
     func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("ble", arguments)

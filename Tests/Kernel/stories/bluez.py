@@ -130,7 +130,7 @@ def pairing_is_the_daemons(radio):
     with Daemon():
         power(0)
         program = run('ble', 'pair', '-i', 'hci0', radio.address['secure'], '--address-type', 'random', exits=69)
-        program.says("BlueZ's daemon owns pairing").says('systemctl stop bluetooth')
+        program.says("BlueZ's daemon is responsible for pairing").says('systemctl stop bluetooth')
         check(radio.ask('count secure') == '0', 'the device was left alone')
 
 
