@@ -90,7 +90,7 @@ final class TemporaryFile: Sendable {
                 #expect(
                     "\(error)" == """
                         record packets: \(file.path) exists already. [open: EEXIST]
-                        Choose another name, or have the file replaced.
+                        Choose another name, or replace the file.
                         """)
             }
             #expect(file.bytes == before)

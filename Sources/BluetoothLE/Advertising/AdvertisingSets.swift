@@ -3,7 +3,8 @@ import BluetoothHost
 import BluetoothSockets
 import Synchronization
 
-/// What a program advertises on an adapter: who waits for it, and what the host has told of it.
+/// The advertising sets of an adapter: their content, their state as the host reports it, and the callers that wait for
+/// a change.
 ///
 /// A component of the adapter's session.
 final class AdvertisingSets {
@@ -11,7 +12,7 @@ final class AdvertisingSets {
         var content: AdvertisementContent
         let options: AdvertisingOptions
         let record: AdvertisingRecord
-        /// Who waits until the host has done what was asked for last.
+        /// The callers that wait until the host has applied the last change.
         var waiters = WaiterList<Void, BluetoothError>()
     }
 
@@ -20,7 +21,7 @@ final class AdvertisingSets {
     private let loop: EventLoop
     private var entries: [UInt64: Entry] = [:]
     private var nextID: UInt64 = 0
-    /// Called when devices may be able to connect that were not, or the other way round.
+    /// Called when the adapter becomes connectable or ceases to be.
     var onOffersChanged: () -> Void = {}
 
     init(_ host: any HostAdvertising, on loop: EventLoop) {
@@ -28,10 +29,10 @@ final class AdvertisingSets {
         (self.host, self.loop) = (host, loop)
     }
 
-    /// Whether devices can connect to anything of it.
+    /// Whether any set is connectable.
     var takesConnections: Bool { entries.values.contains { !$0.record.hasEnded && $0.options.kind == .connectable } }
 
-    /// Begins to advertise; returns once it is on the air.
+    /// Creates an advertising set; returns once it is on the air.
     nonisolated(nonsending) func begin(
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
@@ -41,7 +42,7 @@ final class AdvertisingSets {
         nextID += 1
         let id = nextID
         entries[id] = Entry(content: content, options: options, record: record)
-        // Before anybody can connect.
+        // Before any device can connect.
         onOffersChanged()
         host.advertise(content, options, as: id)
         do {
@@ -53,7 +54,7 @@ final class AdvertisingSets {
         return (id, record)
     }
 
-    /// Removes everything that others advertise, and says how much there was.
+    /// Removes all sets of other programs and returns their number.
     nonisolated(nonsending) func removeForeign(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int {
@@ -70,7 +71,7 @@ final class AdvertisingSets {
         do {
             try await settles(id, record.operation)
         } catch {
-            // What was said before goes on, unless somebody has said something else meanwhile.
+            // The former content remains, unless another call has replaced it meanwhile.
             if entries[id]?.content == content {
                 entries[id]?.content = entry.content
                 host.revert(id, to: entry.content)
@@ -82,26 +83,26 @@ final class AdvertisingSets {
     nonisolated(nonsending) func stop(_ id: UInt64) async {
         guard let record = entries[id]?.record else { return }
         beginToStop(id)
-        // That it was stopped is no error; a cancelled task does not wait.
+        // Stopping is no error here; a cancelled task does not wait.
         try? await settles(id, record.operation)
     }
 
-    /// Has the host get rid of a set as soon as it can.
+    /// Ends a set and has the host remove it as soon as possible.
     func beginToStop(_ id: UInt64) {
         guard let entry = entries[id], !entry.record.hasEnded else { return }
         let reason = BluetoothError(
-            .cancelled, entry.record.operation, "The advertisement was stopped by this program.")
+            .cancelled, entry.record.operation, "This program has stopped the advertising set.")
         end(id, reason)
         host.stop(id, reason)
     }
 
-    /// Ends everything because the adapter is being closed, and waits until the host has done it.
+    /// Ends all sets, as the adapter is being closed, and waits until the host has removed them.
     nonisolated(nonsending) func stopAll() async {
         for id in entries.keys.sorted() { beginToStop(id) }
         await host.finish()
     }
 
-    /// Waits until the host has done what was asked for last.
+    /// Waits until the host has applied the last change.
     private nonisolated(nonsending) func settles(
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
@@ -130,7 +131,7 @@ final class AdvertisingSets {
     }
 }
 
-/// What is told of an advertisement, whoever asks.
+/// The state of an advertising set, readable on any thread.
 final class AdvertisingRecord: Sendable {
     let facts = Mutex(AdvertisingFacts())
     let standing: LatestValue<AdvertisingState>
@@ -138,11 +139,11 @@ final class AdvertisingRecord: Sendable {
 
     init(_ operation: BluetoothError.Operation, on loop: EventLoop) {
         self.operation = operation
-        let notYet = BluetoothError(.busy, operation, "It has not begun yet.", isRetryable: true)
+        let notYet = BluetoothError(.busy, operation, "Advertising has not started yet.", isRetryable: true)
         standing = LatestValue(.waiting(notYet), operation, on: loop)
     }
 
-    /// It has ended; only the first reason counts.
+    /// Ends the set; only the first reason counts.
     func end(_ reason: BluetoothError) {
         standing.set(.ended(reason))
         standing.finish()

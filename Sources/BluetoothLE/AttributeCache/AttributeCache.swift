@@ -2,19 +2,19 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Synchronization
 
-/// Remembers the databases of devices, so that a device that is known need not be discovered again.
+/// A cache of devices' attribute databases, so that a known device need not be discovered again.
 ///
-/// What it hands out is used only when the device confirms it; see ``Connection/discover(cached:timeout:)``. An entry
-/// may be forgotten at any time. A store that cannot read or write says so in its log and behaves as if it had nothing:
-/// a cache is never a reason for a call to fail.
+/// A cached database is used only if the device confirms it; see ``Connection/discover(cached:timeout:)``. Entries may
+/// be dropped at any time. A cache that cannot read or write logs the error and behaves as if empty: it never makes a
+/// call fail.
 public protocol AttributeCache: Sendable {
-    /// What is remembered of a device; nil when nothing is.
+    /// The cached database of a device; nil without one.
     func database(for key: AttributeCacheKey) async -> CachedDatabase?
-    /// Remembers a device's database in place of what was remembered, or forgets it.
+    /// Caches a device's database in place of the present one; nil removes it.
     func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async
 }
 
-/// Remembers databases as long as the program runs: what an adapter uses unless it is told otherwise.
+/// A cache in memory, which lasts as long as the program runs: the default of an adapter.
 public final class MemoryAttributeCache: AttributeCache {
     private struct State {
         var databases: [AttributeCacheKey: (database: CachedDatabase, use: UInt64)] = [:]
@@ -24,12 +24,12 @@ public final class MemoryAttributeCache: AttributeCache {
     private let state = Mutex(State())
     private let capacity: Int
 
-    /// A cache of at most `capacity` devices; the one that was not asked for for the longest time makes room.
+    /// Creates a cache for at most `capacity` devices, from which the least recently used entry is dropped.
     public init(capacity: Int = 256) {
         self.capacity = max(1, capacity)
     }
 
-    /// What is remembered of a device.
+    /// The cached database of a device.
     public func database(for key: AttributeCacheKey) -> CachedDatabase? {
         state.withLock { state in
             state.uses &+= 1
@@ -38,7 +38,7 @@ public final class MemoryAttributeCache: AttributeCache {
         }
     }
 
-    /// Remembers a device's database, or forgets it.
+    /// Caches a device's database; nil removes it.
     public func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) {
         state.withLock { state in
             state.uses &+= 1

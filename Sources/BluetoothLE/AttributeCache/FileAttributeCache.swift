@@ -4,34 +4,34 @@ import BluetoothSystem
 import BluetoothGATT
 import Logging
 
-/// Remembers databases in files, one for each device and adapter, so that a known device need not be discovered after a
-/// restart either.
+/// A cache in files, one for each device and adapter, so that a known device need not be discovered after a restart
+/// either.
 ///
-/// A file has a checksum and the device's address; one that is damaged is renamed to `….damaged` with a warning in the
-/// log, and the device is discovered. Files are replaced as a whole, so a program that is killed leaves the old or the
-/// new one. They are read and written on Swift's thread pool and not on the event loop; what was read or written once is
-/// kept in memory. Devices with private addresses, which change, are kept in memory only.
+/// Each file has a checksum and the device's address. A damaged file is renamed to `….damaged` with a warning in the
+/// log, and its device is discovered again. Files are replaced atomically, so a killed program leaves the old or the
+/// new content. They are read and written on Swift's thread pool, not on the event loop, and their content is cached in
+/// memory. Devices with private addresses, which change, are cached in memory only.
 public final class FileAttributeCache: AttributeCache {
-    /// Where the files are.
+    /// The path of the directory.
     public let directory: String
     private let memory: MemoryAttributeCache
     private let log: Logger
 
-    /// `$XDG_CACHE_HOME/swift-bluetooth-le/attributes`, or the same below `$HOME/.cache`; nil where neither variable is
+    /// `$XDG_CACHE_HOME/swift-bluetooth-le/attributes`, or the same below `$HOME/.cache`; nil if neither variable is
     /// set.
     public static var defaultDirectory: String? {
-        // The specification of these directories has relative ones ignored.
+        // The XDG base directory specification says to ignore relative paths.
         if let cache = SystemFiles.environment("XDG_CACHE_HOME"), cache.hasPrefix("/") {
             return cache + "/swift-bluetooth-le/attributes"
         }
         return SystemFiles.environment("HOME").map { $0 + "/.cache/swift-bluetooth-le/attributes" }
     }
 
-    /// A cache in a directory that is made when the first file is written.
+    /// Creates a cache in a directory, which is created with the first file.
     /// - Parameters:
-    ///   - directory: where; nil takes ``defaultDirectory``.
-    ///   - capacity: how many devices are kept in memory as well.
-    ///   - log: where damaged files and failing calls are told.
+    ///   - directory: the path; nil for ``defaultDirectory``.
+    ///   - capacity: the maximum number of devices cached in memory as well.
+    ///   - log: receives warnings about damaged files and failing calls.
     /// - Throws: `.invalidArgument` when no directory is given and there is no default.
     public init(
         directory: String? = nil, capacity: Int = 256, log: Logger = Logger(label: "bluetooth.attributes")
@@ -46,14 +46,14 @@ public final class FileAttributeCache: AttributeCache {
         memory = MemoryAttributeCache(capacity: capacity)
     }
 
-    /// The file of a device: `ADAPTER/ADDRESS-KIND.gatt`.
+    /// The path of a device's file: `ADAPTER/ADDRESS-KIND.gatt`.
     func path(for key: AttributeCacheKey) -> String {
         "\(directory)/\(digits(key.adapter))/\(digits(key.peer))-\(key.peer.kind == .public ? "public" : "random").gatt"
     }
 
     private func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
 
-    /// What is remembered of a device.
+    /// The cached database of a device.
     public func database(for key: AttributeCacheKey) async -> CachedDatabase? {
         if let known = memory.database(for: key) { return known }
         guard key.peer.isIdentity else { return nil }
@@ -62,7 +62,7 @@ public final class FileAttributeCache: AttributeCache {
         return read
     }
 
-    /// Remembers a device's database, or forgets it.
+    /// Caches a device's database; nil removes it.
     public func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async {
         memory.setDatabase(database, for: key)
         guard key.peer.isIdentity else { return }
@@ -84,9 +84,9 @@ public final class FileAttributeCache: AttributeCache {
         } catch {
             switch error {
             case .unknownVersion(let version):
-                log.info("\(path) is in format \(version), which this program does not know")
+                log.info("\(path) is in format \(version), which this program does not support")
             case .damaged, .otherDevice:
-                log.warning("\(path) is damaged; it is set aside, and the device is discovered anew")
+                log.warning("\(path) is damaged; it is renamed, and the device is discovered again")
                 setAside(path)
             }
             return nil
@@ -97,7 +97,7 @@ public final class FileAttributeCache: AttributeCache {
         do throws(KernelError) {
             try SystemFiles.rename(path, to: path + ".damaged")
         } catch {
-            log.warning("\(path) cannot be set aside: \(error)")
+            log.warning("\(path) cannot be renamed: \(error)")
         }
     }
 

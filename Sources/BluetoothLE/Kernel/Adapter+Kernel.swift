@@ -2,29 +2,29 @@ import BluetoothSockets
 import BluetoothKernelHost
 import Logging
 
-// The adapters of a kernel: the machine's own, or another that a program names.
+// The adapters of a kernel: the machine's own, or another that a program passes.
 extension Adapter {
-    /// Opens an adapter and makes sure that LE works on it.
+    /// Opens an adapter and checks that it supports LE.
     ///
-    /// Needs CAP_NET_ADMIN when something has to be switched on. What was switched on stays on.
+    /// Needs CAP_NET_ADMIN to switch anything on. An adapter that this call has powered on stays on.
     /// - Parameters:
-    ///   - selector: which adapter.
-    ///   - power: whether it may be powered on, now and later.
-    ///   - limit: how long to wait for an adapter that can be used, such as one that is found late while the machine
-    ///     boots or that is still blocked; nil for not at all.
-    ///   - bonds: which bonds it works with. Their keys are loaded into the kernel in place of those it has, before the
-    ///     adapter is powered on where this call does that, so that bonded devices reconnect without pairing again;
-    ///     where CAP_NET_ADMIN is missing, or BlueZ's daemon is running, ``bondStanding`` tells that they are not.
+    ///   - selector: the adapter.
+    ///   - power: whether the adapter may be powered on, now and later.
+    ///   - limit: the maximum time to wait for a usable adapter, such as one that appears late while the machine boots
+    ///     or that is still blocked; nil for no waiting.
+    ///   - bonds: the source of the bonds. Their keys replace the kernel's keys, before the adapter is powered on where
+    ///     this call does that, so that bonded devices reconnect without pairing again; if CAP_NET_ADMIN is missing, or
+    ///     BlueZ's daemon is running, they are not loaded, and ``bondStanding`` reports it.
     ///   - bondLimit: the maximum number of bonds, and what happens when a device pairs at that limit.
-    ///   - privacy: whether the adapter shows others addresses that change, behind which only bonded devices know it
-    ///     (management `Set Privacy`), with a key that is kept with the bonds; nil leaves that as it is. The kernel changes
-    ///     it while the adapter is off only, so one that is on is switched off and on for it, which ends what other
-    ///     programs do on it, unless `power` is ``PowerPolicy/leave``.
-    ///   - kernel: whose adapter; nil for the machine's own kernel.
-    ///   - log: takes what happens: PDUs and packets as `trace`, oddities as `debug`.
-    ///   - trace: records what goes over the air and between program and kernel; of the same kernel.
+    ///   - privacy: whether the adapter uses private addresses, which change and which only bonded devices can resolve
+    ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
+    ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
+    ///     ends the activity of other programs on it, unless `power` is ``PowerPolicy/leave``.
+    ///   - kernel: the kernel of the adapter; nil for the machine's own.
+    ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
+    ///   - trace: a capture of the same kernel, which records the adapter's packets.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
-    ///   with the fix. Where several were tried, the message says what is wrong with each.
+    ///   with the fix. Where several adapters were tried, the message has the reason for each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
         bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
@@ -39,8 +39,8 @@ extension Adapter {
 
     /// All adapters of this machine, lowest index first. Needs no privilege.
     /// - Parameters:
-    ///   - bonds: where the static addresses of adapters without a public one are looked up.
-    ///   - kernel: whose adapters; nil for the machine's own kernel.
+    ///   - bonds: the store of the static addresses of adapters without a public one.
+    ///   - kernel: the kernel of the adapters; nil for the machine's own.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func all(
         bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
@@ -50,13 +50,13 @@ extension Adapter {
             bonds, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 
-    /// The adapters of this machine as they come, go and change: those that are there come first, as
-    /// ``AdapterChange/added(_:)``. Needs no privilege.
+    /// A stream of the machine's adapters as they appear, change and disappear, beginning with
+    /// ``AdapterChange/added(_:)`` for each present one. Needs no privilege.
     ///
-    /// The stream lives until its loop is left; it then finishes nothing but itself. It throws `.overflow` when 1024
-    /// changes wait for the consumer, and when the kernel's management interface ends. That a radio switch was released
-    /// is told at once where `/dev/rfkill` may be read, otherwise with the adapter's next change.
-    /// - Parameter kernel: whose adapters; nil for the machine's own kernel.
+    /// Leaving the loop ends the stream and nothing else. It throws `.overflow` when 1024 changes wait for the
+    /// consumer, and an error when the kernel's management interface ends. The release of a radio switch is reported at
+    /// once where `/dev/rfkill` may be read, otherwise with the adapter's next change.
+    /// - Parameter kernel: the kernel of the adapters; nil for the machine's own.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func changes(
         on kernel: (any BluetoothKernel)? = nil
@@ -69,8 +69,8 @@ extension Adapter {
 }
 
 extension Diagnosis {
-    /// Looks at everything. Needs no privilege and changes nothing.
-    /// - Parameter kernel: whose Bluetooth; nil for the machine's own kernel.
+    /// Examines the Bluetooth set-up. Needs no privilege and changes nothing.
+    /// - Parameter kernel: the kernel to examine; nil for the machine's own.
     public static func run(on kernel: (any BluetoothKernel)? = nil) async -> Diagnosis {
         let chosen: any BluetoothKernel
         do {

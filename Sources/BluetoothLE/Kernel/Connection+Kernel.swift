@@ -5,20 +5,20 @@ import BluetoothGATT
 import BluetoothKernelHost
 import Logging
 
-// Links over sockets that the program brings along.
+// Links over sockets that the program supplies.
 extension Connection {
-    /// A connection over an L2CAP channel that is connected already: one that a peer opened, or one of a pair that
-    /// stands for a link in a test.
+    /// Creates a connection over a connected L2CAP channel: one that a peer opened, or one end of a pair that replaces
+    /// a link in a test.
     ///
     /// The ATT_MTU is 23 until ``exchangeMTU(offering:timeout:)`` or the peer's client raises it.
     /// - Parameters:
-    ///   - connect: hands over the channel and is given the handler of its events; called once, on `loop`.
+    ///   - connect: returns the channel, given the handler of its events; called once, on `loop`.
     ///   - peer: the device at the other end.
     ///   - loop: the loop that owns the channel.
-    ///   - database: what the peer finds here when it is a client as well.
-    ///   - receiveMTU: the largest PDU to receive, 23 to 517 bytes.
-    ///   - log: where the link's events are told.
-    ///   - trace: what records the link.
+    ///   - database: the attributes served to the peer's client.
+    ///   - receiveMTU: the size of the largest PDU to receive, 23 to 517 bytes.
+    ///   - log: receives the link's events.
+    ///   - trace: records the link's packets.
     public convenience init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
@@ -40,13 +40,13 @@ extension Connection {
 }
 
 extension ConnectionOrientedChannel {
-    /// A channel over a socket that is connected already, such as one of a pair that stands for a link in a test.
+    /// Creates a channel over a connected socket, such as one end of a pair that replaces a link in a test.
     /// - Parameters:
-    ///   - connect: hands over the socket and is given the handler of its events; called once, on `loop`.
+    ///   - connect: returns the socket, given the handler of its events; called once, on `loop`.
     ///   - peer: the device at the other end.
-    ///   - psm: the service's number.
+    ///   - psm: the service's Protocol/Service Multiplexer.
     ///   - loop: the loop that owns the socket.
-    ///   - log: where the channel's end is told.
+    ///   - log: receives the channel's end.
     public convenience init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")

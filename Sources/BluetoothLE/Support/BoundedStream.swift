@@ -2,20 +2,20 @@ import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization
 
-/// What a stream does with an element that arrives while its buffer is full.
+/// The treatment of an element that arrives while a stream's buffer is full.
 public enum OverflowPolicy: Sendable, Hashable {
-    /// The oldest waiting element makes room and is counted as missed.
+    /// The oldest waiting element is dropped and counted as missed.
     case dropOldest
-    /// The stream ends with an error of code ``BluetoothError/Code/overflow`` once what is buffered has been read.
+    /// The stream ends with an error of code ``BluetoothError/Code/overflow`` after its buffered elements.
     case fail
 }
 
-/// Values that arrive over time, for one consumer, in a buffer with a bound.
+/// An asynchronous sequence for one consumer, with a bounded buffer.
 ///
-/// Leaving the `for await` loop, or dropping the stream unread, ends what produces the values. The stream finishes when
-/// its source ends and throws when its source fails; what was buffered before is handed out first.
+/// Leaving the `for await` loop, or dropping the stream unread, ends the source. The stream finishes when its source
+/// ends and throws when its source fails, in both cases after its buffered elements.
 public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
-    /// What a stream throws.
+    /// The error type of the stream.
     public typealias Failure = BluetoothError
 
     @usableFromInline let consumer: Consumer
@@ -24,31 +24,31 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
         consumer = Consumer(channel: channel, onEnd: onEnd)
     }
 
-    /// How many elements have been dropped so far because nobody took them in time.
+    /// The number of elements dropped so far because the consumer was too slow.
     public var missedCount: Int { consumer.channel.missedCount }
 
-    /// Ends the stream after what is buffered, from its consumer's side: with an error, or regularly.
+    /// Ends the stream from its consumer's side after the buffered elements: with an error, or regularly.
     func finish(_ error: BluetoothError? = nil) { consumer.channel.finish(error) }
 
-    /// Starts to take elements. A stream has one consumer: a second iterator ends at once.
+    /// Creates the stream's iterator. A stream has one consumer: a second iterator ends at once.
     public func makeAsyncIterator() -> Iterator {
         Iterator(lease: consumer.takeLease())
     }
 
-    /// Takes the elements one by one.
+    /// An iterator over the elements of a stream.
     ///
-    /// A copy takes from the same buffer, so that each element goes to one of the two. When both wait at the same time
-    /// the second gets an error of code ``BluetoothError/Code/busy``.
+    /// A copy shares the buffer, so that each element goes to one of the two. When both wait at the same time the
+    /// second gets an error of code ``BluetoothError/Code/busy``.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let lease: Lease?
 
-        /// The next element, or nil when the stream has ended.
+        /// Returns the next element, or nil when the stream has ended.
         @inlinable
         public mutating func next() async throws(BluetoothError) -> Element? {
             try await next(isolation: nil)
         }
 
-        /// The next element, or nil when the stream has ended.
+        /// Returns the next element, or nil when the stream has ended.
         @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
@@ -58,7 +58,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Held by whoever may still read; its end is the end of the consumer's interest.
+    /// The right to read, whose release ends the source.
     @usableFromInline final class Lease: Sendable {
         @usableFromInline let channel: StreamChannel<Element>
         private let onEnd: @Sendable () -> Void
@@ -71,7 +71,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
         deinit { onEnd() }
     }
 
-    /// Keeps the lease until an iterator takes it over, so that leaving the loop ends the stream even while the
+    /// The owner of the lease until an iterator takes it, so that leaving the loop ends the stream even while the
     /// sequence itself is still in scope.
     @usableFromInline final class Consumer: Sendable {
         let channel: StreamChannel<Element>
@@ -104,11 +104,11 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         @usableFromInline var waiter: Waiter?
         @usableFromInline var end: Result<Void, BluetoothError>?
         var missed = 0
-        /// How many were dropped since an element was last taken.
+        /// The number of elements dropped since the last one was taken.
         @usableFromInline var missedBefore = 0
-        /// Whether the loop has been asked to call ``deliver()``.
+        /// Whether a call of ``deliver()`` is scheduled on the loop.
         var isDelivering = false
-        /// Numbers the calls that have to wait; which of them `waiter` is.
+        /// The number of the last call that had to wait; `waitingCall` is that of `waiter`.
         @usableFromInline var lastCall: UInt64 = 0
         @usableFromInline var waitingCall: UInt64 = 0
     }
@@ -116,10 +116,10 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     @usableFromInline let state: Mutex<State>
     private let capacity: Int
     private let policy: OverflowPolicy
-    /// Tells an element how many were dropped just before it.
+    /// Adds the number of elements dropped just before it to an element.
     @usableFromInline let stamp: (@Sendable (inout Element, Int) -> Void)?
     @usableFromInline let operation: BluetoothError.Operation
-    /// Where elements come from.
+    /// The event loop of the source.
     @usableFromInline let loop: EventLoop
 
     init(
@@ -137,16 +137,16 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
 
     var missedCount: Int { state.withLock { $0.missed } }
 
-    /// Whether the stream still takes elements.
+    /// Whether the stream accepts elements.
     var isOpen: Bool { state.withLock { $0.end == nil } }
 
-    /// How many more elements fit.
+    /// The number of elements that fit.
     var room: Int { state.withLock { capacity - $0.buffer.count } }
 
-    /// Hands an element to the consumer; says whether the stream still takes elements.
+    /// Appends an element; returns whether the stream still accepts elements.
     ///
-    /// A consumer that waits is woken up when the loop has taken all packets that are there: of several elements that
-    /// come at once it is told once, and takes the others without waiting.
+    /// A waiting consumer is resumed after the loop has handled all packets that are there: of several elements that
+    /// arrive together, only the first resumes it.
     @discardableResult
     func send(_ element: Element) -> Bool {
         var dropped: Element?
@@ -154,8 +154,8 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         return send(element, dropping: &dropped)
     }
 
-    /// The same for a caller that holds a lock: an element that makes room goes to `dropped`, since what its end runs may
-    /// want that lock.
+    /// Appends an element for a caller that holds a lock: an element dropped for it goes to `dropped`, since its
+    /// deinitialiser may need that lock.
     func send(_ element: Element, dropping dropped: inout Element?) -> Bool {
         let (isOpen, isDue) = state.withLock { state in
             guard state.end == nil else { return (false, false) }
@@ -179,7 +179,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         return isOpen
     }
 
-    /// Wakes up the consumer that waits, if there is something to tell.
+    /// Resumes the waiting consumer if there is an element or an end for it.
     @usableFromInline
     func deliver() {
         let (waiter, ready) = state.withLock { state -> (Waiter?, Result<Element?, BluetoothError>?) in
@@ -191,7 +191,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         if let waiter, let ready { waiter.resume(returning: ready) }
     }
 
-    /// Ends the stream after what is buffered: in an error, or regularly.
+    /// Ends the stream after the buffered elements: with an error, or regularly.
     func finish(_ error: BluetoothError? = nil) {
         state.withLock { state in
             guard state.end == nil else { return }
@@ -200,7 +200,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         deliver()
     }
 
-    /// Ends the stream when its consumer has gone: nobody can take what is buffered any more.
+    /// Ends the stream and drops the buffer, as the consumer is gone.
     func abandon() {
         let left = state.withLock { state in
             state.end = .success(())
@@ -216,7 +216,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         var number: UInt64 = 0
         if let ready = poll(orNumber: &number) { return try ready.get() }
         let call = number
-        // A continuation is resumed on no actor's executor; for a consumer that lives on the loop that shall be the loop.
+        // A continuation resumes on no actor's executor; a consumer on the loop continues on the loop.
         let executor = isolation != nil && loop.isCurrent ? loop : nil
         let result = await withTaskCancellationHandler {
             await withTaskExecutorPreference(executor, isolation: isolation) {
@@ -230,7 +230,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         return try result.get()
     }
 
-    /// Ends the wait of a call, and no other's: an iterator's copies share the channel.
+    /// Ends the wait of a given call only, since copies of an iterator share the channel.
     @usableFromInline
     func cancel(_ call: UInt64) {
         let waiter = state.withLock { state -> Waiter? in
@@ -241,7 +241,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         waiter?.resume(returning: .failure(.cancelled(operation)))
     }
 
-    /// What can be told without waiting; otherwise the call gets a number.
+    /// The result available without waiting; if there is none, the call gets a number.
     @inlinable
     func poll(orNumber call: inout UInt64) -> Result<Element?, BluetoothError>? {
         state.withLock { state in
@@ -252,14 +252,14 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         }
     }
 
-    /// What can be told now; otherwise `waiter` is told later.
+    /// The result available now; if there is none, `waiter` is registered.
     @inlinable
     func wait(_ waiter: Waiter, _ call: UInt64) -> Result<Element?, BluetoothError>? {
         state.withLock { state -> Result<Element?, BluetoothError>? in
             if let ready = poll(&state) { return ready }
-            // A cancellation that came before has found nobody waiting; one that comes later finds this call.
+            // An earlier cancellation has found no waiter; a later one finds this call.
             if Task.isCancelled { return .failure(.cancelled(operation)) }
-            // A copy of the iterator in another task; whoever waits first goes on waiting.
+            // A copy of the iterator in another task: the first to wait keeps waiting.
             if state.waiter != nil { return .failure(.secondConsumer(operation)) }
             state.waiter = waiter
             state.waitingCall = call

@@ -1,20 +1,20 @@
 import BluetoothSockets
 
-/// Hands each value of a source to every stream that follows it.
+/// A source of values with any number of streams.
 ///
-/// A stream that has ended, since its loop was left or its consumer was too slow, is passed over, and dropped with the next
-/// value or the next stream.
+/// A stream that has ended, since its loop was left or its consumer was too slow, is removed with the next value or the
+/// next stream.
 struct Broadcaster<Value: Sendable> {
     private var channels: [StreamChannel<Value>] = []
 
-    /// How many streams are open.
+    /// The number of open streams.
     var count: Int { channels.count { $0.isOpen } }
 
-    /// Makes a stream of the values from now on.
+    /// Creates a stream of the values from now on.
     ///
     /// - Parameters:
-    ///   - first: what the stream begins with.
-    ///   - owner: kept until the stream ends.
+    ///   - first: the first values of the stream.
+    ///   - owner: retained until the stream ends.
     mutating func stream(
         capacity: Int, policy: OverflowPolicy, _ operation: BluetoothError.Operation, from loop: EventLoop,
         beginningWith first: [Value] = [], keeping owner: (any AnyObject & Sendable)? = nil
@@ -26,9 +26,9 @@ struct Broadcaster<Value: Sendable> {
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 
-    /// Sends a value to all streams; with `reserve`, only to those that have room for more than so many.
+    /// Sends a value to all streams; with `reserve`, only to those with room for more than so many elements.
     ///
-    /// Returns the values that have made room for it: a caller that holds a lock releases them outside.
+    /// Returns the values dropped for it: a caller that holds a lock releases them outside.
     @discardableResult
     mutating func send(_ value: Value, reserving reserve: Int? = nil) -> [Value] {
         var dropped: [Value] = []
@@ -42,7 +42,7 @@ struct Broadcaster<Value: Sendable> {
         return dropped
     }
 
-    /// Ends all streams after what is buffered: with an error, or regularly.
+    /// Ends all streams after their buffered elements: with an error, or regularly.
     mutating func finish(_ error: BluetoothError? = nil) {
         for channel in channels { channel.finish(error) }
         channels = []

@@ -1,10 +1,10 @@
 import BluetoothSockets
 import Synchronization
 
-/// A value that changes, and everybody who follows it.
+/// A value that changes, with any number of followers.
 ///
-/// Each follower has a stream of its own that begins with the value of the moment and holds the newest one until it is
-/// taken: a slow follower misses what was in between, never where things stand.
+/// Each follower has its own stream, which begins with the present value and buffers only the newest: a slow follower
+/// misses intermediate values, never the latest.
 final class LatestValue<Value: Sendable & Equatable>: Sendable {
     private struct State {
         var value: Value
@@ -22,27 +22,27 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
         self.loop = loop
     }
 
-    /// The value of the moment.
+    /// The present value.
     var value: Value { state.withLock { $0.value } }
 
-    /// How many streams are open.
+    /// The number of open streams.
     var followerCount: Int { state.withLock { $0.followers.count } }
 
-    /// Changes the value and tells everybody, unless it is the same; says whether it is another.
+    /// Changes the value and notifies the followers, unless it is the same; returns whether it changed.
     @discardableResult
     func set(_ value: Value) -> Bool {
         let former = state.withLock { state -> [Value] in
             guard value != state.value, !state.isFinished else { return [] }
             defer { state.value = value }
-            // Sent under the lock, so that two that change it at once cannot end in the wrong order; a channel that is
-            // sent to only asks the loop to wake its consumer.
+            // Sent under the lock, so that concurrent changes reach followers in their order; sending only schedules
+            // the consumer on the loop.
             return [state.value] + state.followers.send(value)
         }
         // Released outside the lock.
         return withExtendedLifetime(former) { !former.isEmpty }
     }
 
-    /// A stream of the values from now on; `owner` is kept as long as somebody reads it.
+    /// A stream of the values from now on; `owner` is retained until the stream ends.
     func stream(keeping owner: some AnyObject & Sendable) -> BoundedStream<Value> {
         state.withLock { state in
             let stream = state.followers.stream(
@@ -52,7 +52,7 @@ final class LatestValue<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Ends all streams after the value of the moment; with an error, or regularly.
+    /// Ends all streams after the present value: with an error, or regularly.
     func finish(_ error: BluetoothError? = nil) {
         var followers = state.withLock { state in
             state.isFinished = true

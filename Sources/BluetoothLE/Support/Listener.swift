@@ -2,12 +2,12 @@ import BluetoothHost
 import BluetoothSockets
 import Synchronization
 
-/// Listens on channels of an adapter, and hands what peers open to the loop over a sequence.
+/// A listener on channels of an adapter, which delivers incoming channels as a sequence.
 ///
-/// It ends when that loop is left, the sequence is closed, or the adapter is, whichever comes first.
+/// It ends when the sequence's loop is left, the sequence is closed, or the adapter is closed, whichever comes first.
 final class Listener<Element: Sendable>: Sendable {
     private struct State {
-        /// In the order in which they were listened on.
+        /// In the order of their creation.
         var listeners: [any HostChannelListener] = []
         var onEnd: (@Sendable () -> Void)?
         var refusedCount = 0
@@ -25,14 +25,14 @@ final class Listener<Element: Sendable>: Sendable {
     /// Whether it listens.
     var isListening: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    /// The channel that was listened on first; nil after the end.
+    /// The channel of the first listener; nil after the end.
     var first: L2CAPChannel? { state.withLock { $0.listeners.first?.channel } }
 
-    /// How many channels ``refuse(_:)`` has closed.
+    /// The number of channels that ``refuse(_:)`` has closed.
     var refusedCount: Int { state.withLock { $0.refusedCount } }
 
-    /// Begins to listen on one channel more, and returns it with the number that the host has chosen; none is listened on
-    /// when it fails. Called on the loop.
+    /// Adds a channel to listen on, and returns it with the number that the host has chosen; a failure ends all
+    /// listening. Called on the loop.
     @discardableResult
     func listen(
         _ channel: L2CAPChannel, by host: any HostChannels, _ options: L2CAPOptions,
@@ -54,7 +54,7 @@ final class Listener<Element: Sendable>: Sendable {
         channel.close()
     }
 
-    /// Has `onEnd` called on the loop when listening has ended.
+    /// Sets `onEnd` to be called on the loop when listening has ended.
     func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {
         let former = state.withLock { state in
             defer { state.onEnd = onEnd }
@@ -64,7 +64,7 @@ final class Listener<Element: Sendable>: Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Stops listening, and ends the sequence after what waits. Called on any thread.
+    /// Ends listening, and the sequence after its buffered channels. Called on any thread.
     func end(_ reason: BluetoothError?) {
         let (listeners, onEnd) = state.withLock { state in
             defer { (state.listeners, state.onEnd) = ([], nil) }
@@ -73,7 +73,7 @@ final class Listener<Element: Sendable>: Sendable {
         channel.finish(reason)
         guard !listeners.isEmpty else { return }
         loop.execute {
-            // Whoever listens next begins before this ends, so that no link comes in between.
+            // A new listener begins before these close, so that no link arrives in between.
             onEnd?()
             for listener in listeners { listener.close() }
         }

@@ -1,6 +1,6 @@
-/// Does what may block, such as work on files, on Swift's thread pool, and hands back what comes of it.
+/// Runs work that may block, such as file access, on Swift's thread pool, and returns its result.
 ///
-/// A task that prefers the event loop would take it along otherwise.
+/// A task that prefers the event loop as its executor would otherwise block it.
 func offLoop<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {

@@ -1,18 +1,18 @@
 import BluetoothSockets
 
-/// A public handle's way to what it stands for: a component of a session, which lives on the loop.
+/// A public handle's reference to the session's component behind it, which is confined to the loop.
 struct SessionReference<Component>: Sendable {
-    /// The domain in which the component lives.
+    /// The isolation domain of the component.
     let session: any LoopActor
     private let component: LoopBound<Component>
 
-    /// A reference to a component that was made on the loop.
+    /// Creates a reference to a component that was made on the loop.
     init(_ component: Component, in session: any LoopActor) {
         self.session = session
         self.component = LoopBound(component, on: session.loop)
     }
 
-    /// A reference to a component that its maker gives away.
+    /// Creates a reference to a component that its maker transfers.
     init(sending component: sending Component, in session: any LoopActor) {
         self.session = session
         self.component = LoopBound(sending: component, to: session.loop)
@@ -40,19 +40,20 @@ struct SessionReference<Component>: Sendable {
         try await body(component.value)
     }
 
-    /// Calls `body` with the component on the loop, after what came before; nobody waits for it.
+    /// Calls `body` with the component on the loop, without waiting.
     func later(_ body: @escaping @Sendable (Component) -> Void) {
         session.loop.execute { [component] in body(component.value) }
     }
 
-    /// The component; a caller that is not on the loop stops the program.
+    /// The component; traps on any other thread than the loop's.
     var value: Component { component.value }
 }
 
-/// The domain of what concerns no opened adapter: listing and following adapters, opening one, and what lives over sockets
-/// that the program has brought along.
+/// The isolation domain of work without an opened adapter: listing and following adapters, opening one, and links over
+/// sockets that the program supplies.
 ///
-/// The handles of links, channels and maintained connections reach them in one, so that one that has ended keeps no adapter.
+/// The handles of links, channels and maintained connections use one as well, so that a handle of something that has
+/// ended does not retain the adapter.
 actor LooseSession: LoopActor {
     nonisolated let loop: EventLoop
 

@@ -1,4 +1,4 @@
-/// A reference that keeps nothing alive, for what reaches the loop later.
+/// A weak reference, for closures that reach the loop later.
 struct WeakReference<Object: AnyObject> {
     private(set) weak var object: Object?
 

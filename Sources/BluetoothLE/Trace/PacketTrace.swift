@@ -6,36 +6,36 @@ import BluetoothKernelHost
 import Logging
 import Synchronization
 
-/// A file of what goes over the air and between program and kernel, which Wireshark and btmon open (btsnoop).
+/// A capture file of the packets on the air and between program and kernel, for Wireshark and btmon (btsnoop).
 ///
-/// Passed to `Adapter.open(trace:)`, it records what that adapter does. With CAP_NET_RAW it is a true
-/// capture of the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, the
-/// file is made of what this program's own sockets send and receive, in the packets in which it would travel; see
-/// ``Source``. Keys, passkeys and out-of-band data are replaced by zeros in both.
+/// Passed to `Adapter.open(trace:)`, it records the activity of that adapter. With CAP_NET_RAW it is a true capture of
+/// the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, it is
+/// synthesised from the traffic of this program's own sockets, in the packets that carry it on the air; see ``Source``.
+/// Keys, passkeys and out-of-band data are replaced by zeros in both.
 ///
-/// A thread of its own writes the file; at most 1 MiB waits for the disk, and what does not fit is counted in
-/// ``droppedCount`` and in the file. If a write fails, for instance because the disk is full, recording ends, the error is
-/// reported once, and everything else continues. The file is complete after ``close()``; a trace that is released writes
-/// what it has and closes its file as well. An adapter that it was passed to holds it.
+/// A thread of its own writes the file; at most 1 MiB waits for the disk, and packets that do not fit are counted in
+/// ``droppedCount`` and in the file. If a write fails, for instance because the disk is full, recording ends, the error
+/// is reported once, and everything else continues. The file is complete after ``close()``; a trace that is released
+/// also writes its remaining packets and closes its file. An adapter retains the trace that it was opened with.
 public final class PacketTrace: Sendable {
-    /// Where the packets come from.
+    /// The source of the packets.
     public enum Source: String, Sendable {
         /// The kernel's monitor channel (`HCI_CHANNEL_MONITOR`, needs CAP_NET_RAW): all packets of all adapters.
         case monitor
-        /// The PDUs of this program's own sockets. ATT and L2CAP packets are wrapped in ACL data between made-up events
-        /// of connection and disconnection; of HCI and management there is what this program exchanged.
+        /// The PDUs of this program's own sockets. ATT and L2CAP packets are wrapped in ACL data between synthetic
+        /// events of connection and disconnection; of HCI and management there is only this program's traffic.
         case synthesised
     }
 
-    /// Where the packets come from.
+    /// The source of the packets.
     public let source: Source
-    /// The file.
+    /// The path of the file.
     public let path: String
 
     private let writer: TraceWriter
     private let listener: LoopBound<MonitorListener>?
     private let loop: EventLoop
-    /// Where this program's own packets go; nil when the monitor tells them.
+    /// The recorder of this program's own packets; nil when the monitor supplies them.
     let synthesis: PacketSynthesis?
 
     private init(_ path: String, _ writer: TraceWriter, _ listener: LoopBound<MonitorListener>?, on loop: EventLoop) {
@@ -52,14 +52,14 @@ public final class PacketTrace: Sendable {
     /// - Parameters:
     ///   - path: the file to create, readable by its owner alone; or a device, a named pipe that has a reader,
     ///     `/dev/stdout` or `/dev/fd/N`.
-    ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first; false throws.
-    ///   - source: where the packets come from; nil takes the monitor channel where that is permitted.
-    ///   - kernel: whose packets; nil for the machine's own kernel. Has to be the kernel of the adapters that the trace
-    ///     is handed to.
+    ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first; false
+    ///     throws.
+    ///   - source: the source of the packets; nil for the monitor channel where that is permitted.
+    ///   - kernel: the kernel of the adapters that the trace is passed to; nil for the machine's own kernel.
     ///   - log: receives the error that ends the recording if there is no `onFailure`.
     ///   - onFailure: called once, on the writing thread, when a write fails.
-    /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is `.monitor`
-    ///   and CAP_NET_RAW is missing; `.noBluetooth`.
+    /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is
+    ///   `.monitor` and CAP_NET_RAW is missing; `.noBluetooth`.
     public static func open(
         _ path: String, replacingExisting: Bool = false, source: Source? = nil,
         on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
@@ -85,18 +85,18 @@ public final class PacketTrace: Sendable {
         return PacketTrace(path, writer, listener, on: kernel.loop)
     }
 
-    /// How many packets were left out because the disk was too slow.
+    /// The number of packets dropped because the disk was too slow.
     public var droppedCount: Int { writer.droppedCount }
 
-    /// Why recording has ended before ``close()``; nil while it goes on.
+    /// The error that ended the recording before ``close()``; nil if there was none.
     public var failure: BluetoothError? { writer.failure }
 
-    /// Writes a line of text into the capture, for whoever reads it.
+    /// Adds a line of text to the capture.
     public func note(_ text: String) {
         writer.record(.systemNote, CapturedPacket.noAdapter, MonitorPayload.systemNote(text).span.bytes)
     }
 
-    /// Ends the recording and waits until the file is complete, as long as the disk takes; a cancelled task does not
+    /// Ends the recording and waits until the file is complete, however long the disk takes; a cancelled task does not
     /// wait. A second call does nothing.
     public func close() async {
         if let listener { await loop.perform { listener.value.close() } }
@@ -104,7 +104,7 @@ public final class PacketTrace: Sendable {
     }
 }
 
-/// The file of a trace: puts the time on packets, hides secrets, and counts what does not fit.
+/// The writer of a trace's file: adds time stamps, hides secrets, and counts dropped packets.
 final class TraceWriter: PacketRecorder {
     private struct State {
         var filter = SecretFilter()
@@ -142,7 +142,7 @@ final class TraceWriter: PacketRecorder {
     var droppedCount: Int { state.withLock { Int($0.drops) } }
     var failure: BluetoothError? { ending.failure.withLock { $0 } }
 
-    /// Microseconds since 1970, by the loop's clock.
+    /// The loop's time in microseconds since 1970.
     private var time: Int64 { startTime &+ (loop.now.nanoseconds &- start.nanoseconds) / 1000 }
 
     func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: RawSpan) {
@@ -152,7 +152,7 @@ final class TraceWriter: PacketRecorder {
     func record(_ packet: borrowing CapturedPacket) {
         let time = time
         let (adapter, kind, payload) = (packet.adapter, packet.kind, packet.payload)
-        // One after the other, so that the count of drops grows in the order of the file.
+        // Serialised, so that the count of drops grows in the order of the file.
         state.withLock { state in
             let packet = CapturedPacket(adapter: adapter, kind: kind, payload: payload)
             let visible = state.filter.visibleByteCount(of: packet)
@@ -172,19 +172,19 @@ final class TraceWriter: PacketRecorder {
     }
 }
 
-/// Why a trace's file could not be written to its end.
+/// The error that ended a trace's file early.
 private final class TraceEnding: Sendable {
     let failure = Mutex<BluetoothError?>(nil)
 }
 
 extension BluetoothError {
-    /// Why a trace cannot be written.
+    /// The error for a trace that cannot be written.
     fileprivate static func tracing(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
         let remedy: String? =
             switch error.number {
-            case .fileExists: "Choose another name, or have the file replaced."
+            case .fileExists: "Choose another name, or replace the file."
             case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
-            case .noSuchDeviceOrAddress: "It is a pipe that nobody reads: start its reader first."
+            case .noSuchDeviceOrAddress: "The pipe has no reader: start its reader first."
             case .noSpace: "Make room on the disk, or choose another."
             default: nil
             }
