@@ -1,51 +1,53 @@
 import BluetoothPrimitives
 
-/// A PDU a client sends to a server: a request, a command or the confirmation (Core Vol 3 Part F §3.4).
+/// A PDU that a client sends to a server: a request, a command or a confirmation (Core Vol 3 Part F §3.4).
 ///
-/// Values and lists borrow the bytes the PDU was decoded from.
+/// Values and lists borrow the bytes that the PDU was decoded from.
 @frozen
 public enum ATTClientPDU: ~Escapable {
-    /// States the largest PDU the client can receive (Core Vol 3 Part F §3.4.2.1).
+    /// Exchange MTU Request, with the largest PDU the client can receive in bytes (Core Vol 3 Part F §3.4.2.1).
     case exchangeMTURequest(clientReceiveMTU: UInt16)
-    /// Asks for the types of all attributes in a range (Core Vol 3 Part F §3.4.3.1).
+    /// Find Information Request for the types of all attributes in a range (Core Vol 3 Part F §3.4.3.1).
     case findInformationRequest(AttributeHandleRange)
-    /// Asks which attributes in a range have a 16-bit type and a value (Core Vol 3 Part F §3.4.3.3).
+    /// Find By Type Value Request for the attributes in a range with a 16-bit type and a value
+    /// (Core Vol 3 Part F §3.4.3.3).
     case findByTypeValueRequest(AttributeHandleRange, type: UInt16, value: RawSpan)
-    /// Asks for the values of all attributes in a range that have a type (Core Vol 3 Part F §3.4.4.1).
+    /// Read By Type Request for the values of all attributes of a type in a range (Core Vol 3 Part F §3.4.4.1).
     case readByTypeRequest(AttributeHandleRange, type: BluetoothUUID)
-    /// Asks for the value of an attribute (Core Vol 3 Part F §3.4.4.3).
+    /// Read Request for the value of an attribute (Core Vol 3 Part F §3.4.4.3).
     case readRequest(AttributeHandle)
-    /// Asks for the value of an attribute from an offset on (Core Vol 3 Part F §3.4.4.5).
+    /// Read Blob Request for the value of an attribute from an offset in bytes on (Core Vol 3 Part F §3.4.4.5).
     case readBlobRequest(AttributeHandle, offset: UInt16)
-    /// Asks for the values of several attributes whose lengths the client knows (Core Vol 3 Part F §3.4.4.7).
+    /// Read Multiple Request for the values of several attributes whose lengths the client knows
+    /// (Core Vol 3 Part F §3.4.4.7).
     case readMultipleRequest(ATTHandleList)
-    /// Asks for the values of all attributes in a range that begin a group (Core Vol 3 Part F §3.4.4.9).
+    /// Read By Group Type Request for the groups of a type in a range (Core Vol 3 Part F §3.4.4.9).
     case readByGroupTypeRequest(AttributeHandleRange, groupType: BluetoothUUID)
-    /// Asks for a value to be written (Core Vol 3 Part F §3.4.5.1).
+    /// Write Request, which the server acknowledges (Core Vol 3 Part F §3.4.5.1).
     case writeRequest(AttributeHandle, value: RawSpan)
-    /// Asks for a part of a value to be queued for writing (Core Vol 3 Part F §3.4.6.1).
+    /// Prepare Write Request, which queues a part of a value at an offset in bytes (Core Vol 3 Part F §3.4.6.1).
     case prepareWriteRequest(AttributeHandle, offset: UInt16, value: RawSpan)
-    /// Asks for the queue to be written or forgotten (Core Vol 3 Part F §3.4.6.3).
+    /// Execute Write Request, which writes or cancels the prepared writes (Core Vol 3 Part F §3.4.6.3).
     case executeWriteRequest(ATTExecuteWriteFlags)
-    /// Says that an indication has arrived (Core Vol 3 Part F §3.4.7.3).
+    /// Handle Value Confirmation of an indication (Core Vol 3 Part F §3.4.7.3).
     case handleValueConfirmation
-    /// Asks for the values of several attributes with their lengths (Core Vol 3 Part F §3.4.4.11).
+    /// Read Multiple Variable Request for the values of several attributes with their lengths
+    /// (Core Vol 3 Part F §3.4.4.11).
     case readMultipleVariableRequest(ATTHandleList)
-    /// Orders a value to be written, without an answer (Core Vol 3 Part F §3.4.5.3).
+    /// Write Command, which has no response (Core Vol 3 Part F §3.4.5.3).
     case writeCommand(AttributeHandle, value: RawSpan)
-    /// Orders a value to be written, without an answer, with a signature (Core Vol 3 Part F §3.4.5.4).
+    /// Signed Write Command, which has no response (Core Vol 3 Part F §3.4.5.4).
     case signedWriteCommand(AttributeHandle, value: RawSpan, signature: ATTAuthenticationSignature)
-    /// A PDU whose opcode no client sends by the specification, with all bytes that follow the opcode.
+    /// A PDU with an opcode that the specification assigns to no client PDU, and all bytes that follow the opcode.
     case unknown(ATTOpcode, parameters: RawSpan)
 }
 
 extension ATTClientPDU {
-    /// Decodes one whole PDU, which stays borrowed as long as the result lives.
+    /// Decodes one complete PDU, whose bytes the result borrows.
     ///
-    /// An attribute type that came in 128 bits and has a 16-bit form is the same as one that came in 16 bits.
+    /// A 128-bit attribute type on the Bluetooth Base UUID with a 16-bit value equals the 16-bit type.
     ///
-    /// - Throws: ``ATTDecodingError`` when there is no opcode or when the bytes after a known opcode are too few or
-    ///   too many.
+    /// - Throws: ``ATTDecodingError`` when the PDU is empty, or when too few or too many bytes follow a known opcode.
     @_lifetime(copy pdu)
     public init(decoding pdu: RawSpan) throws(ATTDecodingError) {
         var reader = try PDUReader(pdu)
@@ -119,12 +121,12 @@ extension ATTClientPDU {
         }
     }
 
-    /// Appends this PDU to `writer`, whose capacity is the ATT_MTU; an attribute type is written in 16 bits where it
-    /// has them.
+    /// Appends this PDU to `writer`, whose capacity is the ATT_MTU.
     ///
-    /// A list is written from where it stands, without the entries that were taken off.
+    /// An attribute type takes 16 bits where its UUID has a 16-bit form. A list is written from its current position:
+    /// entries already returned by `next()` are left out.
     ///
-    /// - Throws: ``BufferFull`` when the PDU does not fit; the writer is then as it was.
+    /// - Throws: ``BufferFull`` when the PDU does not fit; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.writeWhole { (writer) throws(BufferFull) in
             try writer.write(opcode)

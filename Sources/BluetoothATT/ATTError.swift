@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
-/// Why a server refused a request (Core Vol 3 Part F §3.4.1.1, Core Supplement Part B).
+/// The error code of an Error Response (Core Vol 3 Part F §3.4.1.1, Core Supplement Part B).
 ///
-/// An open set: a peer can send any value, and 0x80 to 0x9F mean what the service in question says.
+/// An open set: a peer can send any value. The service defines the codes 0x80 to 0x9F.
 @frozen
 public struct ATTErrorCode: Error, RawRepresentable, Hashable, Sendable {
-    /// The byte on the air.
+    /// The code as sent, one byte.
     public let rawValue: UInt8
 
     /// The code with the value `rawValue`.
@@ -20,7 +20,7 @@ public struct ATTErrorCode: Error, RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// There is no such handle on this server.
+    /// The server has no attribute with this handle.
     public static let invalidHandle = ATTErrorCode(0x01)
     /// The attribute cannot be read.
     public static let readNotPermitted = ATTErrorCode(0x02)
@@ -28,54 +28,54 @@ public struct ATTErrorCode: Error, RawRepresentable, Hashable, Sendable {
     public static let writeNotPermitted = ATTErrorCode(0x03)
     /// The request was malformed.
     public static let invalidPDU = ATTErrorCode(0x04)
-    /// The link has to be authenticated first.
+    /// The link must be authenticated first.
     public static let insufficientAuthentication = ATTErrorCode(0x05)
     /// The server does not support this request.
     public static let requestNotSupported = ATTErrorCode(0x06)
     /// The offset is past the end of the value.
     public static let invalidOffset = ATTErrorCode(0x07)
-    /// The client has to be authorised first.
+    /// The client must be authorized first.
     public static let insufficientAuthorization = ATTErrorCode(0x08)
     /// Too many prepared writes are queued.
     public static let prepareQueueFull = ATTErrorCode(0x09)
     /// No attribute was found within the range.
     public static let attributeNotFound = ATTErrorCode(0x0A)
-    /// The attribute cannot be read in parts.
+    /// The attribute cannot be read with Read Blob Requests.
     public static let attributeNotLong = ATTErrorCode(0x0B)
     /// The encryption key of the link is too short.
     public static let insufficientEncryptionKeySize = ATTErrorCode(0x0C)
-    /// The attribute cannot take a value of this length.
+    /// The length of the value is invalid for the attribute.
     public static let invalidAttributeValueLength = ATTErrorCode(0x0D)
-    /// Something went wrong that no other code describes.
+    /// An error that no other code describes.
     public static let unlikelyError = ATTErrorCode(0x0E)
-    /// The link has to be encrypted first.
+    /// The link must be encrypted first.
     public static let insufficientEncryption = ATTErrorCode(0x0F)
-    /// The type is not one that groups attributes.
+    /// The attribute type is not a grouping type.
     public static let unsupportedGroupType = ATTErrorCode(0x10)
-    /// The server has no memory left for the request.
+    /// The server has insufficient resources for the request.
     public static let insufficientResources = ATTErrorCode(0x11)
-    /// The server's database changed and the client has to look at it again.
+    /// The server's database changed, and the client must discover it again.
     public static let databaseOutOfSync = ATTErrorCode(0x12)
-    /// The attribute cannot take this value.
+    /// The attribute does not allow this value.
     public static let valueNotAllowed = ATTErrorCode(0x13)
-    /// A write was refused for a reason other than permissions.
+    /// The server rejected the write for a reason other than permissions.
     public static let writeRequestRejected = ATTErrorCode(0xFC)
-    /// The client characteristic configuration descriptor is not set as the profile needs.
+    /// The Client Characteristic Configuration descriptor is not configured as the profile requires.
     public static let clientCharacteristicConfigurationDescriptorImproperlyConfigured = ATTErrorCode(0xFD)
-    /// A procedure that was started earlier has not ended.
+    /// A procedure started earlier is still in progress.
     public static let procedureAlreadyInProgress = ATTErrorCode(0xFE)
-    /// The value is outside what the service allows.
+    /// The value is out of the range that the service defines.
     public static let outOfRange = ATTErrorCode(0xFF)
 
-    /// Whether the meaning is the service's own (0x80 to 0x9F).
+    /// Whether the service defines the meaning of the code (0x80 to 0x9F).
     @inlinable public var isApplicationError: Bool { (0x80...0x9F).contains(rawValue) }
 
-    /// Whether the code belongs to those common to all profiles and services (0xE0 to 0xFF), assigned or not.
+    /// Whether the code is one of the common profile and service errors (0xE0 to 0xFF), assigned or not.
     @inlinable public var isCommonProfileOrServiceError: Bool { rawValue >= 0xE0 }
 }
 
 extension ATTErrorCode: CustomStringConvertible {
-    /// The name in the specification, or nil for a code it does not assign.
+    /// The name in the specification, or nil for an unassigned code.
     public var name: String? {
         switch self {
         case .invalidHandle: "Invalid Handle"
@@ -106,25 +106,24 @@ extension ATTErrorCode: CustomStringConvertible {
         }
     }
 
-    /// The name and the number: `Attribute Not Found (0x0A)`, `Application Error (0x80)`.
+    /// The name and the code: `Attribute Not Found (0x0A)`, `Application Error (0x80)`.
     public var description: String {
         let name = name ?? (isApplicationError ? "Application Error" : "Reserved Error")
         return "\(name) (0x\(hexadecimal(rawValue, digits: 2)))"
     }
 }
 
-/// What an Error Response says: which request was refused, about which attribute, and why
-/// (Core Vol 3 Part F §3.4.1.1).
+/// The parameters of an Error Response: the request, the attribute and the error code (Core Vol 3 Part F §3.4.1.1).
 @frozen
 public struct ATTError: Error, Hashable, Sendable {
-    /// The opcode of the request that was refused.
+    /// The opcode of the request in error.
     public var requestOpcode: ATTOpcode
-    /// The attribute that was in the way, or ``AttributeHandle/none``.
+    /// The handle of the attribute in error, or ``AttributeHandle/none``.
     public var handle: AttributeHandle
-    /// Why.
+    /// The error code.
     public var code: ATTErrorCode
 
-    /// The refusal of the request `requestOpcode` because of the attribute `handle`.
+    /// An error of the request `requestOpcode`, caused by the attribute `handle`.
     @inlinable
     public init(requestOpcode: ATTOpcode, handle: AttributeHandle = .none, code: ATTErrorCode) {
         self.requestOpcode = requestOpcode
@@ -134,38 +133,38 @@ public struct ATTError: Error, Hashable, Sendable {
 }
 
 extension ATTError: CustomStringConvertible {
-    /// Everything in one line: `Read Request failed at 0x0003: Read Not Permitted (0x02)`.
+    /// The error in one line: `Read Request failed at 0x0003: Read Not Permitted (0x02)`.
     public var description: String {
         handle.isValid ? "\(requestOpcode) failed at \(handle): \(code)" : "\(requestOpcode) failed: \(code)"
     }
 }
 
-/// The bytes of a PDU are not what its opcode promises.
+/// A malformed PDU.
 ///
 /// A server answers such a request with ``ATTErrorCode/invalidPDU``.
 public struct ATTDecodingError: Error, Hashable, Sendable {
-    /// What is wrong with the bytes.
+    /// The defect of a malformed PDU.
     public enum Problem: Hashable, Sendable {
-        /// A field, or the last entry of a list, takes `needed` bytes and `available` are left.
+        /// A field, or the last entry of a list, needs `needed` bytes, but only `available` remain.
         case truncated(needed: Int, available: Int)
-        /// So many bytes follow the last field.
+        /// This number of bytes follows the last field.
         case trailingBytes(Int)
-        /// An attribute type takes 2 or 16 bytes, and this many are left for it.
+        /// This number of bytes remains for an attribute type, which has 2 or 16.
         case attributeTypeLength(Int)
-        /// The format of a Find Information Response is neither 1 nor 2.
+        /// The format of a Find Information Response, which is neither 1 nor 2.
         case unknownFormat(UInt8)
-        /// The stated length of an entry is too small for its handles.
+        /// The entry length of a list, which is too small for the handles of an entry.
         case entryLength(Int, minimum: Int)
     }
 
-    /// The opcode, or nil when the PDU has no bytes at all.
+    /// The opcode, or nil when the PDU is empty.
     public var opcode: ATTOpcode?
-    /// What is wrong.
+    /// The defect.
     public var problem: Problem
-    /// Where, counted from the opcode.
+    /// The offset of the defect in bytes, counted from the opcode.
     public var offset: Int
 
-    /// Describes `problem` at `offset` of a PDU.
+    /// An error for `problem` at `offset` of a PDU.
     public init(opcode: ATTOpcode?, problem: Problem, offset: Int) {
         self.opcode = opcode
         self.problem = problem
@@ -180,12 +179,12 @@ public struct ATTDecodingError: Error, Hashable, Sendable {
 }
 
 extension ATTDecodingError.Problem: CustomStringConvertible {
-    /// The problem without its place.
+    /// The defect without its offset.
     public var description: String {
         switch self {
         case .truncated(let needed, let available): "\(needed) bytes needed, \(available) available"
         case .trailingBytes(let count): "\(count) bytes after the end"
-        case .attributeTypeLength(let count): "\(count) bytes are no attribute type"
+        case .attributeTypeLength(let count): "attribute type of \(count) bytes"
         case .unknownFormat(let format): "unknown format 0x\(hexadecimal(format, digits: 2))"
         case .entryLength(let length, let minimum): "entry length \(length) is less than \(minimum)"
         }
@@ -193,7 +192,7 @@ extension ATTDecodingError.Problem: CustomStringConvertible {
 }
 
 extension ATTDecodingError: CustomStringConvertible {
-    /// Everything in one line: `malformed Read Request at offset 1: 2 bytes needed, 0 available`.
+    /// The error in one line: `malformed Read Request at offset 1: 2 bytes needed, 0 available`.
     public var description: String {
         guard let opcode else { return "malformed PDU: no opcode" }
         return "malformed \(opcode) at offset \(offset): \(problem)"

@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
-/// What an Execute Write Request does with the prepared writes (Core Vol 3 Part F §3.4.6.3).
+/// The flags of an Execute Write Request (Core Vol 3 Part F §3.4.6.3).
 ///
 /// An open set: a peer can send any value.
 @frozen
 public struct ATTExecuteWriteFlags: RawRepresentable, Hashable, Sendable {
-    /// The byte on the air.
+    /// The flags as sent, one byte.
     public let rawValue: UInt8
 
     /// The flags with the value `rawValue`.
@@ -14,14 +14,14 @@ public struct ATTExecuteWriteFlags: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Forget all prepared writes.
+    /// Cancels all prepared writes.
     @inlinable public static var cancelAll: Self { Self(rawValue: 0x00) }
-    /// Write all prepared writes at once.
+    /// Writes all prepared writes.
     @inlinable public static var writeAll: Self { Self(rawValue: 0x01) }
 }
 
 extension ATTExecuteWriteFlags: CustomStringConvertible {
-    /// `cancel all`, `write all`, or the number of a value the specification does not assign.
+    /// `cancel all`, `write all`, or the number of an unassigned value.
     public var description: String {
         switch self {
         case .cancelAll: "cancel all"
@@ -31,20 +31,20 @@ extension ATTExecuteWriteFlags: CustomStringConvertible {
     }
 }
 
-/// The twelve bytes at the end of a Signed Write Command (Core Vol 3 Part F §3.3.1, Part H §2.4.5).
+/// The authentication signature of a Signed Write Command, 12 bytes (Core Vol 3 Part F §3.3.1, Part H §2.4.5).
 ///
-/// Only carried here; making and checking it takes the connection signature resolving key.
+/// This type only carries the signature; computing and verifying it requires the CSRK.
 @frozen
 public struct ATTAuthenticationSignature: Hashable, Sendable {
-    /// Goes up with every signed PDU, so that none can be sent twice.
+    /// The sign counter, which increases with every signed PDU to prevent replay.
     public var signCounter: UInt32
-    /// The message authentication code, its first byte on the air the least significant.
+    /// The message authentication code; the first byte sent is the least significant.
     public var messageAuthenticationCode: UInt64
 
-    /// How many bytes a signature takes.
+    /// The size of a signature in bytes.
     @inlinable public static var byteCount: Int { 12 }
 
-    /// A signature of its two parts.
+    /// A signature with a counter and a message authentication code.
     @inlinable
     public init(signCounter: UInt32, messageAuthenticationCode: UInt64) {
         self.signCounter = signCounter
@@ -53,7 +53,7 @@ public struct ATTAuthenticationSignature: Hashable, Sendable {
 }
 
 extension ATTAuthenticationSignature: CustomStringConvertible {
-    /// The counter and the code: `counter 7, code 0x0123456789ABCDEF`.
+    /// The counter and the message authentication code: `counter 7, code 0x0123456789ABCDEF`.
     public var description: String {
         "counter \(signCounter), code 0x\(hexadecimal(messageAuthenticationCode, digits: 16))"
     }
@@ -72,7 +72,8 @@ extension ByteWriter {
         try write(UInt32(range.start.rawValue) | UInt32(range.end.rawValue) << 16)
     }
 
-    /// Writes an attribute type in 16 bits where it has them, otherwise in 128 (Core Vol 3 Part F §3.2.1).
+    /// Writes an attribute type in 16 bits where its UUID has a 16-bit form, otherwise in 128
+    /// (Core Vol 3 Part F §3.2.1).
     mutating func write(attributeType type: BluetoothUUID) throws(BufferFull) {
         if let short = type.uint16 {
             try write(short)
@@ -82,12 +83,12 @@ extension ByteWriter {
     }
 }
 
-/// How many bits `type` takes in a PDU: ATT has no identifiers of 32 bits (Core Vol 3 Part F §3.2.1).
+/// The width of `type` in a PDU; ATT has no 32-bit UUIDs (Core Vol 3 Part F §3.2.1).
 func attributeTypeWidth(of type: BluetoothUUID) -> BluetoothUUID.Width {
     type.shortestWidth == .bits16 ? .bits16 : .bits128
 }
 
-/// The bytes of `value` as pairs of hexadecimal digits, or a dash when there are none.
+/// The bytes of `value` in hexadecimal, or a dash when it is empty.
 func hexadecimal(_ value: RawSpan) -> String {
     value.isEmpty ? "-" : [UInt8](value).hexadecimal
 }

@@ -1,12 +1,12 @@
 import BluetoothPrimitives
 
-// Writers of the PDUs that are lists. A builder is begun with a writer that is empty and has the ATT_MTU as capacity;
-// every call hands the same writer in. Nothing is written before the first entry, so a list that stays empty leaves
-// the writer free for an Error Response. `append` says whether the entry went in; a response takes no more after the
-// first that did not, since its entries follow each other without gaps.
+// Builders of the PDUs that contain lists. The caller passes the same writer to every call: it is empty at first, and
+// its capacity is the ATT_MTU. A builder writes nothing before the first entry, so that the caller can still write an
+// Error Response when the list stays empty. `append` returns whether the entry was added. After a response refused one
+// entry it refuses all others, since a list has no gaps.
 
 extension ByteWriter {
-    /// Has `body` write, and takes back what it wrote when not all of it fits; says whether it fitted.
+    /// Runs `body` and undoes its writes unless all of them fit; returns whether they fit.
     fileprivate mutating func fits(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
         (try? writeWhole(body)) != nil
     }
@@ -20,20 +20,20 @@ extension RawSpan {
     }
 }
 
-/// Writes the handles of a Read Multiple or Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.7, §3.4.4.11).
+/// A builder of a Read Multiple or Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.7, §3.4.4.11).
 ///
-/// The request needs two handles or more.
+/// The request requires at least two handles.
 public struct ATTReadMultipleRequestBuilder: Sendable {
     private let opcode: ATTOpcode
-    /// How many handles have been written.
+    /// The number of handles written.
     public private(set) var count = 0
 
-    /// Begins a Read Multiple Variable Request, or a Read Multiple Request when `variable` is false.
+    /// A builder of a Read Multiple Variable Request, or of a Read Multiple Request when `variable` is false.
     public init(variable: Bool) {
         opcode = variable ? .readMultipleVariableRequest : .readMultipleRequest
     }
 
-    /// Appends a handle and says whether it fitted.
+    /// Appends a handle; returns whether it fits.
     public mutating func append(_ handle: AttributeHandle, to writer: inout ByteWriter) -> Bool {
         let isFirst = count == 0
         let fits = writer.fits { (writer) throws(BufferFull) in
@@ -45,18 +45,18 @@ public struct ATTReadMultipleRequestBuilder: Sendable {
     }
 }
 
-/// Writes the entries of a Find Information Response, whose types all take 16 or all 128 bits
-/// (Core Vol 3 Part F §3.4.3.2).
+/// A builder of a Find Information Response, whose types are all of 16 or all of 128 bits (Core Vol 3 Part F §3.4.3.2).
 public struct ATTFindInformationResponseBuilder: Sendable {
     private var typeWidth: BluetoothUUID.Width?
-    /// How many entries have been written.
+    /// The number of entries written.
     public private(set) var count = 0
     private var isClosed = false
 
-    /// Begins a response without entries.
+    /// A builder of a response without entries.
     public init() {}
 
-    /// Appends an attribute and its type; says whether it fitted and the type is as long as those before.
+    /// Appends an attribute and its type; returns whether the entry fits and its type has the width of the previous
+    /// ones.
     public mutating func append(
         _ handle: AttributeHandle, type: BluetoothUUID, to writer: inout ByteWriter
     ) -> Bool {
@@ -84,17 +84,17 @@ public struct ATTFindInformationResponseBuilder: Sendable {
     }
 }
 
-/// Writes the entries of a Find By Type Value Response (Core Vol 3 Part F §3.4.3.4).
+/// A builder of a Find By Type Value Response (Core Vol 3 Part F §3.4.3.4).
 public struct ATTFindByTypeValueResponseBuilder: Sendable {
-    /// How many entries have been written.
+    /// The number of entries written.
     public private(set) var count = 0
 
-    /// Begins a response without entries.
+    /// A builder of a response without entries.
     public init() {}
 
-    /// Appends a range from an attribute found to the end of its group and says whether it fitted.
+    /// Appends the range from a found attribute to its group end handle; returns whether it fits.
     ///
-    /// An attribute that is no group is a range of its own handle alone.
+    /// For an attribute that is not a grouping attribute, the range is its own handle.
     public mutating func append(_ range: AttributeHandleRange, to writer: inout ByteWriter) -> Bool {
         let isFirst = count == 0
         let fits = writer.fits { (writer) throws(BufferFull) in
@@ -106,7 +106,7 @@ public struct ATTFindByTypeValueResponseBuilder: Sendable {
     }
 }
 
-/// What the two responses with a length byte have in common: the first value sets the length of all.
+/// The part that the two responses with a length field share: the first value determines the length of all.
 private struct MeasuredEntryWriter: Sendable {
     let opcode: ATTOpcode
     var valueLength: Int?
@@ -145,18 +145,18 @@ private struct MeasuredEntryWriter: Sendable {
     }
 }
 
-/// Writes the entries of a Read By Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.2).
+/// A builder of a Read By Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.2).
 public struct ATTReadByTypeResponseBuilder: Sendable {
     private var entries = MeasuredEntryWriter(.readByTypeResponse)
 
-    /// Begins a response without entries.
+    /// A builder of a response without entries.
     public init() {}
 
-    /// How many entries have been written.
+    /// The number of entries written.
     public var count: Int { entries.count }
 
-    /// Appends an attribute with its value, cut to ``ATTValueLimits/readByType``; says whether it fitted and is as
-    /// long as those before.
+    /// Appends an attribute and its value, truncated to ``ATTValueLimits/readByType``; returns whether the entry fits
+    /// and has the length of the previous ones.
     public mutating func append(
         _ handle: AttributeHandle, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
@@ -168,19 +168,18 @@ public struct ATTReadByTypeResponseBuilder: Sendable {
     }
 }
 
-/// Writes the entries of a Read By Group Type Response, whose values all have one length
-/// (Core Vol 3 Part F §3.4.4.10).
+/// A builder of a Read By Group Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.10).
 public struct ATTReadByGroupTypeResponseBuilder: Sendable {
     private var entries = MeasuredEntryWriter(.readByGroupTypeResponse)
 
-    /// Begins a response without entries.
+    /// A builder of a response without entries.
     public init() {}
 
-    /// How many entries have been written.
+    /// The number of entries written.
     public var count: Int { entries.count }
 
-    /// Appends a group with the value of its first attribute, cut to ``ATTValueLimits/readByGroupType``; says whether
-    /// it fitted and is as long as those before.
+    /// Appends a group and the value of its first attribute, truncated to ``ATTValueLimits/readByGroupType``; returns
+    /// whether the entry fits and has the length of the previous ones.
     public mutating func append(
         _ range: AttributeHandleRange, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
@@ -192,17 +191,17 @@ public struct ATTReadByGroupTypeResponseBuilder: Sendable {
     }
 }
 
-/// Writes the values of a Read Multiple Response (Core Vol 3 Part F §3.4.4.8).
+/// A builder of a Read Multiple Response (Core Vol 3 Part F §3.4.4.8).
 ///
-/// All values follow each other and what does not fit into the ATT_MTU is cut off, so every request gets its response.
+/// The values follow each other and are truncated at the ATT_MTU, so that every request has a response.
 public struct ATTReadMultipleResponseBuilder: Sendable {
     private var hasOpcode = false
     private var isClosed = false
 
-    /// Begins a response without values.
+    /// A builder of a response without values.
     public init() {}
 
-    /// Appends as much of a value as fits and says whether that was all of it.
+    /// Appends a value, truncated at the ATT_MTU; returns whether all of it fits.
     public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
         guard !isClosed else { return false }
         let cut = value.prefix(writer.remaining - (hasOpcode ? 0 : 1))
@@ -217,19 +216,19 @@ public struct ATTReadMultipleResponseBuilder: Sendable {
     }
 }
 
-/// Writes the values of a Read Multiple Variable Response with their lengths (Core Vol 3 Part F §3.4.4.12).
+/// A builder of a Read Multiple Variable Response, which contains the values' lengths (Core Vol 3 Part F §3.4.4.12).
 ///
-/// What does not fit into the ATT_MTU is cut off, even within a length, so every request gets its response.
+/// The list is truncated at the ATT_MTU, even within a length, so that every request has a response.
 public struct ATTReadMultipleVariableResponseBuilder: Sendable {
     private var hasOpcode = false
     private var isClosed = false
 
-    /// Begins a response without values.
+    /// A builder of a response without values.
     public init() {}
 
-    /// Appends as much of a value as fits and says whether that was all of it.
+    /// Appends a value, truncated at the ATT_MTU; returns whether all of it fits.
     ///
-    /// A value longer than 65535 bytes, which no attribute has, is not appended.
+    /// Values of more than 65535 bytes, which no attribute has, are refused.
     public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
         guard !isClosed, let length = UInt16(exactly: value.byteCount) else { return false }
         let needsOpcode = !hasOpcode
@@ -252,16 +251,16 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
     }
 }
 
-/// Writes the values of a Multiple Handle Value Notification, each of them whole (Core Vol 3 Part F §3.4.7.4).
+/// A builder of a Multiple Handle Value Notification, whose values are never truncated (Core Vol 3 Part F §3.4.7.4).
 public struct ATTMultipleHandleValueNotificationBuilder: Sendable {
-    /// How many entries have been written.
+    /// The number of entries written.
     public private(set) var count = 0
 
-    /// Begins a notification without entries.
+    /// A builder of a notification without entries.
     public init() {}
 
-    /// Appends an attribute with its value and says whether it fitted; a shorter one may still fit after one that did
-    /// not.
+    /// Appends an attribute and its value; returns whether the entry fits. A shorter entry may still fit after a
+    /// refused one.
     public mutating func append(
         _ handle: AttributeHandle, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {

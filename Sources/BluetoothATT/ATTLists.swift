@@ -1,17 +1,17 @@
 import BluetoothPrimitives
 
-// The lists inside PDUs. Each is a view of the received bytes that is checked once, when the PDU is decoded, and then
-// walked without failing: `next()` takes the first entry off. A copy of a list starts where the original stands.
+// The lists in PDUs. Each is a view of the received bytes that is validated once, when the PDU is decoded, so that
+// iteration cannot fail: `next()` removes the first entry. A copy of a list begins at the original's current position.
 
-/// An attribute's handle and its value, or the beginning of its value, in borrowed bytes.
+/// An attribute's handle and value, or the beginning of its value, in borrowed bytes.
 @frozen
 public struct ATTAttributeData: ~Escapable {
-    /// The attribute.
+    /// The handle of the attribute.
     public let handle: AttributeHandle
-    /// Its value.
+    /// The value, or its beginning.
     public let value: RawSpan
 
-    /// An attribute and its value.
+    /// An attribute with its value.
     @inlinable
     @_lifetime(copy value)
     public init(handle: AttributeHandle, value: RawSpan) {
@@ -20,7 +20,7 @@ public struct ATTAttributeData: ~Escapable {
     }
 }
 
-/// The handles a Read Multiple or Read Multiple Variable Request asks for, two or more (Core Vol 3 Part F §3.4.4.7).
+/// The handles of a Read Multiple or Read Multiple Variable Request, at least two (Core Vol 3 Part F §3.4.4.7).
 public struct ATTHandleList: ~Escapable {
     @usableFromInline var reader: ByteReader
 
@@ -30,10 +30,10 @@ public struct ATTHandleList: ~Escapable {
         reader = try pdu.readEntries(of: 2, atLeast: 2)
     }
 
-    /// How many handles are left.
+    /// The number of remaining handles.
     @inlinable public var count: Int { reader.remaining / 2 }
 
-    /// Takes the first handle off, or returns nil when none is left.
+    /// Removes and returns the first handle; nil at the end of the list.
     @inlinable
     @_lifetime(self: copy self)
     public mutating func next() -> AttributeHandle? {
@@ -44,7 +44,7 @@ public struct ATTHandleList: ~Escapable {
         }
     }
 
-    /// The handles that are left: `[0x0003, 0x0007]`.
+    /// The remaining handles: `[0x0003, 0x0007]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -53,16 +53,16 @@ public struct ATTHandleList: ~Escapable {
     }
 }
 
-/// Handles and types in a Find Information Response, one or more (Core Vol 3 Part F §3.4.3.2).
+/// The handles and types of a Find Information Response, at least one (Core Vol 3 Part F §3.4.3.2).
 public struct ATTInformationList: ~Escapable {
     /// An attribute and its type.
     public struct Entry: Hashable, Sendable {
-        /// The attribute.
+        /// The handle of the attribute.
         public var handle: AttributeHandle
-        /// Its type.
+        /// The attribute type.
         public var type: BluetoothUUID
 
-        /// An attribute and its type.
+        /// An attribute with its type.
         @inlinable
         public init(handle: AttributeHandle, type: BluetoothUUID) {
             self.handle = handle
@@ -70,7 +70,7 @@ public struct ATTInformationList: ~Escapable {
         }
     }
 
-    /// How many bits every type of this list takes: 16 (format 1) or 128 (format 2).
+    /// The width of all types in this list: 16 bits (format 1) or 128 (format 2).
     public let typeWidth: BluetoothUUID.Width
     @usableFromInline var reader: ByteReader
 
@@ -87,13 +87,13 @@ public struct ATTInformationList: ~Escapable {
         reader = try pdu.readEntries(of: 2 + typeWidth.byteCount)
     }
 
-    /// The format byte: 1 for types of 16 bits, 2 for types of 128.
+    /// The format field: 1 for 16-bit types, 2 for 128-bit types.
     static func format(_ width: BluetoothUUID.Width) -> UInt8 { width == .bits16 ? 1 : 2 }
 
-    /// How many entries are left.
+    /// The number of remaining entries.
     @inlinable public var count: Int { reader.remaining / (2 + typeWidth.byteCount) }
 
-    /// Takes the first entry off, or returns nil when none is left.
+    /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(self: copy self)
     public mutating func next() -> Entry? {
@@ -104,7 +104,7 @@ public struct ATTInformationList: ~Escapable {
         }
     }
 
-    /// The entries that are left: `[0x0001: 2800, 0x0002: 2803]`.
+    /// The remaining entries: `[0x0001: 2800, 0x0002: 2803]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -113,7 +113,7 @@ public struct ATTInformationList: ~Escapable {
     }
 }
 
-/// Found attributes and the ends of their groups in a Find By Type Value Response, one or more
+/// The found attributes and group end handles of a Find By Type Value Response, at least one
 /// (Core Vol 3 Part F §3.4.3.4).
 public struct ATTHandleRangeList: ~Escapable {
     @usableFromInline var reader: ByteReader
@@ -124,12 +124,13 @@ public struct ATTHandleRangeList: ~Escapable {
         reader = try pdu.readEntries(of: 4)
     }
 
-    /// How many ranges are left.
+    /// The number of remaining ranges.
     @inlinable public var count: Int { reader.remaining / 4 }
 
-    /// Takes the first range off, from the attribute found to the end of its group, or returns nil when none is left.
+    /// Removes and returns the first range, from the found attribute to its group end handle; nil at the end of the
+    /// list.
     ///
-    /// The range is what the peer sent and need not be valid.
+    /// The peer may send an invalid range; see ``AttributeHandleRange/isValid``.
     @inlinable
     @_lifetime(self: copy self)
     public mutating func next() -> AttributeHandleRange? {
@@ -140,7 +141,7 @@ public struct ATTHandleRangeList: ~Escapable {
         }
     }
 
-    /// The ranges that are left: `[0x0001-0x0007, 0x0010-0xFFFF]`.
+    /// The remaining ranges: `[0x0001-0x0007, 0x0010-0xFFFF]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -149,9 +150,9 @@ public struct ATTHandleRangeList: ~Escapable {
     }
 }
 
-/// Handles and values of one length in a Read By Type Response, one or more (Core Vol 3 Part F §3.4.4.2).
+/// The handles and values, all of one length, of a Read By Type Response, at least one (Core Vol 3 Part F §3.4.4.2).
 public struct ATTAttributeDataList: ~Escapable {
-    /// How many bytes every value has; a value of the greatest length that fits may go on beyond what is here.
+    /// The length of every value in bytes; a value of the greatest length that fits may be truncated.
     public let valueLength: Int
     @usableFromInline var reader: ByteReader
 
@@ -163,13 +164,13 @@ public struct ATTAttributeDataList: ~Escapable {
         reader = list.entries
     }
 
-    /// How many bytes every entry takes: a handle and the value.
+    /// The length of every entry in bytes: a handle and the value.
     @inlinable public var entryLength: Int { 2 + valueLength }
 
-    /// How many entries are left.
+    /// The number of remaining entries.
     @inlinable public var count: Int { reader.remaining / entryLength }
 
-    /// Takes the first entry off, or returns nil when none is left.
+    /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -182,7 +183,7 @@ public struct ATTAttributeDataList: ~Escapable {
         }
     }
 
-    /// The entries that are left: `[0x0003: 0A0500002A]`.
+    /// The remaining entries: `[0x0003: 0A0500002A]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -191,17 +192,18 @@ public struct ATTAttributeDataList: ~Escapable {
     }
 }
 
-/// Groups and values of one length in a Read By Group Type Response, one or more (Core Vol 3 Part F §3.4.4.10).
+/// The groups and values, all of one length, of a Read By Group Type Response, at least one
+/// (Core Vol 3 Part F §3.4.4.10).
 public struct ATTGroupAttributeDataList: ~Escapable {
-    /// A group of attributes and the value of its first.
+    /// A group of attributes and the value of its first attribute.
     @frozen
     public struct Entry: ~Escapable {
-        /// From the attribute found to the end of its group, as the peer sent it.
+        /// The range from the found attribute to its group end handle, as the peer sent it.
         public let range: AttributeHandleRange
-        /// The value of the attribute found, or its beginning.
+        /// The value of the found attribute, or its beginning.
         public let value: RawSpan
 
-        /// A group and the value of its first attribute.
+        /// A group with the value of its first attribute.
         @inlinable
         @_lifetime(copy value)
         public init(range: AttributeHandleRange, value: RawSpan) {
@@ -210,7 +212,7 @@ public struct ATTGroupAttributeDataList: ~Escapable {
         }
     }
 
-    /// How many bytes every value has.
+    /// The length of every value in bytes.
     public let valueLength: Int
     @usableFromInline var reader: ByteReader
 
@@ -222,13 +224,13 @@ public struct ATTGroupAttributeDataList: ~Escapable {
         reader = list.entries
     }
 
-    /// How many bytes every entry takes: two handles and the value.
+    /// The length of every entry in bytes: two handles and the value.
     @inlinable public var entryLength: Int { 4 + valueLength }
 
-    /// How many entries are left.
+    /// The number of remaining entries.
     @inlinable public var count: Int { reader.remaining / entryLength }
 
-    /// Takes the first entry off, or returns nil when none is left.
+    /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -241,7 +243,7 @@ public struct ATTGroupAttributeDataList: ~Escapable {
         }
     }
 
-    /// The entries that are left: `[0x0001-0x0005: 0018]`.
+    /// The remaining entries: `[0x0001-0x0005: 0018]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -250,21 +252,21 @@ public struct ATTGroupAttributeDataList: ~Escapable {
     }
 }
 
-/// Values with their lengths in a Read Multiple Variable Response, in the order asked for
+/// The values and lengths of a Read Multiple Variable Response, in the order of the request
 /// (Core Vol 3 Part F §3.4.4.12).
 ///
-/// The response ends at the ATT_MTU, so its last value may be cut, and a length may be cut too: half a length is
-/// passed over, and then there are fewer entries than handles were asked for.
+/// The response ends at the ATT_MTU, which may truncate its last value or its last length. Iteration ignores half a
+/// length, so that the list can have fewer entries than the request has handles.
 public struct ATTLengthValueList: ~Escapable {
-    /// A value and how long it is on the server.
+    /// A value and its length on the server.
     @frozen
     public struct Entry: ~Escapable {
-        /// How many bytes the server's value has.
+        /// The length of the server's value in bytes.
         public let length: Int
-        /// The value, or as much of it as fitted.
+        /// The value, or the part of it that fits into the response.
         public let value: RawSpan
 
-        /// A value whose whole length is `length`.
+        /// A value of the total length `length`.
         @inlinable
         @_lifetime(copy value)
         public init(length: Int, value: RawSpan) {
@@ -272,23 +274,23 @@ public struct ATTLengthValueList: ~Escapable {
             self.value = value
         }
 
-        /// Whether the value was cut at the ATT_MTU.
+        /// Whether the ATT_MTU truncated the value.
         @inlinable public var isTruncated: Bool { value.byteCount < length }
     }
 
     @usableFromInline var reader: ByteReader
 
-    /// Two values, the fewest a request can ask for, have two lengths.
+    /// Two values, the minimum of a request, have two lengths.
     @_lifetime(copy pdu)
     @_lifetime(pdu: copy pdu)
     init(_ pdu: inout PDUReader) throws(ATTDecodingError) {
         reader = try pdu.readBytes(atLeast: 4)
     }
 
-    /// How many bytes are left, lengths included.
+    /// The number of remaining bytes, lengths included.
     @inlinable public var byteCount: Int { reader.remaining }
 
-    /// How many entries are left; takes a walk over them.
+    /// The number of remaining entries, O(n).
     public var count: Int {
         var rest = self
         var count = 0
@@ -296,7 +298,7 @@ public struct ATTLengthValueList: ~Escapable {
         return count
     }
 
-    /// Takes the first entry off, or returns nil when none is left.
+    /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -309,7 +311,7 @@ public struct ATTLengthValueList: ~Escapable {
         }
     }
 
-    /// The entries that are left; a value that was cut ends in its whole length: `[0102, 03… (5 bytes)]`.
+    /// The remaining entries, a truncated value with its total length: `[0102, 03… (5 bytes)]`.
     public var description: String {
         var rest = self
         var texts: [String] = []
@@ -321,7 +323,7 @@ public struct ATTLengthValueList: ~Escapable {
     }
 }
 
-/// Handles and values in a Multiple Handle Value Notification (Core Vol 3 Part F §3.4.7.4).
+/// The handles and values of a Multiple Handle Value Notification (Core Vol 3 Part F §3.4.7.4).
 public struct ATTHandleLengthValueList: ~Escapable {
     @usableFromInline var reader: ByteReader
 
@@ -342,7 +344,7 @@ public struct ATTHandleLengthValueList: ~Escapable {
         }
     }
 
-    /// How many entries are left; takes a walk over them.
+    /// The number of remaining entries, O(n).
     public var count: Int {
         var rest = self
         var count = 0
@@ -350,7 +352,7 @@ public struct ATTHandleLengthValueList: ~Escapable {
         return count
     }
 
-    /// Takes the first entry off, or returns nil when none is left.
+    /// Removes and returns the first entry; nil at the end of the list.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -364,7 +366,7 @@ public struct ATTHandleLengthValueList: ~Escapable {
         }
     }
 
-    /// The entries that are left: `[0x0003: 0102, 0x0007: ]`.
+    /// The remaining entries: `[0x0003: 0102, 0x0007: ]`.
     public var description: String {
         var rest = self
         var texts: [String] = []

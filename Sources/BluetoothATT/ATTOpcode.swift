@@ -1,9 +1,9 @@
 import BluetoothPrimitives
 
-/// Which role sends a PDU.
+/// The direction of a PDU.
 ///
-/// Both roles of both devices share one bearer, so whoever receives a PDU asks its opcode for the direction first and
-/// decodes it as ``ATTClientPDU`` or ``ATTServerPDU`` then.
+/// Both devices can be client and server on one bearer, so a receiver selects ``ATTClientPDU`` or ``ATTServerPDU`` by
+/// the direction of the opcode.
 @frozen
 public enum ATTDirection: Sendable, Hashable {
     /// Requests, commands and confirmations.
@@ -12,29 +12,29 @@ public enum ATTDirection: Sendable, Hashable {
     case serverToClient
 }
 
-/// The six PDU types (Core Vol 3 Part F §3.3).
+/// The six types of PDU (Core Vol 3 Part F §3.3).
 @frozen
 public enum ATTPDUType: Sendable, Hashable {
-    /// Sent by a client, answered by nothing.
+    /// Sent by a client, without a response.
     case command
-    /// Sent by a client, answered by a response; one at a time.
+    /// Sent by a client, answered by a response. A client has at most one outstanding.
     case request
-    /// Sent by a server as the answer to a request.
+    /// Sent by a server in response to a request.
     case response
-    /// Sent by a server, answered by nothing.
+    /// Sent by a server, without a confirmation.
     case notification
-    /// Sent by a server, answered by a confirmation; one at a time.
+    /// Sent by a server, answered by a confirmation. A server has at most one outstanding.
     case indication
-    /// Sent by a client as the answer to an indication.
+    /// Sent by a client to confirm an indication.
     case confirmation
 }
 
-/// The first byte of a PDU: what it is (Core Vol 3 Part F §3.3.1 and §3.4.8).
+/// The opcode, the first byte of every PDU (Core Vol 3 Part F §3.3.1 and §3.4.8).
 ///
 /// An open set: a peer can send any of the 256 values.
 @frozen
 public struct ATTOpcode: RawRepresentable, Hashable, Sendable {
-    /// The byte on the air.
+    /// The opcode as sent, one byte.
     public let rawValue: UInt8
 
     /// The opcode with the value `rawValue`.
@@ -49,7 +49,7 @@ public struct ATTOpcode: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The opcode of `pdu`, its first byte, or nil when it has none.
+    /// The opcode of `pdu`, its first byte; nil when `pdu` is empty.
     @inlinable
     public init?(of pdu: RawSpan) {
         var reader = ByteReader(pdu)
@@ -127,23 +127,23 @@ extension ATTOpcode {
 }
 
 extension ATTOpcode {
-    /// The low six bits, which name the operation without its flags (Core Vol 3 Part F §3.3.1).
+    /// The method, the low six bits of the opcode (Core Vol 3 Part F §3.3.1).
     @inlinable public var method: UInt8 { rawValue & 0x3F }
 
-    /// Whether the command flag is set: a server that does not know the opcode ignores the PDU instead of answering
+    /// Whether the command flag is set. A server ignores an unknown command, and answers another unknown opcode with
     /// ``ATTErrorCode/requestNotSupported`` (Core Vol 3 Part F §3.3.1).
     @inlinable public var isCommand: Bool { rawValue & 0x40 != 0 }
 
-    /// Whether the authentication signature flag is set: the last twelve bytes of the PDU are a signature
+    /// Whether the authentication signature flag is set: the PDU ends with a signature of twelve bytes
     /// (Core Vol 3 Part F §3.3.1).
     @inlinable public var hasAuthenticationSignature: Bool { rawValue & 0x80 != 0 }
 
-    /// Who sends a PDU with this opcode.
+    /// The direction of a PDU with this opcode.
     ///
-    /// An opcode that is not known counts as the client's, since it is the server that has to refuse or ignore it.
+    /// An unknown opcode counts as a client's, since the server is the side that refuses or ignores it.
     @inlinable public var direction: ATTDirection { isSentByClient ? .clientToServer : .serverToClient }
 
-    /// Whether this is a request, a command or a confirmation, or not known; see ``direction``.
+    /// Whether a client sends this PDU: a request, a command, a confirmation or an unknown opcode; see ``direction``.
     @inlinable public var isSentByClient: Bool {
         switch rawValue {
         case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x1B, 0x1D, 0x21, 0x23: false
@@ -154,10 +154,9 @@ extension ATTOpcode {
     /// Whether the specification assigns this opcode.
     public var isKnown: Bool { name != nil }
 
-    /// Which of the six PDU types this is.
+    /// The PDU type.
     ///
-    /// An opcode that is not known is a command when its command flag is set and otherwise a request, which is how a
-    /// server must treat it.
+    /// An unknown opcode is a command when its command flag is set and otherwise a request, as a server must treat it.
     @inlinable public var type: ATTPDUType {
         switch rawValue {
         case 0x1B, 0x23: .notification
@@ -174,7 +173,7 @@ extension ATTOpcode {
         }
     }
 
-    /// The opcode that answers this request or indication when nothing goes wrong; nil for anything else.
+    /// The opcode of the response to this request, or of the confirmation of this indication; nil for other PDUs.
     ///
     /// A request can also be answered with ``errorResponse``.
     @inlinable public var answer: ATTOpcode? {
@@ -194,7 +193,7 @@ extension ATTOpcode {
 }
 
 extension ATTOpcode: CustomStringConvertible {
-    /// The name in the specification, or nil for an opcode it does not assign.
+    /// The name in the specification, or nil for an unassigned opcode.
     public var name: String? {
         switch self {
         case .errorResponse: "Error Response"

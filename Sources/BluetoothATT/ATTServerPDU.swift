@@ -1,53 +1,52 @@
 import BluetoothPrimitives
 
-/// A PDU a server sends to a client: a response, a notification or an indication (Core Vol 3 Part F §3.4).
+/// A PDU that a server sends to a client: a response, a notification or an indication (Core Vol 3 Part F §3.4).
 ///
-/// Values and lists borrow the bytes the PDU was decoded from. The responses that are lists are written with the
-/// builders, such as ``ATTReadByTypeResponseBuilder``.
+/// Values and lists borrow the bytes that the PDU was decoded from. Builders such as ``ATTReadByTypeResponseBuilder``
+/// write the responses that contain lists.
 @frozen
 public enum ATTServerPDU: ~Escapable {
-    /// Refuses a request (Core Vol 3 Part F §3.4.1.1).
+    /// Error Response to a request (Core Vol 3 Part F §3.4.1.1).
     case errorResponse(ATTError)
-    /// States the largest PDU the server can receive (Core Vol 3 Part F §3.4.2.2).
+    /// Exchange MTU Response, with the largest PDU the server can receive in bytes (Core Vol 3 Part F §3.4.2.2).
     case exchangeMTUResponse(serverReceiveMTU: UInt16)
-    /// Gives handles and types (Core Vol 3 Part F §3.4.3.2).
+    /// Find Information Response, with handles and types (Core Vol 3 Part F §3.4.3.2).
     case findInformationResponse(ATTInformationList)
-    /// Gives the attributes that have the type and value, each with the end of its group
-    /// (Core Vol 3 Part F §3.4.3.4).
+    /// Find By Type Value Response, with the found attributes and their group end handles (Core Vol 3 Part F §3.4.3.4).
     case findByTypeValueResponse(ATTHandleRangeList)
-    /// Gives the handles and values of attributes of a type (Core Vol 3 Part F §3.4.4.2).
+    /// Read By Type Response, with the handles and values of attributes of a type (Core Vol 3 Part F §3.4.4.2).
     case readByTypeResponse(ATTAttributeDataList)
-    /// Gives a value, or its beginning when it fills the ATT_MTU (Core Vol 3 Part F §3.4.4.4).
+    /// Read Response, with a value, or its beginning when it fills the ATT_MTU (Core Vol 3 Part F §3.4.4.4).
     case readResponse(value: RawSpan)
-    /// Gives a part of a value (Core Vol 3 Part F §3.4.4.6).
+    /// Read Blob Response, with a part of a value (Core Vol 3 Part F §3.4.4.6).
     case readBlobResponse(value: RawSpan)
-    /// Gives several values with nothing between them (Core Vol 3 Part F §3.4.4.8).
+    /// Read Multiple Response, with the concatenated values (Core Vol 3 Part F §3.4.4.8).
     case readMultipleResponse(values: RawSpan)
-    /// Gives groups of attributes and the values of their first (Core Vol 3 Part F §3.4.4.10).
+    /// Read By Group Type Response, with groups and the values of their first attributes (Core Vol 3 Part F §3.4.4.10).
     case readByGroupTypeResponse(ATTGroupAttributeDataList)
-    /// Says that a value has been written (Core Vol 3 Part F §3.4.5.2).
+    /// Write Response, after the value was written (Core Vol 3 Part F §3.4.5.2).
     case writeResponse
-    /// Says that a part has been queued, and repeats it (Core Vol 3 Part F §3.4.6.2).
+    /// Prepare Write Response, which echoes the queued part (Core Vol 3 Part F §3.4.6.2).
     case prepareWriteResponse(AttributeHandle, offset: UInt16, value: RawSpan)
-    /// Says that the queue has been written or forgotten (Core Vol 3 Part F §3.4.6.4).
+    /// Execute Write Response, after the prepared writes were written or cancelled (Core Vol 3 Part F §3.4.6.4).
     case executeWriteResponse
-    /// Tells a value, without an answer (Core Vol 3 Part F §3.4.7.1).
+    /// Handle Value Notification, which has no confirmation (Core Vol 3 Part F §3.4.7.1).
     case handleValueNotification(AttributeHandle, value: RawSpan)
-    /// Tells a value and wants a confirmation (Core Vol 3 Part F §3.4.7.2).
+    /// Handle Value Indication, which the client confirms (Core Vol 3 Part F §3.4.7.2).
     case handleValueIndication(AttributeHandle, value: RawSpan)
-    /// Gives several values with their lengths (Core Vol 3 Part F §3.4.4.12).
+    /// Read Multiple Variable Response, with several values and their lengths (Core Vol 3 Part F §3.4.4.12).
     case readMultipleVariableResponse(ATTLengthValueList)
-    /// Tells several values, without an answer (Core Vol 3 Part F §3.4.7.4).
+    /// Multiple Handle Value Notification, which has no confirmation (Core Vol 3 Part F §3.4.7.4).
     case multipleHandleValueNotification(ATTHandleLengthValueList)
-    /// A PDU whose opcode no server sends by the specification, with all bytes that follow the opcode.
+    /// A PDU with an opcode that the specification assigns to no server PDU, and all bytes that follow the opcode.
     case unknown(ATTOpcode, parameters: RawSpan)
 }
 
 extension ATTServerPDU {
-    /// Decodes one whole PDU, which stays borrowed as long as the result lives.
+    /// Decodes one complete PDU, whose bytes the result borrows.
     ///
-    /// - Throws: ``ATTDecodingError`` when there is no opcode, when the bytes after a known opcode are too few or too
-    ///   many, or when a list is not made of whole entries.
+    /// - Throws: ``ATTDecodingError`` when the PDU is empty, when too few or too many bytes follow a known opcode, or
+    ///   when a list ends within an entry.
     @_lifetime(copy pdu)
     public init(decoding pdu: RawSpan) throws(ATTDecodingError) {
         var reader = try PDUReader(pdu)
@@ -122,10 +121,11 @@ extension ATTServerPDU {
 
     /// Appends this PDU to `writer`, whose capacity is the ATT_MTU.
     ///
-    /// A value is written whole; a server that may cut one does so before, see ``ATTValueLimits``. A list is written
-    /// from where it stands, without the entries that were taken off.
+    /// A value is written in full; a server truncates it first where the specification allows that, see
+    /// ``ATTValueLimits``. A list is written from its current position: entries already returned by `next()` are left
+    /// out.
     ///
-    /// - Throws: ``BufferFull`` when the PDU does not fit; the writer is then as it was.
+    /// - Throws: ``BufferFull`` when the PDU does not fit; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.writeWhole { (writer) throws(BufferFull) in
             try writer.write(opcode)

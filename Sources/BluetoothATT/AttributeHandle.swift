@@ -1,27 +1,27 @@
 import BluetoothPrimitives
 
-/// The number of an attribute on a server (Core Vol 3 Part F §3.2.2).
+/// The handle of an attribute on a server (Core Vol 3 Part F §3.2.2).
 ///
-/// Attributes have handles from 0x0001 to 0xFFFF. The value 0x0000 can be held and sent too: it is reserved, and an
-/// error that concerns no attribute carries it.
+/// Attributes have handles from 0x0001 to 0xFFFF. The type also represents the reserved value 0x0000, which an error
+/// that concerns no attribute carries.
 @frozen
 public struct AttributeHandle: RawRepresentable, Comparable, Hashable, Sendable {
-    /// The number on the air.
+    /// The handle as sent.
     public let rawValue: UInt16
 
-    /// The handle with the number `rawValue`.
+    /// The handle with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// The handle with the number `rawValue`.
+    /// The handle with the value `rawValue`.
     @inlinable
     public init(_ rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// 0x0000, which is no attribute's handle.
+    /// 0x0000, the reserved handle.
     @inlinable public static var none: AttributeHandle { AttributeHandle(0x0000) }
 
     /// 0x0001, the smallest handle an attribute can have.
@@ -33,17 +33,17 @@ public struct AttributeHandle: RawRepresentable, Comparable, Hashable, Sendable 
     /// Whether an attribute can have this handle: it is not 0x0000.
     @inlinable public var isValid: Bool { rawValue != 0 }
 
-    /// The handle one above, or nil after 0xFFFF.
+    /// The next handle, or nil after 0xFFFF.
     @inlinable public var next: AttributeHandle? {
         rawValue == .max ? nil : AttributeHandle(rawValue &+ 1)
     }
 
-    /// The handle one below, or nil where that would be no attribute's handle.
+    /// The previous handle, or nil when there is no valid one.
     @inlinable public var previous: AttributeHandle? {
         rawValue <= 1 ? nil : AttributeHandle(rawValue &- 1)
     }
 
-    /// Orders by number.
+    /// Orders handles by value.
     @inlinable
     public static func < (left: AttributeHandle, right: AttributeHandle) -> Bool {
         left.rawValue < right.rawValue
@@ -51,7 +51,7 @@ public struct AttributeHandle: RawRepresentable, Comparable, Hashable, Sendable 
 }
 
 extension AttributeHandle: ExpressibleByIntegerLiteral {
-    /// The handle with that number: `0x0001`.
+    /// The handle with this value: `0x0001`.
     @inlinable
     public init(integerLiteral value: UInt16) {
         self.init(value)
@@ -63,50 +63,50 @@ extension AttributeHandle: CustomStringConvertible {
     public var description: String { "0x" + hexadecimal(rawValue, digits: 4) }
 }
 
-/// Two handles as a peer sent them, both included (Core Vol 3 Part F §3.4.3.1).
+/// A starting and an ending handle as a peer sent them, both included (Core Vol 3 Part F §3.4.3.1).
 ///
-/// Unlike Swift's own ranges this one can hold a start above its end, because a peer can send that; such a range is
-/// not valid and contains nothing.
+/// Unlike Swift's ranges, this one can have a start above its end, because a peer can send that; such a range is
+/// invalid and empty.
 @frozen
 public struct AttributeHandleRange: Hashable, Sendable {
-    /// The first handle.
+    /// The starting handle.
     public var start: AttributeHandle
-    /// The last handle, which belongs to the range.
+    /// The ending handle, which belongs to the range.
     public var end: AttributeHandle
 
-    /// The range from `start` to `end`, in whatever order they are.
+    /// The range from `start` to `end`; the start may be above the end.
     @inlinable
     public init(start: AttributeHandle, end: AttributeHandle) {
         self.start = start
         self.end = end
     }
 
-    /// The range with the same ends.
+    /// The range with the same bounds.
     @inlinable
     public init(_ range: ClosedRange<AttributeHandle>) {
         self.init(start: range.lowerBound, end: range.upperBound)
     }
 
-    /// Every handle an attribute can have: 0x0001 to 0xFFFF.
+    /// All valid handles: 0x0001 to 0xFFFF.
     @inlinable public static var all: AttributeHandleRange { AttributeHandleRange(start: .first, end: .last) }
 
-    /// Whether a request may ask for this range: the start is not 0x0000 and not above the end.
+    /// Whether the range is valid in a request: the start is not 0x0000 and not above the end.
     ///
-    /// A server answers a request for any other range with ``ATTErrorCode/invalidHandle`` and the start handle.
+    /// A server answers a request for an invalid range with ``ATTErrorCode/invalidHandle`` and the starting handle.
     @inlinable public var isValid: Bool { start.isValid && start <= end }
 
-    /// How many handles the range spans; none when the start is above the end.
+    /// The number of handles in the range; 0 when the start is above the end.
     @inlinable public var count: Int {
         start <= end ? Int(end.rawValue) - Int(start.rawValue) + 1 : 0
     }
 
-    /// Whether `handle` lies within.
+    /// Whether the range contains `handle`.
     @inlinable
     public func contains(_ handle: AttributeHandle) -> Bool {
         start <= handle && handle <= end
     }
 
-    /// The same two handles as a range of the standard library, or nil when the start is above the end.
+    /// The range as a `ClosedRange`, or nil when the start is above the end.
     @inlinable public var closedRange: ClosedRange<AttributeHandle>? {
         start <= end ? start...end : nil
     }

@@ -1,18 +1,17 @@
-/// The outstanding transactions of a bearer, of both sides.
+/// The outstanding transactions of both sides of a bearer.
 public struct OutstandingTransactions: Hashable, Sendable {
-    /// Whether the peer has not responded to a request.
+    /// Whether the peer owes a response to a request.
     public var isResponseDue = false
-    /// Whether the peer has not confirmed an indication.
+    /// Whether the peer owes a confirmation of an indication.
     public var isConfirmationDue = false
-    /// Whether the peer has prepared writes to cancel (Execute Write Request).
+    /// Whether the peer holds prepared writes that must be cancelled with an Execute Write Request.
     public var isCancellationDue = false
     /// Whether the peer waits for a response or a confirmation from this side.
     public var isPeerWaiting = false
-    /// Whether a response or a confirmation has not come in time: nothing that follows is of use
-    /// (Core Vol 3 Part F §3.3.3).
+    /// Whether a transaction timed out, after which the bearer must not be used (Core Vol 3 Part F §3.3.3).
     public var isTooLate = false
 
-    /// By default, nothing is outstanding.
+    /// The given transactions; none by default.
     public init(
         isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
         isPeerWaiting: Bool = false, isTooLate: Bool = false

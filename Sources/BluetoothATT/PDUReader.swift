@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
-/// Reads one PDU field by field and says what is wrong with it in the terms of ``ATTDecodingError``.
+/// A reader of a PDU's fields that reports defects as ``ATTDecodingError``.
 struct PDUReader: ~Escapable {
     let opcode: ATTOpcode
     private var reader: ByteReader
 
-    /// Reads the opcode of `pdu` and stands behind it.
+    /// Reads the opcode of `pdu`.
     @_lifetime(copy pdu)
     init(_ pdu: RawSpan) throws(ATTDecodingError) {
         reader = ByteReader(pdu)
@@ -36,7 +36,7 @@ struct PDUReader: ~Escapable {
         do { return try reader.readHandleRange() } catch { throw ATTDecodingError(opcode: opcode, error) }
     }
 
-    /// Reads an attribute type, which is all that is left: ATT knows identifiers of 16 and of 128 bits only.
+    /// Reads the remaining bytes as an attribute type, which has 16 or 128 bits in ATT.
     @_lifetime(self: copy self)
     mutating func readAttributeType() throws(ATTDecodingError) -> BluetoothUUID {
         do {
@@ -51,7 +51,7 @@ struct PDUReader: ~Escapable {
         throw malformed(.attributeTypeLength(reader.remaining), at: reader.offset)
     }
 
-    /// Reads a value that ends where an authentication signature begins, and the signature.
+    /// Reads a value up to the authentication signature, and the signature.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     mutating func readSignedValue() throws(ATTDecodingError) -> SignedValue {
@@ -71,14 +71,14 @@ struct PDUReader: ~Escapable {
         }
     }
 
-    /// Reads everything that is left as a value; none is a value too.
+    /// Reads the remaining bytes as a value, which may be empty.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     mutating func readValue() -> RawSpan {
         reader.readRemaining()
     }
 
-    /// Reads everything that is left as whole entries of `length` bytes.
+    /// Reads the remaining bytes as complete entries of `length` bytes.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     mutating func readEntries(of length: Int, atLeast minimum: Int = 1) throws(ATTDecodingError) -> ByteReader {
@@ -92,7 +92,7 @@ struct PDUReader: ~Escapable {
         return ByteReader(reader.readRemaining())
     }
 
-    /// Reads the length of a list's entries, which covers at least the handles in them, and then the entries.
+    /// Reads the entry length of a list, which is at least that of its handles, and then the entries.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     mutating func readEntries(withHandles handles: Int) throws(ATTDecodingError) -> MeasuredEntries {
@@ -103,19 +103,19 @@ struct PDUReader: ~Escapable {
         return MeasuredEntries(valueLength: length - handles, entries: try readEntries(of: length))
     }
 
-    /// Reads everything that is left, at least `minimum` bytes, as the caller's to divide.
+    /// Reads the remaining bytes, at least `minimum`, without dividing them into entries.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     mutating func readBytes(atLeast minimum: Int) throws(ATTDecodingError) -> ByteReader {
         try readEntries(of: 1, atLeast: minimum)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no bytes remain.
     func finish() throws(ATTDecodingError) {
         guard reader.isAtEnd else { throw malformed(.trailingBytes(reader.remaining), at: reader.offset) }
     }
 
-    /// Where the next field begins, counted from the opcode.
+    /// The offset of the next field, counted from the opcode.
     var offset: Int { reader.offset }
 
     func malformed(_ problem: ATTDecodingError.Problem, at offset: Int) -> ATTDecodingError {
@@ -123,7 +123,7 @@ struct PDUReader: ~Escapable {
     }
 }
 
-/// A value with the signature that follows it.
+/// A value and its authentication signature.
 struct SignedValue: ~Escapable {
     let value: RawSpan
     let signature: ATTAuthenticationSignature
@@ -135,7 +135,7 @@ struct SignedValue: ~Escapable {
     }
 }
 
-/// Whole entries, each of one or two handles and `valueLength` bytes.
+/// Complete entries, each of one or two handles and `valueLength` bytes.
 struct MeasuredEntries: ~Escapable {
     let valueLength: Int
     let entries: ByteReader
@@ -155,7 +155,7 @@ extension ByteReader {
         AttributeHandle(try readUInt16())
     }
 
-    /// Reads two handles as a range, in whatever order they are.
+    /// Reads two handles as a range; the start may be above the end.
     @inlinable
     @_lifetime(self: copy self)
     mutating func readHandleRange() throws(TruncatedBytes) -> AttributeHandleRange {
@@ -165,7 +165,7 @@ extension ByteReader {
             end: AttributeHandle(UInt16(truncatingIfNeeded: both >> 16)))
     }
 
-    /// All bytes that are left, without passing over them.
+    /// The remaining bytes, without consuming them.
     var unread: RawSpan {
         @_lifetime(copy self)
         get {

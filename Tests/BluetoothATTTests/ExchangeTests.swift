@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// One line of a conversation: who speaks, the bytes, and what they say.
+/// A PDU of an exchange: its direction, its bytes and its description.
 struct Line: Sendable {
     enum Speaker: Sendable { case client, server }
     let speaker: Speaker
@@ -14,7 +14,7 @@ struct Line: Sendable {
 private func client(_ bytes: String, _ text: String) -> Line { Line(speaker: .client, bytes: hex(bytes), text: text) }
 private func server(_ bytes: String, _ text: String) -> Line { Line(speaker: .server, bytes: hex(bytes), text: text) }
 
-/// A conversation of a procedure (Core Vol 3 Part G §4) as it goes over the air.
+/// The PDUs of a GATT procedure in the order they are sent (Core Vol 3 Part G §4).
 struct Exchange: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let lines: [Line]
@@ -31,7 +31,7 @@ private let exchanges = [
         client("02 0502", "Exchange MTU Request client receive MTU 517"),
         server("03 F700", "Exchange MTU Response server receive MTU 247")),
     Exchange(
-        "Exchange MTU with a server that does not know it (Part G §4.3.1)",
+        "Exchange MTU with a server that does not support it (Part G §4.3.1)",
         client("02 0502", "Exchange MTU Request client receive MTU 517"),
         server(
             "01 02 0000 06",
@@ -83,7 +83,7 @@ private let exchanges = [
         client("04 0D00 0D00", "Find Information Request handles 0x000D-0x000D"),
         server("05 01 0D00 0229", "Find Information Response information [0x000D: 2902]")),
     Exchange(
-        "Read Characteristic Value that needs a secure link (Part G §4.8.1)",
+        "Read Characteristic Value that requires an encrypted link (Part G §4.8.1)",
         client("0A 0300", "Read Request handle 0x0003"),
         server(
             "01 0A 0300 0F",
@@ -137,16 +137,16 @@ private let exchanges = [
         server("1D 0800 0A00FFFF", "Handle Value Indication handle 0x0008 value 0A00FFFF"),
         client("1E", "Handle Value Confirmation")),
     Exchange(
-        "A request the server does not know (Core Vol 3 Part F §3.3)",
+        "A request the server does not support (Core Vol 3 Part F §3.3)",
         client("3E 00", "Unknown Opcode 0x3E parameters 00"),
         server(
             "01 3E 0000 06",
             "Error Response request Unknown Opcode 0x3E handle 0x0000 code Request Not Supported (0x06)")),
 ]
 
-@Suite("Conversations of the GATT procedures")
+@Suite("Exchanges of the GATT procedures")
 struct ExchangeTests {
-    @Test("The opcode tells the direction, and every PDU is read and written as it is", arguments: exchanges)
+    @Test("The opcode determines the direction, and every PDU encodes to its bytes", arguments: exchanges)
     func readAndWritten(_ exchange: Exchange) throws {
         for line in exchange.lines {
             let opcode = ATTOpcode(of: line.bytes.span.bytes)
@@ -166,7 +166,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A request is answered with its own response or with an error that names it", arguments: exchanges)
+    @Test("A request is answered with its own response or an Error Response to it", arguments: exchanges)
     func answers(_ exchange: Exchange) throws {
         var pending: ATTOpcode?
         for line in exchange.lines {

@@ -115,7 +115,7 @@ struct ListBuilderTests {
         #expect(writer.bytes == hex("09 04 0200 AABB"))
     }
 
-    @Test("Read By Type Response takes empty values (Core Vol 3 Part F §3.4.4.2)")
+    @Test("Read By Type Response accepts empty values (Core Vol 3 Part F §3.4.4.2)")
     func readByTypeEmpty() throws {
         var writer = writer
         var builder = ATTReadByTypeResponseBuilder()
@@ -206,7 +206,7 @@ struct ListBuilderTests {
         #expect(try reencodedByServer(writer.bytes) == writer.bytes)
     }
 
-    @Test("Multiple Handle Value Notification takes whole values only (Core Vol 3 Part F §3.4.7.4)")
+    @Test("Multiple Handle Value Notification accepts only values that fit (Core Vol 3 Part F §3.4.7.4)")
     func multipleNotification() throws {
         var writer = writer
         var builder = ATTMultipleHandleValueNotificationBuilder()

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-@Suite("Lists are walked over the bytes")
+@Suite("Lists iterate over the bytes")
 struct ListTests {
     @Test("Read Multiple and Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.7, §3.4.4.11)")
     func handles() throws {
@@ -136,7 +136,7 @@ struct ListTests {
         #expect(values == [[0x06, 0x48], [], [0xFF]])
     }
 
-    @Test("A copy of a list keeps its place, and encoding writes what is left")
+    @Test("A copy of a list has a position of its own, and encoding writes the remaining entries")
     func copies() throws {
         let bytes = hex("09 03 0200 AA 0400 BB")
         guard case .readByTypeResponse(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {

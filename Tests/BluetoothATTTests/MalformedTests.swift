@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// A malformed PDU and what is wrong with it.
+/// A malformed PDU with its expected defect.
 struct Malformed: Sendable, CustomTestStringConvertible {
     let bytes: [UInt8]
     let problem: ATTDecodingError.Problem
@@ -94,21 +94,21 @@ private let malformedFromServer = [
 
 @Suite("Malformed PDUs")
 struct MalformedTests {
-    @Test("A client's malformed PDU is refused with what is wrong and where", arguments: malformedFromClient)
+    @Test("A client's malformed PDU is refused with the defect and its offset", arguments: malformedFromClient)
     func client(_ malformed: Malformed) {
         let expected = ATTDecodingError(
             opcode: ATTOpcode(malformed.bytes[0]), problem: malformed.problem, offset: malformed.offset)
         #expect(throws: expected) { _ = try ATTClientPDU(decoding: malformed.bytes.span.bytes) }
     }
 
-    @Test("A server's malformed PDU is refused with what is wrong and where", arguments: malformedFromServer)
+    @Test("A server's malformed PDU is refused with the defect and its offset", arguments: malformedFromServer)
     func server(_ malformed: Malformed) {
         let expected = ATTDecodingError(
             opcode: ATTOpcode(malformed.bytes[0]), problem: malformed.problem, offset: malformed.offset)
         #expect(throws: expected) { _ = try ATTServerPDU(decoding: malformed.bytes.span.bytes) }
     }
 
-    @Test("No bytes are no PDU")
+    @Test("An empty PDU has no opcode")
     func empty() {
         let nothing: [UInt8] = []
         let expected = ATTDecodingError(opcode: nil, problem: .truncated(needed: 1, available: 0), offset: 0)
@@ -117,7 +117,7 @@ struct MalformedTests {
         #expect(ATTOpcode(of: nothing.span.bytes) == nil)
     }
 
-    @Test("The error names the PDU, the place and the problem")
+    @Test("The error names the PDU, the offset and the defect")
     func text() {
         func text(_ opcode: UInt8?, _ problem: ATTDecodingError.Problem, _ offset: Int) -> String {
             ATTDecodingError(opcode: opcode.map { ATTOpcode($0) }, problem: problem, offset: offset).description
@@ -129,7 +129,7 @@ struct MalformedTests {
         #expect(text(0x13, .trailingBytes(3), 1) == "malformed Write Response at offset 1: 3 bytes after the end")
         #expect(
             text(0x08, .attributeTypeLength(3), 5)
-                == "malformed Read By Type Request at offset 5: 3 bytes are no attribute type")
+                == "malformed Read By Type Request at offset 5: attribute type of 3 bytes")
         #expect(
             text(0x05, .unknownFormat(9), 1) == "malformed Find Information Response at offset 1: unknown format 0x09")
         #expect(
@@ -138,9 +138,9 @@ struct MalformedTests {
     }
 }
 
-@Suite("Whatever a peer sends")
+@Suite("Arbitrary bytes from a peer")
 struct MutationTests {
-    /// Decodes by both directions and looks at everything; what decodes must encode to the same bytes.
+    /// Decodes the bytes in both directions and reads every field; a decoded PDU must encode to the same bytes.
     private func survive(_ bytes: [UInt8], printing: Bool) {
         do throws(ATTDecodingError) {
             let pdu = try ATTClientPDU(decoding: bytes.span.bytes)
@@ -169,7 +169,7 @@ struct MutationTests {
         }
     }
 
-    /// Walks a list to its end and compares the number of entries with the count.
+    /// Iterates over a list and compares the number of entries with `count`.
     private func walk(_ pdu: borrowing ATTServerPDU, _ bytes: [UInt8]) {
         var expected = 0
         var found = 0
@@ -223,7 +223,7 @@ struct MutationTests {
         }
     }
 
-    @Test("An opcode nobody assigned is never an error")
+    @Test("An unassigned opcode is never an error")
     func unknownOpcodes() throws {
         let known = Set(allVectors.map { $0.bytes[0] }).filter { ATTOpcode($0).isKnown }
         #expect(known.count == 31)
@@ -233,11 +233,11 @@ struct MutationTests {
             for body in [[], [0], [UInt8](repeating: 0xFF, count: 22)] as [[UInt8]] {
                 let bytes = [opcode] + body
                 guard case .unknown = try ATTClientPDU(decoding: bytes.span.bytes) else {
-                    Issue.record("\(bytes.hexadecimal) is known to servers")
+                    Issue.record("\(bytes.hexadecimal) decodes as an assigned server PDU")
                     continue
                 }
                 guard case .unknown = try ATTServerPDU(decoding: bytes.span.bytes) else {
-                    Issue.record("\(bytes.hexadecimal) is known to clients")
+                    Issue.record("\(bytes.hexadecimal) decodes as an assigned client PDU")
                     continue
                 }
             }

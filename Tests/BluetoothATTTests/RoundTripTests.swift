@@ -27,7 +27,7 @@ struct RoundTripTests {
         #expect(try reencodedByServer(vector.bytes) == vector.bytes)
     }
 
-    @Test("A PDU that does not fit leaves the writer as it was", arguments: allVectors)
+    @Test("A PDU that does not fit leaves the writer unchanged", arguments: allVectors)
     func doesNotFit(_ vector: Vector) throws {
         for capacity in 0..<vector.bytes.count {
             var writer = ByteWriter(capacity: 3 + capacity)
@@ -53,7 +53,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test("A PDU of the other direction is an unknown one", arguments: allVectors)
+    @Test("A PDU of the other direction decodes as unknown", arguments: allVectors)
     func otherDirection(_ vector: Vector) throws {
         let opcode = ATTOpcode(vector.bytes[0])
         guard opcode.isKnown else { return }
@@ -74,7 +74,7 @@ struct RoundTripTests {
         #expect(unknown == vector.bytes)
     }
 
-    @Test("A type in 128 bits that has 16 is the same type and goes out in 16 (Core Vol 3 Part F §3.2.1)")
+    @Test("A 128-bit type with a 16-bit form equals the 16-bit type and is sent in 16 bits (Core Vol 3 Part F §3.2.1)")
     func typeInLongForm() throws {
         let bytes = hex("08 0100 FFFF FB349B5F80000080001000000D180000")
         guard case .readByTypeRequest(_, let type) = try ATTClientPDU(decoding: bytes.span.bytes) else {
@@ -87,7 +87,7 @@ struct RoundTripTests {
         #expect(writer.bytes == hex("08 0100 FFFF 0D18"))
     }
 
-    @Test("A type of 32 bits goes out in 128 (Core Vol 3 Part F §3.2.1)")
+    @Test("A 32-bit type is sent in 128 bits (Core Vol 3 Part F §3.2.1)")
     func typeOf32Bits() throws {
         var writer = ByteWriter(capacity: 23)
         try ATTClientPDU.readByTypeRequest(.all, type: 0x1234_5678).encode(into: &writer)

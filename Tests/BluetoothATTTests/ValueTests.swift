@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Handles and ranges")
 struct HandleTests {
-    @Test("Handles order, step and print by their number")
+    @Test("Handles order, increment and print by value")
     func handles() {
         let handle: AttributeHandle = 0x002A
         #expect(handle.description == "0x002A")
@@ -45,7 +45,7 @@ struct HandleTests {
 @Suite("Opcodes and errors")
 struct OpcodeTests {
     @Test(
-        "Each opcode knows its type, its direction and its answer (Core Vol 3 Part F §3.4.8)",
+        "Each opcode has its type, direction and answer (Core Vol 3 Part F §3.4.8)",
         arguments: [
             (0x01, .response, nil), (0x02, .request, 0x03), (0x03, .response, nil), (0x04, .request, 0x05),
             (0x05, .response, nil), (0x06, .request, 0x07), (0x07, .response, nil), (0x08, .request, 0x09),
@@ -68,7 +68,7 @@ struct OpcodeTests {
         #expect(opcode.isCommand == (type == .command))
     }
 
-    @Test("The flags of an opcode are told from its method (Core Vol 3 Part F §3.3.1)")
+    @Test("The flags of an opcode are separate from its method (Core Vol 3 Part F §3.3.1)")
     func flags() {
         #expect(ATTOpcode.signedWriteCommand.method == ATTOpcode.writeRequest.method)
         #expect(ATTOpcode.writeCommand.method == ATTOpcode.writeRequest.method)
@@ -103,9 +103,9 @@ struct OpcodeTests {
     }
 }
 
-@Suite("Fixed numbers")
+@Suite("Constants")
 struct ConstantTests {
-    @Test("The numbers are the specification's")
+    @Test("The constants are the specification's")
     func numbers() {
         #expect(AttributeProtocol.defaultMTU == 23)
         #expect(AttributeProtocol.minimumEnhancedMTU == 64)
@@ -124,7 +124,7 @@ struct ConstantTests {
         #expect(AttributeProtocol.mtu(clientReceiveMTU: client, serverReceiveMTU: server) == expected)
     }
 
-    @Test("How much of a value fits follows from the header of its PDU")
+    @Test("The space for a value follows from the header of its PDU")
     func limits() {
         let least = ATTValueLimits(mtu: 23)
         #expect(least.notification == 20)

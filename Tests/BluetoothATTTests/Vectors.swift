@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// One PDU as bytes and as it prints itself.
+/// The bytes and the description of a PDU.
 struct Vector: Sendable, CustomTestStringConvertible {
     let bytes: [UInt8]
     let text: String
@@ -135,7 +135,7 @@ let serverVectors = [
 
 let allVectors = clientVectors + serverVectors
 
-/// Decodes, and encodes again with just enough space.
+/// Decodes a PDU and encodes it again into a writer of exactly its size.
 func reencodedByClient(_ bytes: [UInt8]) throws -> [UInt8] {
     let pdu = try ATTClientPDU(decoding: bytes.span.bytes)
     var writer = ByteWriter(capacity: bytes.count)
@@ -143,7 +143,7 @@ func reencodedByClient(_ bytes: [UInt8]) throws -> [UInt8] {
     return writer.bytes
 }
 
-/// Decodes, and encodes again with just enough space.
+/// Decodes a PDU and encodes it again into a writer of exactly its size.
 func reencodedByServer(_ bytes: [UInt8]) throws -> [UInt8] {
     let pdu = try ATTServerPDU(decoding: bytes.span.bytes)
     var writer = ByteWriter(capacity: bytes.count)
