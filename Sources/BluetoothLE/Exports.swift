@@ -1,5 +1,5 @@
-// What programs name that import BluetoothLE; what is not here are the floors below, which are this package's own. The
-// advertising parser and HCI are products of their own.
+// The names that programs importing BluetoothLE use; all others belong to the layers below, which are internal to this
+// package. The advertising parser and HCI are separate products.
 
 // Errors, states and parameters.
 @_exported import BluetoothHost
@@ -25,7 +25,7 @@
 @_exported import struct BluetoothPrimitives.TruncatedBytes
 @_exported import func BluetoothPrimitives.hexadecimal
 
-// What devices advertise.
+// Advertising data.
 @_exported import struct BluetoothAdvertising.AdvertisementContent
 @_exported import struct BluetoothAdvertising.AdvertisementData
 @_exported import struct BluetoothAdvertising.AdvertisementFlags
@@ -36,7 +36,7 @@
 @_exported import struct BluetoothAdvertising.ManufacturerData
 @_exported import struct BluetoothAdvertising.ServiceData
 
-// Attributes: those of devices, and those that a program publishes.
+// Attributes of devices, and those that a program publishes.
 @_exported import struct BluetoothATT.ATTErrorCode
 @_exported import struct BluetoothATT.AttributeHandle
 @_exported import struct BluetoothATT.AttributeHandleRange
@@ -67,7 +67,7 @@
 @_exported import struct BluetoothHCI.LEPHY
 @_exported import struct BluetoothHCI.LEPHYSet
 
-// The loop that everything of an adapter runs on, and the kernel below for those who choose it themselves.
+// The event loop of an adapter, and the kernel below for programs that choose one.
 @_exported import protocol BluetoothSockets.BluetoothKernel
 @_exported import class BluetoothLoop.EventLoop
 @_exported import struct BluetoothLoop.KernelInstant

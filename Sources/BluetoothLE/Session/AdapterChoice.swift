@@ -1,14 +1,14 @@
 import BluetoothHost
 import BluetoothSockets
 
-/// What an adapter that comes, is switched on or is given free by its radio switch can cure.
+/// The errors that end when an adapter is plugged in, powered on or released by its radio switch.
 private let curable: Set<BluetoothError.Code> = [.noAdapter, .adapterOff, .adapterBlocked]
 
-// Which adapter a program gets when it opens one.
+// The selection of the adapter to open.
 extension HostDirectory {
-    /// The adapter that `selector` means, ready for use; of several the first that works.
+    /// Returns the adapter that `selector` matches, ready for use; of several the first that works.
     ///
-    /// - Parameter limit: how long to wait for one that can be used; nil for not at all.
+    /// - Parameter limit: the maximum time to wait for a usable adapter; nil for no waiting.
     nonisolated(nonsending) func choose(
         _ selector: AdapterSelector, _ wish: AdapterWish, waitingFor limit: Duration?,
         knowing knowledge: any AdapterKnowledge
@@ -50,19 +50,19 @@ extension HostDirectory {
         throw combined(errors, operation)
     }
 
-    /// What is wrong with each of the adapters that were tried.
+    /// Combines the errors of all adapters that were tried.
     private func combined(_ errors: [BluetoothError], _ operation: BluetoothError.Operation) -> BluetoothError {
         guard let first = errors.first else {
             guard !adapters.isEmpty else { return .noAdapter(operation) }
             let names = adapters.map { "\($0.name) (\($0.address))" }.joined(separator: ", ")
             return BluetoothError(
-                .noAdapter, operation, "There is no such adapter with LE; there are: \(names).")
+                .noAdapter, operation, "No adapter with LE matches; available are: \(names).")
         }
         guard errors.count > 1 else { return first }
         var combined = errors.first { curable.contains($0.code) } ?? first
         combined.operation = operation
         let parts = errors.map { error in
-            // Most messages name the adapter already.
+            // Most messages begin with the adapter's name.
             let name = error.operation.adapter ?? ""
             return error.message.hasPrefix(name) ? error.message : "\(name): \(error.message)"
         }

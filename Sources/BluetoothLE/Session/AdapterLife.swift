@@ -3,18 +3,19 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// An adapter's states: follows them, reports them, and brings the adapter back.
+/// The state machine of an adapter's power and presence: tracks its state, notifies followers, and restores the
+/// adapter.
 //
-// Lives on the loop, with the session.
+// Confined to the event loop, with the session.
 final class AdapterLife {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.
     enum Turn {
-        /// The state has changed, which is about to be reported; with the reason if the adapter cannot be used.
+        /// Before a change of state is published; with the reason if the adapter cannot be used.
         case changing(from: AdapterState, to: AdapterState, BluetoothError?)
-        /// The change has been reported.
+        /// After the change has been published.
         case changed(AdapterState, BluetoothError?)
-        /// The adapter is closed, or cannot be followed any more.
+        /// The adapter is closed, or its state can no longer be followed.
         case ended(BluetoothError)
     }
 
@@ -30,10 +31,10 @@ final class AdapterLife {
     private let log: Logger
     private var upkeep: AdapterUpkeep
     private var restoration = Restoration.none
-    /// Why it could not be brought back.
+    /// The error of the last restoration.
     private var restorationFailure: BluetoothError?
     private var readyWaiters = WaiterList<Void, BluetoothError>()
-    /// Why it is over, once it is.
+    /// The reason of the end; nil before.
     private(set) var end: BluetoothError?
     /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
@@ -57,12 +58,12 @@ final class AdapterLife {
 
     // MARK: Followers
 
-    /// Calls `follower` at each turn from now on; the number ends that.
+    /// Adds a follower of all turns from now on; the returned number removes it.
     func follow(_ follower: @escaping (Turn) -> Void) -> UInt64 { followers.add(follower) }
 
     func unfollow(_ number: UInt64) { followers.remove(number) }
 
-    /// Begins, with what has happened since the adapter was chosen.
+    /// Begins to follow the host, and applies the changes since the adapter was selected.
     func begin() {
         directory.follow(
             { [weak self] change in self?.take(change) }, onEnd: { [weak self] reason in self?.finish(reason) })
@@ -70,7 +71,7 @@ final class AdapterLife {
         update(now.flatMap { isThisOne($0) ? $0 : nil })
     }
 
-    /// Ends everything for good: the program closes the adapter, or it can be followed no more.
+    /// Ends the machine: the program has closed the adapter, or its state can no longer be followed.
     func finish(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
@@ -83,12 +84,12 @@ final class AdapterLife {
         directory.close(reason)
     }
 
-    // MARK: Its state
+    // MARK: State
 
-    /// Reads the adapter's state before the host reports it.
+    /// Reads the adapter's state before the host reports a change.
     func look() { directory.look(at: facts.information.index) }
 
-    /// Throws if the adapter cannot be used now, with the reason.
+    /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
         if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
@@ -119,7 +120,7 @@ final class AdapterLife {
         do throws(BluetoothError) {
             try await directory.setPowered(false, facts.information.index)
         } catch {
-            // What nobody waits for any more may still come about.
+            // A command whose caller has stopped waiting may still take effect.
             if standing.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
                 upkeep.isSwitchedOffHere = false
             }
@@ -132,7 +133,7 @@ final class AdapterLife {
         facts.update(try await directory.prepare(facts.information, wish, knowing: knowledge))
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func take(_ change: AdapterChange) {
         let isHere = standing.value != .absent
@@ -146,13 +147,13 @@ final class AdapterLife {
         }
     }
 
-    /// Whether an adapter that appears is this one. One without a public address cannot be told from another such.
+    /// Whether an added adapter is this one. Adapters without a public address cannot be told apart.
     private func isThisOne(_ other: AdapterInformation) -> Bool {
         let known = facts.information
         return other.publicAddress == known.publicAddress && other.manufacturer == known.manufacturer
     }
 
-    /// Takes over the adapter's information; nil when it is gone.
+    /// Applies the adapter's present information; nil if it was removed.
     private func update(_ now: AdapterInformation?) {
         guard end == nil else { return }
         if let now { facts.update(now) }
@@ -169,13 +170,13 @@ final class AdapterLife {
         restoreIfNeeded()
     }
 
-    // MARK: Coming back
+    // MARK: Restoration
 
     private var isRestorationNeeded: Bool {
         upkeep.isNeeded(in: standing.value, hidesAddress: facts.information.usesPrivateAddresses)
     }
 
-    /// Makes the adapter ready again where that is this program's business.
+    /// Restores the adapter if its policy requires that.
     private func restoreIfNeeded() {
         guard end == nil, isRestorationNeeded else { return }
         if case .underWay(let task, _) = restoration {
@@ -193,7 +194,7 @@ final class AdapterLife {
             do throws(BluetoothError) {
                 try await prepare(power: upkeep.wish.power == .leave ? .leave : .powerOn)
             } catch {
-                log.debug("not brought back: \(error)")
+                log.debug("restoration failed: \(error)")
                 restorationFailure = error
             }
             upkeep.prepared()
@@ -202,10 +203,10 @@ final class AdapterLife {
         restoration = .none
     }
 
-    // MARK: Looked up
+    // MARK: Inspection
 
-    /// How many wait for the adapter to be ready.
+    /// The number of callers that wait for the adapter to be ready.
     var waiterCount: Int { readyWaiters.count }
-    /// Whether it is being brought back.
+    /// Whether a restoration is under way.
     var isRestoring: Bool { if case .underWay = restoration { true } else { false } }
 }

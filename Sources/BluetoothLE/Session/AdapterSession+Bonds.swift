@@ -34,7 +34,7 @@ extension AdapterSession {
         bondKeeper.bondChanges(operation("follow the bonds"), keeping: self)
     }
 
-    /// Has bonds and links know of each other.
+    /// Connects the bonds with the links, pairings and address resolution.
     func followBonds() {
         bondKeeper.follow(
             BondKeeper.Observer(

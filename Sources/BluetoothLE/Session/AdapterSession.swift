@@ -3,50 +3,50 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Logging
 
-/// Everything of an opened adapter: owns its components, and is the one domain they live in.
+/// The session of an opened adapter: the owner and isolation domain of its components.
 ///
-/// What is public of it is ``Adapter``.
+/// Its public handle is ``Adapter``.
 actor AdapterSession: LoopActor {
     private let mark: ComponentCount.Mark
     nonisolated let loop: EventLoop
 
     let log: Logger
-    /// Records what happens; kept alive with the adapter.
+    /// The packet trace, retained with the adapter.
     let trace: PacketTrace?
     nonisolated private let view: View
-    /// Does what is done below the host seam.
+    /// The host below the host seam.
     let host: any Host
-    /// Its states, and its end.
+    /// The adapter's power state machine.
     let life: LoopBound<AdapterLife>
     let central: CentralComponents
     let peripheral: PeripheralComponents
     let shared: SharedComponents
-    /// The bonds with devices; see AdapterSession+Bonds.
+    /// The bonds of the adapter; see AdapterSession+Bonds.
     let bondKeeper: BondKeeper
 
-    /// What handles reach without waiting for the session.
+    /// The state that handles access from any thread.
     private struct View {
         /// The adapter's information and state; written on the loop.
         let facts: AdapterFacts
         let standing: LatestValue<AdapterState>
-        /// The attributes that connected devices find here; see AdapterSession+Peripheral.
+        /// The attributes served to connected devices; see AdapterSession+Peripheral.
         let localServer: LocalServer
-        /// The pairings, and the agent that answers their questions.
+        /// The pairings and their agent.
         let pairings: LoopBound<Pairings>
     }
 
     /// The components that find devices and connect to them.
     struct CentralComponents {
-        /// The attempts to connect, under way and waiting.
+        /// The connection attempts, under way and waiting.
         let connects: Connects
         let scanner: Scanner
-        /// The identities behind the addresses that are heard.
+        /// The identities and names of devices in range.
         let heard: HeardDevices
     }
 
     /// The components of the peripheral role.
     struct PeripheralComponents {
-        /// What is advertised.
+        /// The advertising sets.
         let advertising: AdvertisingSets
         /// The incoming connections.
         let incoming: IncomingLinks
@@ -54,7 +54,7 @@ actor AdapterSession: LoopActor {
 
     /// The components that both roles share.
     struct SharedComponents {
-        /// The links that are up, and what makes them.
+        /// The established links, and their factory.
         let links: LinkRegistry
         let maker: LinkMaker
         /// The connection-oriented channels.
@@ -115,7 +115,7 @@ actor AdapterSession: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    // MARK: Its life
+    // MARK: State
 
     nonisolated var state: AdapterState { standing.value }
 
@@ -125,7 +125,7 @@ actor AdapterSession: LoopActor {
 
     func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await life.value.setPowered(isOn) }
 
-    /// Throws if the adapter cannot be used now, with the reason.
+    /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         try life.value.checkUsable()
         comeBack()
@@ -182,6 +182,6 @@ actor AdapterSession: LoopActor {
         incoming.endServing()
         await bondKeeper.flush()
         life.value.finish(
-            BluetoothError(.cancelled, operation("use the adapter"), "The adapter was closed by this program."))
+            BluetoothError(.cancelled, operation("use the adapter"), "This program has closed the adapter."))
     }
 }

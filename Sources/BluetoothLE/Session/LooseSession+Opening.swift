@@ -3,7 +3,8 @@ import BluetoothSockets
 import Logging
 
 extension LooseSession {
-    /// Chooses an adapter and makes it ready for use; see ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
+    /// Selects an adapter and makes it ready for use; see
+    /// ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
     func open(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
         bondLimit: BondLimit, privacy: PrivacyMode?, of provider: any HostProvider, log: Logger,
@@ -15,7 +16,7 @@ extension LooseSession {
             bonds.store(of: provider, log: log), limit: bondLimit, keys: directory.makeKeys(), log: log)
         let wish = AdapterWish(power: power, privacy: privacy)
         let information = try await directory.choose(selector, wish, waitingFor: limit, knowing: bondKeeper)
-        // Its components are made on the loop, whatever the caller's executor.
+        // The components are made on the loop, whatever the caller's executor.
         let session = AdapterSession(
             information, wish, in: LoopBound(directory, on: loop), LoopBound(bondKeeper, on: loop), log: log,
             trace: trace)
@@ -34,7 +35,7 @@ extension LooseSession {
             knowing: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
-    /// What happens to adapters, after those there are.
+    /// The changes of adapters, after one for each present adapter.
     func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
         async throws(BluetoothError) -> BoundedStream<AdapterChange>
     {
