@@ -1,15 +1,15 @@
-/// What a device looks like to a person (Assigned Numbers §2.6): ten bits of category and six of subcategory.
+/// The appearance of a device (Assigned Numbers §2.6): ten bits of category and six of subcategory.
 public struct Appearance: RawRepresentable, Hashable, Sendable {
-    /// Category and subcategory as on the air.
+    /// Category and subcategory as sent.
     public var rawValue: UInt16
 
-    /// The appearance with this number, whether it has a name here or not.
+    /// The appearance with the value `rawValue`, named or not.
     @inlinable
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// A category with one of its subcategories; 0 is the category in general.
+    /// An appearance from a category and a subcategory; subcategory 0 is the generic one.
     ///
     /// Only the low ten bits of `category` and the low six of `subcategory` count.
     @inlinable
@@ -17,31 +17,31 @@ public struct Appearance: RawRepresentable, Hashable, Sendable {
         rawValue = category.rawValue << 6 | UInt16(subcategory & 0x3F)
     }
 
-    /// The upper ten bits.
+    /// The category, the upper ten bits.
     @inlinable public var category: Category { Category(rawValue: rawValue >> 6) }
 
-    /// The lower six bits; 0 means the category in general.
+    /// The subcategory, the lower six bits; 0 is the generic one.
     @inlinable public var subcategory: UInt8 { UInt8(rawValue & 0x3F) }
 
-    /// The kind of device that the upper ten bits name.
+    /// The category of an appearance.
     public struct Category: RawRepresentable, Hashable, Sendable {
-        /// 0 to 1023.
+        /// The category's value, from 0 to 1023.
         public var rawValue: UInt16
 
-        /// The category with this number, of which the low ten bits count.
+        /// The category with the low ten bits of `rawValue`.
         @inlinable
         public init(rawValue: UInt16) {
             self.rawValue = rawValue & 0x03FF
         }
 
-        /// The category's name, where it is assigned.
+        /// The assigned name, or nil for an unassigned category.
         public var name: String? {
             let index = Int(rawValue)
             if index < Self.names.count { return Self.names[index] }
             return Self.laterNames[rawValue]
         }
 
-        /// The categories from 0 on without a gap.
+        /// The names of the categories, contiguous from 0.
         private static let names = [
             "Unknown", "Phone", "Computer", "Watch", "Clock", "Display", "Remote Control", "Eye-glasses", "Tag",
             "Keyring", "Media Player", "Barcode Scanner", "Thermometer", "Heart Rate Sensor", "Blood Pressure",
@@ -61,16 +61,16 @@ public struct Appearance: RawRepresentable, Hashable, Sendable {
 }
 
 extension Appearance.Category: CustomStringConvertible {
-    /// The name, or the number as `category 0x3FF` where none is assigned.
+    /// The name, or the value of an unassigned category, such as `category 0x3FF`.
     public var description: String { name ?? "category 0x" + hexadecimal(rawValue, digits: 3) }
 }
 
 extension Appearance {
-    /// Nothing is known about the looks.
+    /// An unspecified appearance.
     public static let unknown = Appearance(rawValue: 0x0000)
     /// A phone.
     public static let phone = Appearance(rawValue: 0x0040)
-    /// A computer of any kind.
+    /// A generic computer.
     public static let computer = Appearance(rawValue: 0x0080)
     /// A watch.
     public static let watch = Appearance(rawValue: 0x00C0)
@@ -88,7 +88,7 @@ extension Appearance {
     public static let heartRateSensor = Appearance(rawValue: 0x0340)
     /// A blood pressure meter.
     public static let bloodPressure = Appearance(rawValue: 0x0380)
-    /// A human interface device of any kind.
+    /// A generic human interface device.
     public static let humanInterfaceDevice = Appearance(rawValue: 0x03C0)
     /// A keyboard.
     public static let keyboard = Appearance(rawValue: 0x03C1)
@@ -100,7 +100,7 @@ extension Appearance {
     public static let glucoseMeter = Appearance(rawValue: 0x0400)
     /// A network device.
     public static let networkDevice = Appearance(rawValue: 0x0500)
-    /// A sensor of any kind.
+    /// A generic sensor.
     public static let sensor = Appearance(rawValue: 0x0540)
     /// A hearing aid.
     public static let hearingAid = Appearance(rawValue: 0x0A40)
@@ -109,7 +109,7 @@ extension Appearance {
     /// A weight scale.
     public static let weightScale = Appearance(rawValue: 0x0C80)
 
-    /// The subcategory's own name, where this package knows it.
+    /// The subcategory's name, or nil when this package has none.
     public var subcategoryName: String? { Self.subcategoryNames[rawValue] }
 
     private static let subcategoryNames: [UInt16: String] = [
@@ -142,7 +142,7 @@ extension Appearance {
 }
 
 extension Appearance: CustomStringConvertible {
-    /// The subcategory's name, else the category's with the number of a subcategory nobody named.
+    /// The subcategory's name, else the category's with the value of an unnamed subcategory.
     public var description: String {
         if let subcategoryName { return subcategoryName }
         return subcategory == 0 ? category.description : "\(category) (0x\(hexadecimal(rawValue, digits: 4)))"

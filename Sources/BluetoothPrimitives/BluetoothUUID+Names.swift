@@ -1,6 +1,6 @@
 extension BluetoothUUID {
-    /// What the number is assigned to (Assigned Numbers §3): a service, a declaration or descriptor, or a
-    /// characteristic; nil where it is not assigned or this package does not know it.
+    /// The assigned name of the UUID (Assigned Numbers §3): a service, a declaration or descriptor, or a
+    /// characteristic; nil for an unassigned UUID and for one that this package does not name.
     public var assignedName: String? {
         guard let number = uint16 else { return nil }
         switch number {

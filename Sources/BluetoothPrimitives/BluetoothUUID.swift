@@ -1,9 +1,9 @@
-/// An identifier of a service, characteristic, descriptor or protocol (Core Vol 3 Part B §2.5.1).
+/// The UUID of a service, characteristic, descriptor or protocol (Core Vol 3 Part B §2.5.1).
 ///
-/// Short forms are abbreviations of 128-bit identifiers on the Bluetooth base UUID, so equality and hashing look at
-/// the 128 bits alone: `BluetoothUUID(0x180D)` equals `"0000180D-0000-1000-8000-00805F9B34FB"`.
+/// A short form abbreviates a 128-bit UUID on the Bluetooth Base UUID, so equality and hashing use the 128 bits only:
+/// `BluetoothUUID(0x180D)` equals `"0000180D-0000-1000-8000-00805F9B34FB"`.
 public struct BluetoothUUID: Hashable, Sendable {
-    /// How many bits an identifier takes on the air or in print.
+    /// The width of a UUID in a packet or in text.
     public enum Width: Int, Sendable, CaseIterable {
         /// Two bytes.
         case bits16 = 2
@@ -12,7 +12,7 @@ public struct BluetoothUUID: Hashable, Sendable {
         /// Sixteen bytes.
         case bits128 = 16
 
-        /// How many bytes that is.
+        /// The width in bytes.
         public var byteCount: Int { rawValue }
     }
 
@@ -24,29 +24,29 @@ public struct BluetoothUUID: Hashable, Sendable {
     @usableFromInline static let baseHigh: UInt64 = 0x0000_0000_0000_1000
     @usableFromInline static let baseLow: UInt64 = 0x8000_0080_5F9B_34FB
 
-    /// A 16-bit identifier assigned by the Bluetooth SIG.
+    /// A 16-bit UUID assigned by the Bluetooth SIG.
     @inlinable
     public init(_ value: UInt16) {
         self.init(UInt32(value))
     }
 
-    /// A 32-bit identifier assigned by the Bluetooth SIG.
+    /// A 32-bit UUID assigned by the Bluetooth SIG.
     @inlinable
     public init(_ value: UInt32) {
         high = UInt64(value) << 32 | 0x1000
         low = 0x8000_0080_5F9B_34FB
     }
 
-    /// A 128-bit identifier from its two halves as printed.
+    /// A 128-bit UUID from its two halves as printed.
     @inlinable
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
-    /// Reads 4, 8 or 32 hexadecimal digits in either case, the long form with its four dashes or with none.
+    /// Parses 4, 8 or 32 hexadecimal digits of either case, the long form with its four dashes or without any.
     ///
-    /// Returns nil for anything else.
+    /// Returns nil for any other text.
     public init?(_ text: some StringProtocol) {
         var value: (high: UInt64, low: UInt64) = (0, 0)
         var digits = 0
@@ -68,20 +68,20 @@ public struct BluetoothUUID: Hashable, Sendable {
         }
     }
 
-    /// The fewest bits that can express this identifier.
+    /// The shortest width that represents this UUID.
     @inlinable
     public var shortestWidth: Width {
         guard low == Self.baseLow, high & 0xFFFF_FFFF == Self.baseHigh else { return .bits128 }
         return high >> 48 == 0 ? .bits16 : .bits32
     }
 
-    /// The 16-bit form, where there is one.
+    /// The 16-bit form, or nil when there is none.
     @inlinable
     public var uint16: UInt16? {
         shortestWidth == .bits16 ? UInt16(truncatingIfNeeded: high >> 32) : nil
     }
 
-    /// The sixteen bytes as printed (most significant first).
+    /// The sixteen bytes as printed, most significant first.
     public var bytes: [UInt8] {
         bigEndianBytes(of: high) + bigEndianBytes(of: low)
     }
@@ -92,7 +92,7 @@ public struct BluetoothUUID: Hashable, Sendable {
 }
 
 extension BluetoothUUID: CustomStringConvertible {
-    /// The shortest form in capitals: `180D`, or all 36 characters when it is not on the base UUID.
+    /// The shortest form in uppercase: `180D`, or all 36 characters when the UUID is not on the Base UUID.
     public var description: String {
         switch shortestWidth {
         case .bits16: return hexadecimal(high >> 32, digits: 4)
@@ -101,7 +101,7 @@ extension BluetoothUUID: CustomStringConvertible {
         }
     }
 
-    /// All 36 characters in capitals, whatever the width.
+    /// The 128-bit form in uppercase, 36 characters, for every width.
     public var fullDescription: String {
         let first = hexadecimal(high, digits: 16)
         let last = hexadecimal(low, digits: 16)
@@ -111,7 +111,7 @@ extension BluetoothUUID: CustomStringConvertible {
 }
 
 extension BluetoothUUID: ExpressibleByIntegerLiteral {
-    /// A 16- or 32-bit identifier: `0x180D`.
+    /// A 16- or 32-bit UUID: `0x180D`.
     @inlinable
     public init(integerLiteral value: UInt32) {
         self.init(value)
@@ -119,9 +119,9 @@ extension BluetoothUUID: ExpressibleByIntegerLiteral {
 }
 
 extension BluetoothUUID: ExpressibleByStringLiteral {
-    /// An identifier written out in source code; a literal that is none stops the program with its text.
+    /// A UUID from a literal in source code; an invalid literal terminates the program with its text.
     ///
-    /// Text that is known only at run time goes through the failable initialiser.
+    /// Parse text known only at run time with the failable initializer.
     public init(stringLiteral value: StaticString) {
         guard let uuid = Self(value.description) else {
             preconditionFailure("\"\(value)\" in the source code is not a UUID")

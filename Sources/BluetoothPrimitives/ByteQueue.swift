@@ -1,4 +1,4 @@
-/// A first-in first-out queue of bytes, copied once on their way through.
+/// A FIFO queue of bytes that copies each byte once.
 package struct ByteQueue: Sendable {
     @usableFromInline var bytes: [UInt8] = []
     @usableFromInline var start = 0
@@ -7,17 +7,17 @@ package struct ByteQueue: Sendable {
     @inlinable
     package init() {}
 
-    /// How many bytes are in it.
+    /// The number of bytes in the queue.
     @inlinable package var count: Int { bytes.count - start }
 
-    /// Whether nothing is in it.
+    /// Whether the queue is empty.
     @inlinable package var isEmpty: Bool { count == 0 }
 
-    /// The byte `offset` places from the front; the caller has compared `offset` with ``count``.
+    /// The byte at `offset` from the front; the caller must keep `offset` below ``count``.
     @inlinable
     package subscript(offset: Int) -> UInt8 { bytes[start + offset] }
 
-    /// Puts bytes in, behind all others.
+    /// Appends bytes at the end.
     @inlinable
     package mutating func append(_ more: some Collection<UInt8>) {
         if start > 0, start >= bytes.count - start {
@@ -27,26 +27,26 @@ package struct ByteQueue: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    /// Takes out the first `length` bytes, or all there are.
+    /// Removes and returns the first `length` bytes, or all when there are fewer.
     package mutating func removeFirst(_ length: Int) -> [UInt8] {
         let end = start + min(max(0, length), count)
         defer { drop(end - start) }
         return Array(bytes[start..<end])
     }
 
-    /// Forgets the first `length` bytes, or all there are.
+    /// Removes the first `length` bytes, or all when there are fewer.
     package mutating func drop(_ length: Int) {
         start += min(max(0, length), count)
         if start == bytes.count { removeAll() }
     }
 
-    /// Forgets all bytes.
+    /// Removes all bytes.
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         start = 0
     }
 
-    /// Where `pattern` begins at or after `offset`.
+    /// The offset of the first occurrence of `pattern` at or after `offset`.
     package func firstOffset(of pattern: [UInt8], from offset: Int) -> Int? {
         guard let first = pattern.first else { return nil }
         var candidate = start + max(0, offset)

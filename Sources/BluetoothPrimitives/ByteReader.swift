@@ -1,27 +1,27 @@
-/// The bytes ended before the value did.
+/// An error for input that ends before the value does.
 public struct TruncatedBytes: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Where reading stopped, counted from the first byte the reader was given.
+    /// The offset of the failed read, counted from the first byte of the reader's input.
     public var offset: Int
-    /// How many bytes the value takes.
+    /// The number of bytes that the value needs.
     public var needed: Int
-    /// How many bytes were left.
+    /// The number of bytes that remained.
     public var available: Int
 
-    /// Describes a read of `needed` bytes at `offset` where only `available` were left.
+    /// An error for a read of `needed` bytes at `offset` when only `available` remained.
     public init(offset: Int, needed: Int, available: Int) {
         self.offset = offset
         self.needed = needed
         self.available = available
     }
 
-    /// Names the offset and the shortage.
+    /// The needed bytes, the offset and the available bytes.
     public var description: String { "\(needed) bytes needed at offset \(offset), \(available) available" }
 }
 
-/// Reads little-endian values off the front of borrowed bytes.
+/// A reader of little-endian values from borrowed bytes.
 ///
-/// Every decoder of this package reads through this type, so an offset is computed nowhere else. A read either
-/// succeeds and advances, or throws ``TruncatedBytes`` and leaves the reader where it was.
+/// Every decoder of this package uses this type, so that offsets are computed in one place. A read either succeeds and
+/// advances, or throws ``TruncatedBytes`` and leaves the reader unchanged.
 public struct ByteReader: ~Escapable {
     // Inlined always: the throwing path makes each read look too large to the optimiser, and a call for every field
     // costs more than the field. `advance` is the one bounds check; what follows it is unchecked.
@@ -29,7 +29,7 @@ public struct ByteReader: ~Escapable {
     @usableFromInline let bytes: RawSpan
     @usableFromInline var position: Int
 
-    /// Starts at the first of `bytes`, which are borrowed for as long as the reader lives.
+    /// A reader at the first of `bytes`, which it borrows.
     @inlinable @inline(__always)
     @_lifetime(copy bytes)
     public init(_ bytes: RawSpan) {
@@ -37,10 +37,10 @@ public struct ByteReader: ~Escapable {
         self.position = 0
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read so far.
     @inlinable @inline(__always) public var offset: Int { position }
 
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     @inlinable @inline(__always) public var remaining: Int { bytes.byteCount &- position }
 
     /// Whether all bytes have been read.
@@ -65,7 +65,7 @@ public struct ByteReader: ~Escapable {
         return bytes.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self)
     }
 
-    /// Reads one byte as a two's complement number.
+    /// Reads one byte in two's complement.
     @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readInt8() throws(TruncatedBytes) -> Int8 {
@@ -106,7 +106,7 @@ public struct ByteReader: ~Escapable {
         return UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: start, as: UInt64.self))
     }
 
-    /// Reads a UUID in wire order (least significant byte first) of the given width.
+    /// Reads a UUID of the given width in wire order (least significant byte first).
     @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readUUID(_ width: BluetoothUUID.Width) throws(TruncatedBytes) -> BluetoothUUID {
@@ -121,7 +121,7 @@ public struct ByteReader: ~Escapable {
         }
     }
 
-    /// Reads a device address of the given kind in wire order (least significant byte first).
+    /// Reads a device address of the given type in wire order (least significant byte first).
     @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func readAddress(_ kind: BluetoothAddress.Kind) throws(TruncatedBytes) -> BluetoothAddress {
@@ -140,7 +140,7 @@ public struct ByteReader: ~Escapable {
         return bytes.extracting(unchecked: Range(uncheckedBounds: (start, start &+ count)))
     }
 
-    /// Reads all bytes that are left without copying them; none is not an error.
+    /// Reads the remaining bytes, of which there may be none, without copying them.
     @inlinable @inline(__always)
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -150,7 +150,7 @@ public struct ByteReader: ~Escapable {
         return bytes.extracting(unchecked: Range(uncheckedBounds: (start, position)))
     }
 
-    /// Passes over `count` bytes.
+    /// Skips `count` bytes.
     @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func skip(_ count: Int) throws(TruncatedBytes) {

@@ -1,68 +1,68 @@
-/// A value did not fit into the bytes that were left.
+/// An error for a value that exceeds the writer's remaining capacity.
 public struct BufferFull: Error, Equatable, Sendable, CustomStringConvertible {
-    /// How many bytes the value takes.
+    /// The number of bytes that the value needs.
     public var needed: Int
-    /// How many bytes were left.
+    /// The number of bytes that remained.
     public var available: Int
 
-    /// Describes a write of `needed` bytes where only `available` were left.
+    /// An error for a write of `needed` bytes when only `available` remained.
     public init(needed: Int, available: Int) {
         self.needed = needed
         self.available = available
     }
 
-    /// Names the shortage.
+    /// The needed and the available bytes.
     public var description: String { "\(needed) bytes needed, \(available) available" }
 }
 
-/// Appends little-endian values to a buffer that is allocated once and used again.
+/// A writer of little-endian values to a reusable buffer.
 ///
-/// The counterpart of ``ByteReader``: every encoder writes through this type. A write either fits whole or throws
-/// ``BufferFull`` and leaves the buffer as it was.
+/// The counterpart of ``ByteReader``: every encoder uses this type. A write either fits completely, or throws
+/// ``BufferFull`` and leaves the buffer unchanged.
 public struct ByteWriter: Sendable {
     @usableFromInline var storage: [UInt8]
-    /// The most bytes that may be written; an ATT bearer sets it to its ATT_MTU.
+    /// The maximum number of bytes in the buffer; an ATT bearer sets it to its ATT_MTU.
     public var capacity: Int
 
-    /// The longest value of any protocol above; a larger capacity is a limit, not memory asked for in advance.
+    /// The longest value of any protocol above. A larger capacity is a limit only: no memory is reserved for it.
     private static let mostReserved = 0x1_0000
 
-    /// Makes an empty buffer of `capacity` bytes.
+    /// An empty buffer with memory for `capacity` bytes.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)
         storage = []
         storage.reserveCapacity(min(self.capacity, Self.mostReserved))
     }
 
-    /// Makes an empty buffer that takes up to `limit` bytes and has memory for as many as were ever written: for what
-    /// there are thousands of, most of which write little.
+    /// An empty buffer of at most `limit` bytes whose memory grows on demand: for objects that exist in thousands and
+    /// mostly write little.
     public init(growingTo limit: Int) {
         capacity = max(0, limit)
         storage = []
     }
 
-    /// What has been written so far.
+    /// The bytes written so far.
     @inlinable public var bytes: [UInt8] { storage }
 
-    /// How many bytes have been written.
+    /// The number of bytes written so far.
     @inlinable public var count: Int { storage.count }
 
-    /// How many more bytes fit.
+    /// The number of bytes that still fit.
     @inlinable public var remaining: Int { capacity > count ? capacity &- count : 0 }
 
-    /// Forgets what was written and keeps the memory.
+    /// Removes all bytes and keeps the memory.
     @inlinable
     public mutating func removeAll() {
         storage.removeAll(keepingCapacity: true)
     }
 
-    /// Forgets what was written after the first `count` bytes.
+    /// Removes all bytes after the first `count`.
     public mutating func truncate(to count: Int) {
         guard count < storage.count, count >= 0 else { return }
         storage.removeLast(storage.count - count)
     }
 
-    /// Has `body` write, and takes back what it wrote where not all of it fits.
+    /// Runs `body` and undoes its writes unless all of them fit.
     @inlinable @inline(__always)
     public mutating func writeWhole(_ body: (inout ByteWriter) throws(BufferFull) -> Void) throws(BufferFull) {
         let start = count
@@ -102,7 +102,7 @@ public struct ByteWriter: Sendable {
     @inlinable
     public mutating func write(_ value: UInt16) throws(BufferFull) {
         try ensure(2)
-        // One by one is faster than a copy of so few bytes.
+        // Faster than a copy of so few bytes.
         storage.append(UInt8(truncatingIfNeeded: value))
         storage.append(UInt8(truncatingIfNeeded: value >> 8))
     }
@@ -136,9 +136,9 @@ public struct ByteWriter: Sendable {
         try write(UInt16(truncatingIfNeeded: address.value >> 32))
     }
 
-    /// Writes a UUID in wire order in the given width, or in the shortest that holds it.
+    /// Writes a UUID in wire order in the given width, by default the shortest that represents it.
     ///
-    /// A width too small for the UUID is widened to 128 bits.
+    /// A width too small for the UUID becomes 128 bits.
     @inlinable
     public mutating func write(_ uuid: BluetoothUUID, width: BluetoothUUID.Width? = nil) throws(BufferFull) {
         switch width ?? uuid.shortestWidth {
@@ -173,9 +173,9 @@ public struct ByteWriter: Sendable {
         storage.append(contentsOf: repeatElement(0, count: count))
     }
 
-    /// Replaces the byte at `index`, such as a length that was not known when its place was written.
+    /// Replaces the byte at `index`, such as a length that was unknown when its field was written.
     ///
-    /// An index that has not been written is ignored.
+    /// An index beyond the written bytes is ignored.
     public mutating func replace(at index: Int, with value: UInt8) {
         guard storage.indices.contains(index) else { return }
         storage[index] = value

@@ -1,18 +1,18 @@
-/// A company to which the Bluetooth SIG assigned a number (Assigned Numbers §7).
+/// A company identifier assigned by the Bluetooth SIG (Assigned Numbers §7).
 ///
-/// Several thousand are assigned; the names here are those that often appear in advertisements. Any other number is
-/// as good a value and prints as hexadecimal.
+/// Several thousand are assigned; this package names those that are frequent in advertisements. All others are valid
+/// too and print in hexadecimal.
 public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
-    /// The assigned number.
+    /// The assigned value.
     public var rawValue: UInt16
 
-    /// The company with this number, whether it has a name here or not.
+    /// The company with the value `rawValue`, named or not.
     @inlinable
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// The company with this number, whether it has a name here or not.
+    /// The company with the value `rawValue`, named or not.
     @inlinable
     public init(_ rawValue: UInt16) {
         self.rawValue = rawValue
@@ -24,9 +24,9 @@ public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
     public static let adcTechnology = CompanyIdentifier(0x0492)
     /// Microsoft.
     public static let microsoft = CompanyIdentifier(0x0006)
-    /// The Bluetooth SIG itself.
+    /// The Bluetooth SIG.
     public static let bluetoothSIG = CompanyIdentifier(0x003F)
-    /// Apple; also the number that iBeacons carry.
+    /// Apple, also used by iBeacons.
     public static let apple = CompanyIdentifier(0x004C)
     /// Nordic Semiconductor.
     public static let nordicSemiconductor = CompanyIdentifier(0x0059)
@@ -34,10 +34,10 @@ public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
     public static let samsung = CompanyIdentifier(0x0075)
     /// Google.
     public static let google = CompanyIdentifier(0x00E0)
-    /// Not a company: what a product carries during development and must not carry when it is sold.
+    /// The value for internal tests before an identifier is assigned; a released product must not use it.
     public static let internalTest = CompanyIdentifier(0xFFFF)
 
-    /// The company's name, where this package knows it.
+    /// The company's name, or nil when this package has none.
     public var name: String? {
         switch rawValue {
         case 0x0000: "Ericsson"
@@ -96,12 +96,12 @@ public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
 }
 
 extension CompanyIdentifier: CustomStringConvertible {
-    /// The name, or the number as `0x07A6` where no name is known.
+    /// The name, or the value of an unnamed company, such as `0x07A6`.
     public var description: String { name ?? "0x" + hexadecimal(rawValue, digits: 4) }
 }
 
 extension CompanyIdentifier: ExpressibleByIntegerLiteral {
-    /// The company with this number.
+    /// The company with this value.
     @inlinable
     public init(integerLiteral value: UInt16) {
         self.init(value)

@@ -1,4 +1,4 @@
-// How the files of this library are made: fields of a kind (one byte), a length (two bytes) and that many bytes.
+// The format of this library's files is a sequence of fields: a kind (one byte), a length (two bytes) and the content.
 
 extension ByteWriter {
     /// Writes a field.
@@ -11,7 +11,7 @@ extension ByteWriter {
         try write(bytes)
     }
 
-    /// Writes a field whose bytes `body` writes.
+    /// Writes a field with the content that `body` writes.
     package mutating func writeField(
         _ kind: UInt8, _ body: (inout ByteWriter) throws(BufferFull) -> Void
     ) throws(BufferFull) {
@@ -20,7 +20,7 @@ extension ByteWriter {
         try writeField(kind, field.bytes)
     }
 
-    /// Writes an address and whether it is public or random.
+    /// Writes an address and its type.
     package mutating func writeWithKind(_ address: BluetoothAddress) throws(BufferFull) {
         try write(address)
         try write(address.kind.rawValue)
@@ -28,7 +28,7 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    /// Reads what ``ByteWriter/writeWithKind(_:)`` wrote.
+    /// Reads an address that ``ByteWriter/writeWithKind(_:)`` wrote.
     @_lifetime(self: copy self)
     package mutating func readAddressWithKind() throws(TruncatedBytes) -> BluetoothAddress {
         let value = try readAddress(.public)

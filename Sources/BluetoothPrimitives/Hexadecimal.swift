@@ -1,4 +1,4 @@
-/// The value of one hexadecimal digit in either case, or nil.
+/// The value of a hexadecimal digit of either case, or nil.
 func hexadecimalDigit(_ character: UInt8) -> UInt8? {
     switch character {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): return character - UInt8(ascii: "0")
@@ -8,7 +8,7 @@ func hexadecimalDigit(_ character: UInt8) -> UInt8? {
     }
 }
 
-/// The low `digits` hexadecimal digits of `value` in capitals.
+/// The low `digits` hexadecimal digits of `value` in uppercase.
 public func hexadecimal(_ value: some BinaryInteger, digits: Int) -> String {
     let digits = max(0, digits)
     let text = String(UInt64(truncatingIfNeeded: value), radix: 16, uppercase: true)
@@ -17,9 +17,9 @@ public func hexadecimal(_ value: some BinaryInteger, digits: Int) -> String {
 }
 
 extension [UInt8] {
-    /// Reads pairs of hexadecimal digits in either case; white space, colons and a leading `0x` are passed over.
+    /// Parses pairs of hexadecimal digits of either case, ignoring white space, colons and a leading `0x`.
     ///
-    /// Returns nil when a character is no digit or a pair is incomplete.
+    /// Returns nil when a character is not a digit or a pair is incomplete.
     public init?(hexadecimal text: some StringProtocol) {
         self = []
         var pending: UInt8?
@@ -42,7 +42,7 @@ extension [UInt8] {
         guard pending == nil else { return nil }
     }
 
-    /// Copies the bytes of `span`.
+    /// A copy of the bytes of `span`.
     @inlinable
     public init(_ span: RawSpan) {
         self = unsafe span.withUnsafeBytes { unsafe [UInt8]($0) }
@@ -50,7 +50,7 @@ extension [UInt8] {
 }
 
 extension Sequence<UInt8> {
-    /// Pairs of capital hexadecimal digits with nothing between them.
+    /// Pairs of uppercase hexadecimal digits without separators.
     public var hexadecimal: String {
         var text = ""
         text.reserveCapacity(2 * underestimatedCount)
@@ -63,7 +63,7 @@ extension Sequence<UInt8> {
     }
 }
 
-/// `0x0085`.
+/// A PSM in hexadecimal: `0x0085`.
 package func hexadecimal(_ psm: UInt16) -> String {
     let digits = String(psm, radix: 16, uppercase: true)
     return "0x" + String(repeating: "0", count: 4 - digits.count) + digits

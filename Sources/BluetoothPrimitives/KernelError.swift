@@ -1,9 +1,9 @@
-/// A number that a Linux system call fails with (`errno`), as on x86, ARM and RISC-V.
+/// An error number of a Linux system call (`errno`), as on x86, ARM and RISC-V.
 public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
-    /// The number itself.
+    /// The value.
     public let rawValue: Int32
 
-    /// Any number, known here or not.
+    /// The error number with the value `rawValue`, named or not.
     public init(rawValue: Int32) {
         self.rawValue = rawValue
     }
@@ -14,17 +14,17 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let noSuchFile = ErrorNumber(rawValue: 2)
     /// EIO.
     public static let inputOutput = ErrorNumber(rawValue: 5)
-    /// ENXIO: nobody reads the pipe.
+    /// ENXIO: no process has the pipe open for reading.
     public static let noSuchDeviceOrAddress = ErrorNumber(rawValue: 6)
     /// EBADF.
     public static let badFileDescriptor = ErrorNumber(rawValue: 9)
-    /// EAGAIN: the call would have to wait.
+    /// EAGAIN: the call would block.
     public static let wouldBlock = ErrorNumber(rawValue: 11)
     /// ENOMEM.
     public static let outOfMemory = ErrorNumber(rawValue: 12)
-    /// EACCES: refused by the peer's or our security, or by the file system.
+    /// EACCES: refused by the security of the peer or of this host, or by the file system.
     public static let accessDenied = ErrorNumber(rawValue: 13)
-    /// EBUSY: somebody else has it.
+    /// EBUSY: in use by another process.
     public static let busy = ErrorNumber(rawValue: 16)
     /// EEXIST.
     public static let fileExists = ErrorNumber(rawValue: 17)
@@ -34,11 +34,11 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let invalidArgument = ErrorNumber(rawValue: 22)
     /// ENOSPC: the disk is full.
     public static let noSpace = ErrorNumber(rawValue: 28)
-    /// EROFS: the file system cannot be written to.
+    /// EROFS: the file system is read-only.
     public static let readOnlyFileSystem = ErrorNumber(rawValue: 30)
-    /// EPIPE: the adapter under a socket is gone.
+    /// EPIPE: the adapter of a socket was removed.
     public static let brokenPipe = ErrorNumber(rawValue: 32)
-    /// ENOSYS: how the kernel reports a link-layer reason it has no number for.
+    /// ENOSYS: the kernel's value for link-layer reasons that have no error number.
     public static let notImplemented = ErrorNumber(rawValue: 38)
     /// EMSGSIZE: the packet is longer than the channel's MTU.
     public static let messageTooLong = ErrorNumber(rawValue: 90)
@@ -48,25 +48,25 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let operationNotSupported = ErrorNumber(rawValue: 95)
     /// EAFNOSUPPORT: the kernel has no Bluetooth.
     public static let addressFamilyNotSupported = ErrorNumber(rawValue: 97)
-    /// ENOPROTOOPT: the kernel does not know the socket option.
+    /// ENOPROTOOPT: the kernel lacks the socket option.
     public static let protocolOptionNotAvailable = ErrorNumber(rawValue: 92)
-    /// EADDRINUSE: somebody has the address already.
+    /// EADDRINUSE: the address is in use.
     public static let addressInUse = ErrorNumber(rawValue: 98)
     /// ENETDOWN: the adapter is powered off.
     public static let networkDown = ErrorNumber(rawValue: 100)
-    /// ECONNABORTED: the adapter went down or away.
+    /// ECONNABORTED: the adapter was powered off or removed.
     public static let connectionAborted = ErrorNumber(rawValue: 103)
-    /// ECONNRESET: the other side, or somebody here, ended the link.
+    /// ECONNRESET: the peer or another program on this host closed the link.
     public static let connectionReset = ErrorNumber(rawValue: 104)
     /// ENOTCONN.
     public static let notConnected = ErrorNumber(rawValue: 107)
-    /// ETIMEDOUT: the supervision time-out passed.
+    /// ETIMEDOUT: the supervision timeout expired.
     public static let timedOut = ErrorNumber(rawValue: 110)
     /// ECONNREFUSED.
     public static let connectionRefused = ErrorNumber(rawValue: 111)
     /// EHOSTDOWN.
     public static let hostDown = ErrorNumber(rawValue: 112)
-    /// EHOSTUNREACH: no adapter that is up.
+    /// EHOSTUNREACH: no adapter is powered on.
     public static let hostUnreachable = ErrorNumber(rawValue: 113)
     /// EALREADY.
     public static let alreadyInProgress = ErrorNumber(rawValue: 114)
@@ -87,15 +87,15 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
 }
 
 extension ErrorNumber: CustomStringConvertible {
-    /// The number's name in `errno.h`, or the number.
+    /// The name in `errno.h`, or the value of an unnamed number.
     public var description: String { Self.names[rawValue] ?? "errno \(rawValue)" }
 }
 
-/// A call to the kernel failed.
+/// A failed system call.
 public struct KernelError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the call, such as `connect` or `HCIGETDEVINFO`.
     public var call: String
-    /// Why it failed.
+    /// The error number.
     public var number: ErrorNumber
 
     /// A failure of `call` with `number`.
@@ -104,6 +104,6 @@ public struct KernelError: Error, Hashable, Sendable, CustomStringConvertible {
         self.number = number
     }
 
-    /// The call and the number: `connect: ECONNREFUSED`.
+    /// The call and the error number: `connect: ECONNREFUSED`.
     public var description: String { "\(call): \(number)" }
 }

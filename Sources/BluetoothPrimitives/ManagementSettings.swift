@@ -1,22 +1,22 @@
-/// What an adapter can do or does now.
+/// The settings of an adapter, supported or current, in the kernel's management interface.
 public struct ManagementSettings: OptionSet, Hashable, Sendable {
-    /// The four bytes in the packet.
+    /// The settings as sent, four bytes.
     public let rawValue: UInt32
 
-    /// A set from its bits.
+    /// The settings with the bits `rawValue`.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
-    /// The adapter is on.
+    /// Powered on.
     public static let powered = ManagementSettings(rawValue: 1 << 0)
-    /// Others may connect.
+    /// Connectable by other devices.
     public static let connectable = ManagementSettings(rawValue: 1 << 1)
-    /// BR/EDR connections are answered fast.
+    /// Fast connectable (BR/EDR).
     public static let fastConnectable = ManagementSettings(rawValue: 1 << 2)
-    /// Others may find the adapter.
+    /// Discoverable by other devices.
     public static let discoverable = ManagementSettings(rawValue: 1 << 3)
-    /// Pairing makes keys that are kept and told.
+    /// Bondable: pairing creates keys that the kernel reports and stores.
     public static let bondable = ManagementSettings(rawValue: 1 << 4)
     /// BR/EDR security mode 3.
     public static let linkSecurity = ManagementSettings(rawValue: 1 << 5)
@@ -24,23 +24,23 @@ public struct ManagementSettings: OptionSet, Hashable, Sendable {
     public static let secureSimplePairing = ManagementSettings(rawValue: 1 << 6)
     /// BR/EDR.
     public static let brEDR = ManagementSettings(rawValue: 1 << 7)
-    /// High Speed.
+    /// High Speed (AMP).
     public static let highSpeed = ManagementSettings(rawValue: 1 << 8)
-    /// LE.
+    /// Low Energy.
     public static let lowEnergy = ManagementSettings(rawValue: 1 << 9)
-    /// Advertising by Set Advertising.
+    /// Advertising with Set Advertising.
     public static let advertising = ManagementSettings(rawValue: 1 << 10)
     /// Secure Connections.
     public static let secureConnections = ManagementSettings(rawValue: 1 << 11)
-    /// Debug keys are used.
+    /// Debug keys.
     public static let debugKeys = ManagementSettings(rawValue: 1 << 12)
-    /// Private addresses are used.
+    /// Privacy: private addresses are in use.
     public static let privacy = ManagementSettings(rawValue: 1 << 13)
-    /// The adapter can be configured.
+    /// Controller configuration.
     public static let controllerConfiguration = ManagementSettings(rawValue: 1 << 14)
-    /// The static address is the adapter's own.
+    /// Static address in use.
     public static let staticAddress = ManagementSettings(rawValue: 1 << 15)
-    /// PHYs can be configured.
+    /// PHY configuration.
     public static let phyConfiguration = ManagementSettings(rawValue: 1 << 16)
     /// Wideband speech.
     public static let widebandSpeech = ManagementSettings(rawValue: 1 << 17)
@@ -54,11 +54,11 @@ public struct ManagementSettings: OptionSet, Hashable, Sendable {
 }
 
 extension ManagementSettings: CustomStringConvertible {
-    /// The names, joined by commas.
+    /// The names of the settings, separated by commas.
     public var description: String { listed(rawValue, names: Self.names) }
 }
 
-/// The names of the bits that are set, lowest first; bits without a name are numbered.
+/// The names of the set bits, lowest first; an unnamed bit appears with its number.
 package func listed(_ bits: some FixedWidthInteger & UnsignedInteger, names: [Int: String]) -> String {
     var found: [String] = []
     for bit in 0..<bits.bitWidth where bits >> bit & 1 == 1 {

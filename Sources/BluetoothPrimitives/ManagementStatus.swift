@@ -1,64 +1,64 @@
-/// How a command of the kernel's management interface ended.
+/// The status of a command of the kernel's management interface.
 ///
-/// The set is open: a code without a name keeps its value.
+/// An open set: codes without a name keep their value.
 public struct ManagementStatus: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The status as sent, one byte.
     public let rawValue: UInt8
 
-    /// A status of any value.
+    /// The status with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Whether the command did what it was asked to.
+    /// Whether the command succeeded.
     public var isSuccess: Bool { rawValue == 0 }
 
-    /// The command did what it was asked to.
+    /// The command succeeded.
     public static let success = ManagementStatus(rawValue: 0x00)
-    /// The kernel does not know the command.
+    /// The kernel does not support the command.
     public static let unknownCommand = ManagementStatus(rawValue: 0x01)
-    /// There is no connection to the device.
+    /// The device is not connected.
     public static let notConnected = ManagementStatus(rawValue: 0x02)
-    /// Failed for no particular reason; also Set Powered on an adapter that rfkill blocks.
+    /// The command failed without a specific reason; also Set Powered on an adapter that rfkill blocks.
     public static let failed = ManagementStatus(rawValue: 0x03)
-    /// The connection could not be made.
+    /// The connection could not be established.
     public static let connectFailed = ManagementStatus(rawValue: 0x04)
     /// Pairing failed.
     public static let authenticationFailed = ManagementStatus(rawValue: 0x05)
-    /// There are no keys of the device.
+    /// The device is not paired.
     public static let notPaired = ManagementStatus(rawValue: 0x06)
-    /// The kernel has no room for more.
+    /// The kernel has insufficient resources.
     public static let noResources = ManagementStatus(rawValue: 0x07)
-    /// The other side did not answer in time.
+    /// The device did not respond in time.
     public static let timeout = ManagementStatus(rawValue: 0x08)
-    /// The device is connected already.
+    /// The device is already connected.
     public static let alreadyConnected = ManagementStatus(rawValue: 0x09)
-    /// The same is being done already.
+    /// The same operation is already in progress.
     public static let busy = ManagementStatus(rawValue: 0x0A)
-    /// Not possible in the adapter's present state.
+    /// The operation is impossible in the adapter's present state.
     public static let rejected = ManagementStatus(rawValue: 0x0B)
-    /// The adapter cannot do this.
+    /// The adapter does not support the operation.
     public static let notSupported = ManagementStatus(rawValue: 0x0C)
-    /// The command's parameters make no sense.
+    /// The parameters of the command are invalid.
     public static let invalidParameters = ManagementStatus(rawValue: 0x0D)
-    /// The device disconnected while this was being done.
+    /// The device disconnected during the operation.
     public static let disconnected = ManagementStatus(rawValue: 0x0E)
-    /// The adapter is off.
+    /// The adapter is powered off.
     public static let notPowered = ManagementStatus(rawValue: 0x0F)
-    /// Somebody cancelled it.
+    /// The operation was cancelled.
     public static let cancelled = ManagementStatus(rawValue: 0x10)
-    /// There is no such adapter.
+    /// The adapter does not exist.
     public static let invalidIndex = ManagementStatus(rawValue: 0x11)
-    /// The adapter is blocked by rfkill.
+    /// rfkill blocks the adapter.
     public static let rfkilled = ManagementStatus(rawValue: 0x12)
-    /// There are keys of the device already.
+    /// The device is already paired.
     public static let alreadyPaired = ManagementStatus(rawValue: 0x13)
     /// The process lacks CAP_NET_ADMIN.
     public static let permissionDenied = ManagementStatus(rawValue: 0x14)
 }
 
 extension ManagementStatus: CustomStringConvertible {
-    /// The status in words and as a number.
+    /// The name and the value of the status.
     public var description: String { "\(words) (0x\(hexadecimal(rawValue, digits: 2)))" }
 
     private var words: String {

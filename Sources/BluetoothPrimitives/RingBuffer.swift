@@ -1,23 +1,23 @@
-/// A first-in first-out buffer that grows as needed and is reused.
+/// A FIFO queue with reusable storage that grows on demand.
 public struct RingBuffer<Element> {
     @usableFromInline var storage: [Element?] = []
     @usableFromInline var head = 0
     @usableFromInline var filled = 0
 
-    /// An empty buffer.
+    /// An empty queue.
     @inlinable
     public init() {}
 
-    /// How many elements are in it.
+    /// The number of elements in the queue.
     @inlinable public var count: Int { filled }
 
-    /// Whether nothing is in it.
+    /// Whether the queue is empty.
     @inlinable public var isEmpty: Bool { filled == 0 }
 
-    /// The element that comes out next.
+    /// The oldest element, or nil when the queue is empty.
     @inlinable public var first: Element? { filled == 0 ? nil : storage[head] }
 
-    /// Puts an element in, behind all others.
+    /// Appends an element at the end.
     @inlinable
     public mutating func append(_ element: Element) {
         if filled == storage.count { grow() }
@@ -26,7 +26,7 @@ public struct RingBuffer<Element> {
         filled &+= 1
     }
 
-    /// Takes the oldest element out.
+    /// Removes and returns the oldest element; nil when the queue is empty.
     @inlinable
     public mutating func popFirst() -> Element? {
         guard filled > 0 else { return nil }
@@ -36,11 +36,11 @@ public struct RingBuffer<Element> {
         return element
     }
 
-    /// Whether an element fulfils a condition.
+    /// Whether any element satisfies `condition`.
     @inlinable
     public func contains(where condition: (Element) -> Bool) -> Bool { count(where: condition) > 0 }
 
-    /// How many elements fulfil a condition.
+    /// The number of elements that satisfy `condition`.
     @inlinable
     public func count(where condition: (Element) -> Bool) -> Int {
         var count = 0
@@ -50,7 +50,7 @@ public struct RingBuffer<Element> {
         return count
     }
 
-    /// Takes all elements out that fulfil a condition; the others keep their order.
+    /// Removes all elements that satisfy `isOut`; the others keep their order.
     @inlinable
     public mutating func removeAll(where isOut: (Element) -> Bool) {
         for _ in 0..<filled {

@@ -2,7 +2,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// Gives the numbers it was told to give, again and again.
+/// A generator that returns the given numbers in a cycle.
 struct FixedNumbers: RandomNumberGenerator {
     var numbers: [UInt64]
     private var index = 0

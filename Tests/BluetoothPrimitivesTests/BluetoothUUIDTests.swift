@@ -62,7 +62,7 @@ import Testing
         #expect(("27ADC9CA-35EB-465A-9154-B8FF9076F3E8" as BluetoothUUID).uint16 == nil)
     }
 
-    @Test func widthsKnowTheirBytes() {
+    @Test func widthsHaveByteCounts() {
         #expect(BluetoothUUID.Width.allCases.map(\.byteCount) == [2, 4, 16])
     }
 }

@@ -40,7 +40,7 @@ import Testing
         #expect(address == BluetoothAddress("C0:98:E5:12:34:56", kind: .random))
     }
 
-    /// One way to read, how many bytes it takes, and what it is called.
+    /// A read with its byte count and its name.
     struct Reading: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var needed: Int

@@ -16,7 +16,7 @@ import Testing
         #expect(writer.remaining == 45)
     }
 
-    @Test func uuidsAreWrittenInTheirShortestWidthUnlessToldOtherwise() throws {
+    @Test func uuidsAreWrittenInTheirShortestWidthByDefault() throws {
         let long: BluetoothUUID = "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"
         let longOnTheAir = hex("E8F37690FFB854915A46EB35CAC9AD27")
         let table: [(BluetoothUUID, BluetoothUUID.Width?, [UInt8])] = [
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// One way to write, how many bytes it takes, and what it is called.
+    /// A write with its byte count and its name.
     struct Writing: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var needed: Int
@@ -104,7 +104,7 @@ import Testing
         #expect(writer.bytes == [4, 3, 2, 1, 5])
     }
 
-    @Test(arguments: [Int.min, -1, 0]) func negativeSizesAreNothing(_ size: Int) throws {
+    @Test(arguments: [Int.min, -1, 0]) func negativeSizesCountAsZero(_ size: Int) throws {
         var writer = ByteWriter(capacity: size)
         #expect(writer.remaining == 0)
         try writer.writeZeros(size)

@@ -9,7 +9,7 @@ import Testing
         for number in 0..<1000 {
             ring.append(number)
             model.append(number)
-            // Faster in than out at first, so that it grows while it is wrapped around, and then the reverse.
+            // Appends outnumber removals at first, so that the storage grows while it wraps around; later the reverse.
             for _ in 0..<(number < 400 ? number % 2 : 2) where !model.isEmpty {
                 #expect(ring.first == model.first)
                 #expect(ring.popFirst() == model.removeFirst())
