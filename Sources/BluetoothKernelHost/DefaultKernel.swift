@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothLinux
 
-/// The kernel a caller means: the one given, or the machine's own.
+/// The kernel to use: the given one, or the machine's own.
 package func chosenKernel(
     _ kernel: (any BluetoothKernel)?, _ operation: BluetoothError.Operation
 ) throws(BluetoothError) -> any BluetoothKernel {

@@ -5,9 +5,11 @@ import BluetoothLinux
 import Logging
 import BluetoothManagement
 
-/// The adapters that the kernel knows.
+/// The adapters that the kernel lists.
 ///
-/// It follows the management socket, and the radio switches where this process may.
+/// It follows the management socket, and the radio switches if this process may.
+//
+// Lives on the loop, with its owner.
 //
 // Lives on the loop, with whoever owns it.
 package final class KernelDirectory: HostDirectory {
@@ -18,7 +20,7 @@ package final class KernelDirectory: HostDirectory {
     private let log: Logger
     private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
-    /// Who is told of changes, and of the end.
+    /// The handlers of changes and of the end.
     private var follower: (onChange: (AdapterChange) -> Void, onEnd: (BluetoothError) -> Void)?
     private var switchWatch: (any RadioSwitchWatch)?
     private var waiters = WaiterList<Void, BluetoothError>()
@@ -41,10 +43,10 @@ package final class KernelDirectory: HostDirectory {
         follower = (onChange, onEnd)
     }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// What is read of an adapter is taken in with its packet, as events are, so that the order is that in which things
-    /// happened: one that is unplugged meanwhile is told as removed, or is not there when it is asked for.
+    /// The information about an adapter is processed with its packet, as events are, so that the order is that in which
+    /// things happened: an adapter unplugged meanwhile is reported as removed, or the kernel no longer lists it.
     package nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
@@ -68,14 +70,14 @@ package final class KernelDirectory: HostDirectory {
                 self?.found(AdapterInformation(read, index: index))
                 error = nil
             case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
-            // One that has been unplugged since is no error.
+            // An adapter that was unplugged meanwhile is no error.
             case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
             }
             completion(error)
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func take(_ notice: AdapterNotice) {
         switch notice {
@@ -111,7 +113,7 @@ package final class KernelDirectory: HostDirectory {
         if information.isPowered {
             (information.isSoftBlocked, information.isHardBlocked) = (false, false)
         } else {
-            // One that is being unplugged is told as powered off first; the kernel no longer lists it then.
+            // An adapter that is being unplugged is reported as powered off first; the kernel no longer lists it then.
             if let listed = try? kernel.adapters(), !listed.contains(where: { $0.index == index }) {
                 return lost(index)
             }
@@ -130,7 +132,7 @@ package final class KernelDirectory: HostDirectory {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
         information.take(kernel.radioSwitches())
-        // While it is being switched off, the kernel still counts it as up.
+        // While it is being powered off, the kernel still counts it as up.
         let isBlocked = information.isSoftBlocked || information.isHardBlocked
         if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
         if information.isPowered { return }
@@ -146,7 +148,7 @@ package final class KernelDirectory: HostDirectory {
     }
 
     package func refresh() {
-        // Where it may not follow the radio switches.
+        // If it may not follow the radio switches.
         if switchWatch == nil { lookAtRadioSwitches() }
     }
 
@@ -183,7 +185,7 @@ package final class KernelDirectory: HostDirectory {
         management.close(reason)
     }
 
-    // MARK: Making ready
+    // MARK: Preparation
 
     package nonisolated(nonsending) func prepare(
         _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
@@ -207,7 +209,7 @@ package final class KernelDirectory: HostDirectory {
         AdapterPreparation(kernel: kernel, management: management, knowledge: knowledge, privacy: privacy)
     }
 
-    // MARK: What is done for one
+    // MARK: Components of an adapter
 
     package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
 

@@ -4,15 +4,15 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// Brings adapters into the state in which LE works: what they call themselves, the keys of bonded devices, power.
+/// The preparation of adapters for LE: identity, keys of bonded devices, power.
 struct AdapterPreparation {
     let kernel: any BluetoothKernel
     let management: ManagementClient
     let knowledge: (any AdapterKnowledge)?
-    /// Whether adapters are to hide their addresses; nil is as they are.
+    /// The privacy mode of the adapters; nil leaves it as it is.
     var privacy: PrivacyMode?
 
-    /// What is known of one adapter; nil when there is none with this index.
+    /// The kernel's information about an adapter; nil when there is none with this index.
     private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
         -> AdapterInformation?
     {
@@ -28,10 +28,10 @@ struct AdapterPreparation {
         return AdapterInformation(read, index: index)
     }
 
-    /// Brings an adapter into the state in which LE works, as far as `power` allows, and describes it then.
+    /// Brings an adapter into the state in which LE works, as far as `power` allows, and returns its information.
     ///
-    /// On a dual-mode controller the kernel leaves LE off until it is told (`Set LE`), and a controller without a public
-    /// address cannot be reached or scan actively without a static one.
+    /// On a dual-mode controller LE stays off until `Set LE`, and a controller without a public address cannot be
+    /// reached or scan actively without a static one.
     nonisolated(nonsending) func prepare(
         _ information: AdapterInformation, power: PowerPolicy
     ) async throws(BluetoothError) -> AdapterInformation {
@@ -67,14 +67,14 @@ struct AdapterPreparation {
         do throws(BluetoothError) {
             try await setPowered(true, information.index)
         } catch {
-            // The kernel says no more than "failed" when a radio switch is what keeps the adapter off.
+            // The kernel reports only "failed" when a radio switch keeps the adapter off.
             try checkRadioSwitch(information, operation)
             throw error
         }
     }
 
-    /// Has an adapter on that was on before, even for a task that is cancelled. It stands behind a power-off that the
-    /// kernel has not answered yet; why it fails is not said, as what went wrong before is.
+    /// Powers on an adapter that was on before, even if the task is cancelled. The command is queued behind a power-off
+    /// that the kernel has not answered yet. Its failure is not reported, since the earlier error is.
     private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
         let management = LoopBound(management, on: kernel.loop)
         await Task(executorPreference: kernel.loop) {
@@ -82,8 +82,8 @@ struct AdapterPreparation {
         }.value
     }
 
-    /// Sets what the adapter is to others: its static address where it has no public one, and whether it hides either. The
-    /// kernel takes both while the adapter is off only.
+    /// Sets the adapter's identity: the static address where it has no public one, and the privacy mode. The kernel
+    /// accepts both only while the adapter is off.
     private nonisolated(nonsending) func prepareIdentity(
         _ information: inout AdapterInformation, _ power: PowerPolicy, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
@@ -93,9 +93,9 @@ struct AdapterPreparation {
             guard power != .leave else {
                 throw BluetoothError(
                     .busy, operation,
-                    "\(information.name) is on, and whether it hides its address is changed only while it is off.",
+                    "\(information.name) is powered on; its privacy mode can be changed only while it is off.",
                     remedy: BluetoothError.remedy(
-                        "Let the program switch it off and on: Adapter.open(power: .powerOn).", orRun: "power off"))
+                        "Let the program power it off and on: Adapter.open(power: .powerOn).", orRun: "power off"))
             }
             try await setPowered(false, information.index)
             information.currentSettings.remove(.powered)
@@ -103,7 +103,7 @@ struct AdapterPreparation {
         let isFree = !information.isPowered && !information.currentSettings.contains(.staticAddress)
         let hides = privacy != nil && privacy != .off && !information.isPowered
         var identity = await localIdentity(of: information, orMake: false)
-        // An identity that is only made now is not why an address is set already.
+        // An identity created only now does not explain an address that is already set.
         let isOwn = identity == nil ? isFree : mayHaveKeptAddress(information)
         if identity == nil, isBare && isFree || hides { identity = await localIdentity(of: information, orMake: true) }
         if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
@@ -116,7 +116,7 @@ struct AdapterPreparation {
         }
     }
 
-    /// The adapters with the static addresses that are kept for those that have no public one.
+    /// The adapters, with the stored static addresses of those without a public one.
     nonisolated(nonsending) func knowingStaticAddresses(_ adapters: [AdapterInformation]) async
         -> [AdapterInformation]
     {
@@ -130,10 +130,10 @@ struct AdapterPreparation {
         return known
     }
 
-    /// Whether an adapter without a public address has the one that is kept for it, or is to be given it.
+    /// Whether an adapter without a public address uses the stored static one, or is about to be given it.
     ///
-    /// The kernel tells that an address is set and not which: it is taken for the one that is kept, unless BlueZ's daemon
-    /// runs, which sets one of its own. Where none is set, one that is on has none.
+    /// The kernel reports that a static address is set but not which: it is assumed to be the stored one unless BlueZ's
+    /// daemon, which sets its own, runs. If none is set, an adapter that is on has none.
     private func mayHaveKeptAddress(_ information: AdapterInformation) -> Bool {
         guard information.currentSettings.contains(.staticAddress) else { return !information.isPowered }
         return !kernel.environment().isBluetoothDaemonRunning
@@ -166,7 +166,7 @@ struct AdapterPreparation {
 }
 
 extension BluetoothError {
-    /// Why an adapter cannot be used in this state: the cause and the fix; nil when it can.
+    /// The error, with cause and fix, for using an adapter in this state; nil when it is ready.
     package static func unavailable(_ state: AdapterState, _ operation: Operation) -> BluetoothError? {
         let name = operation.adapter ?? "The adapter"
         switch state {
@@ -181,7 +181,7 @@ extension BluetoothError {
                 remedy: isHard ? hardBlockRemedy : softBlockRemedy)
         case .absent:
             return BluetoothError(
-                .noAdapter, operation, "\(name) was unplugged or taken away.",
+                .noAdapter, operation, "\(name) was removed: unplugged, or taken by another program.",
                 remedy: "Plug it in again; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
         case .unsupported: return BluetoothError(.unsupported, operation, "\(name) has no Bluetooth LE.")
         }
@@ -191,9 +191,9 @@ extension BluetoothError {
     package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
 }
 
-// What the kernel tells of an adapter.
+// Values read from the kernel.
 extension AdapterInformation {
-    /// What the kernel's management interface tells of an adapter.
+    /// The information that the management interface returns about an adapter.
     package init(_ read: ControllerInformation, index: UInt16) {
         self.init(
             index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
@@ -201,7 +201,7 @@ extension AdapterInformation {
             currentSettings: read.currentSettings)
     }
 
-    /// Takes over what the radio switch of this adapter says.
+    /// Updates the blocks from the adapter's radio switches.
     package mutating func take(_ switches: [HostEnvironment.RadioSwitch]) {
         let own = switches.first { $0.name == name }
         isSoftBlocked = own?.isSoftBlocked ?? false

@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothSockets
 
 extension Diagnosis {
-    /// Looks at everything around a kernel's sockets; `list` lists the adapters.
+    /// Checks the kernel, the privileges and the adapters; `list` lists the adapters.
     package static func look(
         at kernel: any BluetoothKernel, listing list: @Sendable () async throws(BluetoothError) -> [AdapterInformation]
     ) async -> Diagnosis {
@@ -34,7 +34,7 @@ extension Diagnosis {
     }
 
     private static func kernelFinding(_ environment: HostEnvironment) -> Finding {
-        // Debian's 6.1.192 crashes when a socket is closed whose link ended before a packet came in.
+        // Debian's 6.1.192 crashes when a socket is closed whose link ended before a packet arrived.
         if environment.kernelRelease.hasPrefix("6.1.192") {
             return Finding(
                 "kernel", .warning,

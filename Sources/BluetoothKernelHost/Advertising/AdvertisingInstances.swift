@@ -3,7 +3,7 @@ import BluetoothHost
 import BluetoothPrimitives
 import BluetoothManagement
 
-/// The advertising instances of one adapter's kernel, those of other programs among them.
+/// The advertising instances of one adapter in the kernel, including those of other programs.
 struct AdvertisingInstances {
     private let adapter: AdapterFacts
     private let management: ManagementClient
@@ -22,8 +22,8 @@ struct AdvertisingInstances {
         return features
     }
 
-    /// Has the kernel send a plan as this instance, for the first time or again; returns the power it is sent with, where
-    /// one can be asked for. One whose change failed is not there any more, or half made.
+    /// Adds or replaces an instance according to a plan; returns its transmit power, if one can be requested. An
+    /// instance whose change failed is removed, or only half configured.
     nonisolated(nonsending) func put(
         _ plan: AdvertisingPlan, as instance: UInt8, _ features: AdvertisingFeatures,
         _ operation: BluetoothError.Operation
@@ -52,13 +52,13 @@ struct AdvertisingInstances {
         }
     }
 
-    /// Removes every instance that is not of these, and says how many there were.
+    /// Removes all instances except these, and returns their number.
     nonisolated(nonsending) func removeAll(
         but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int {
         let features = try await features(operation)
         var count = 0
-        // The kernel does not list all there are, so each number is tried; it says so when there is none.
+        // The kernel does not list all instances, so each number is tried; it reports one that does not exist.
         for instance in (1...max(1, features.maximumInstances)) where !own().contains(instance) {
             if try await remove(instance) { count += 1 }
         }
@@ -67,19 +67,19 @@ struct AdvertisingInstances {
 }
 
 extension AdvertisingFeatures {
-    /// An instance that is free, and not of `own`.
+    /// The number of a free instance that is not in `own`.
     func freeInstance(_ own: Set<UInt8>, _ operation: BluetoothError.Operation) throws(BluetoothError) -> UInt8 {
         guard maximumInstances > 0 else {
             throw BluetoothError(.unsupported, operation, "The adapter has no advertising instances.")
         }
-        // Of numbers above the number of instances the kernel lists none; the lowest that is free is below those.
+        // The kernel does not list numbers above the number of instances; the lowest free number is below those.
         let taken = own.union(instances)
         if let free = (1...maximumInstances).first(where: { !taken.contains($0) }) { return free }
         throw BluetoothError(
             .busy, operation,
-            "All \(maximumInstances) advertising instances of the adapter are taken, \(own.count) of them by this program.",
+            "All \(maximumInstances) advertising instances of the adapter are in use, \(own.count) of them by this program.",
             remedy: BluetoothError.remedy(
-                "Others may be left behind by a program that was killed: removeForeignAdvertising() removes them.",
+                "A killed program may have left some behind: removeForeignAdvertising() removes them.",
                 orRun: "advertise --clear"),
             isRetryable: true)
     }

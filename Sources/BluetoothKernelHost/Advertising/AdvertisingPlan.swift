@@ -4,14 +4,14 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What the kernel is to be told of an advertising set, made from what the program wants and the adapter can.
+/// The kernel's parameters for an advertising set, derived from the content, the options and the adapter's features.
 package struct AdvertisingPlan: Hashable, Sendable {
     package var flags: AdvertisingInstanceFlags
     package var intervals: ExtendedAdvertisingInstanceParameters.Intervals
     package var transmitPower: Int8?
     package var payloads: AdvertisingPayloads
 
-    /// - Throws: `.invalidArgument` for what no adapter can do, `.unsupported` for what this one cannot.
+    /// - Throws: `.invalidArgument` for values that no adapter allows, `.unsupported` for those that this one does not.
     package init(
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ features: AdvertisingFeatures,
         _ operation: BluetoothError.Operation
@@ -40,7 +40,7 @@ package struct AdvertisingPlan: Hashable, Sendable {
         }
         let missing = flags.subtracting(features.supportedFlags)
         guard missing.isEmpty else {
-            throw BluetoothError(.unsupported, operation, "The adapter cannot do that: \(missing).")
+            throw BluetoothError(.unsupported, operation, "The adapter does not support \(missing).")
         }
         let capacities = try Self.capacities(content, options.kind, isExtended: isExtended, features, operation)
         do throws(AdvertisementDataError) {
@@ -48,8 +48,8 @@ package struct AdvertisingPlan: Hashable, Sendable {
                 capacity: capacities.advertising, scanResponseCapacity: capacities.scanResponse)
         } catch {
             throw BluetoothError(
-                .invalidArgument, operation, "The advertisement cannot be made: \(error).",
-                remedy: "Say less, or leave out what does not fit: AdvertisementContent.overflow.")
+                .invalidArgument, operation, "The advertisement cannot be encoded: \(error).",
+                remedy: "Shorten the content, or have the excess omitted: AdvertisementContent.overflow.")
         }
         if options.kind != .connectable, !payloads.scanResponse.isEmpty || options.kind == .scannable {
             flags.insert(.scanResponse)
@@ -63,11 +63,11 @@ package struct AdvertisingPlan: Hashable, Sendable {
         case .le1M: return .secondaryLE1M
         case .le2M: return .secondaryLE2M
         case .leCoded: return .secondaryLECoded
-        default: throw .invalidArgument(operation, "There is no advertising on \(phy).")
+        default: throw .invalidArgument(operation, "Advertising on \(phy) is not possible.")
         }
     }
 
-    /// How many bytes there are for what is sent unasked and for the answer to a scan request.
+    /// The capacities in bytes of the advertising data and the scan response data.
     private static func capacities(
         _ content: AdvertisementContent, _ kind: AdvertisingOptions.Kind, isExtended: Bool,
         _ features: AdvertisingFeatures, _ operation: BluetoothError.Operation
@@ -84,11 +84,11 @@ package struct AdvertisingPlan: Hashable, Sendable {
             throw .invalidArgument(
                 operation, "A connectable advertisement in the extended format has no scan response.")
         case (true, .scannable):
-            // Such a set has no data but its scan response (Core Vol 4 Part E §7.8.54).
+            // Such a set has no data except its scan response (Core Vol 4 Part E §7.8.54).
             guard content.automaticByteCount == 0 else {
                 throw .invalidArgument(
                     operation,
-                    "A scannable advertisement in the extended format has no room for flags or transmit power; ask for discoverability none."
+                    "A scannable advertisement in the extended format has no room for flags or transmit power; use discoverability none."
                 )
             }
             return (0, most.scanResponse)

@@ -1,48 +1,48 @@
 import BluetoothHost
 
-/// The state of an advertising set towards the kernel.
+/// The state of an advertising set relative to the kernel.
 ///
-/// Inputs go in, what its user must be told comes out; ``KernelAdvertising`` talks with the kernel.
+/// A state machine: inputs go in, actions come out; ``KernelAdvertising`` performs them.
 struct AdvertisingProgress: Hashable {
-    /// What must happen when a set that is being sent has been sent.
+    /// The continuation after a set that is being sent has been sent.
     enum Sequel: Hashable {
         case nothing
-        /// A link has ended meanwhile, so the kernel may take what it refuses.
+        /// A link has ended meanwhile, so the kernel may accept what it refuses now.
         case retry
-        /// The kernel has removed the instance meanwhile, perhaps as it refuses: what it has taken is sent again.
+        /// The kernel has removed the instance meanwhile, perhaps with a refusal: a set that it accepted is sent again.
         case resendIfSent
-        /// Its content has changed or a device has connected meanwhile: it is sent again.
+        /// The content has changed or a central has connected meanwhile: the set is sent again.
         case resend
-        /// It has ended for its user.
+        /// The user has ended the set.
         case remove
     }
 
-    /// The instance, where a case has one, is the kernel's number for the set, from when it was first named to it.
+    /// The instance, where a case has one, is the kernel's number for the set, valid since it was first sent.
     enum State: Hashable {
         /// Must be sent, for the first time or again.
         case pending(instance: UInt8?)
-        /// Is being sent.
+        /// A command is outstanding.
         case sending(instance: UInt8?, then: Sequel)
         case advertising(instance: UInt8)
-        /// The kernel has removed it: the adapter goes off, or another program has done so.
+        /// The kernel has removed the instance: the adapter is going down, or another program did it.
         case lost
-        /// The kernel has refused what had been on the air.
+        /// The kernel has refused a set that was on the air.
         case refused
-        /// Ended for its user; the instance is to be removed.
+        /// Ended for its user; the instance must be removed.
         case ended(instance: UInt8?)
     }
 
     enum Input: Hashable {
-        /// Its content has changed, or a connection has ended it.
+        /// The content has changed, or a connection has stopped the set.
         case resend
         case beginSending
-        /// It is sent as this instance; nil when the kernel has removed it after a refusal, or is being told to.
+        /// The set uses this instance; nil when the kernel removed it after a refusal, or is about to.
         case use(UInt8?)
         case sent
         case refused(BluetoothError)
-        /// The kernel has the instance no more.
+        /// The kernel has removed the instance.
         case instanceRemoved
-        /// The adapter has not gone off, so another program has removed the instance.
+        /// The adapter has stayed on, so another program removed the instance.
         case lossExplained(BluetoothError)
         case retry
         case linkEnded
@@ -52,17 +52,17 @@ struct AdvertisingProgress: Hashable {
 
     enum Action: Hashable {
         case report(AdvertisingState)
-        /// Resumes those who wait for the kernel to have it.
+        /// Resumes the callers that wait for the kernel to apply the set.
         case settle(BluetoothError?)
-        /// Ends it for its user, and for those who wait.
+        /// Ends the set for its user and for waiting callers.
         case end(BluetoothError)
     }
 
     private(set) var state = State.pending(instance: nil)
-    /// Whether it has been on the air.
+    /// Whether the set has been on the air.
     private(set) var hasBegun = false
 
-    /// The kernel's number for it; nil while the kernel does not have it.
+    /// The kernel's number for the set; nil while the kernel does not have it.
     var instance: UInt8? {
         switch state {
         case .pending(let instance), .sending(let instance, _), .ended(let instance): instance
@@ -71,7 +71,7 @@ struct AdvertisingProgress: Hashable {
         }
     }
 
-    /// Whether it has ended for its user.
+    /// Whether the user has ended the set.
     var hasEnded: Bool {
         switch state {
         case .ended, .sending(_, then: .remove): true
@@ -81,17 +81,17 @@ struct AdvertisingProgress: Hashable {
 
     var isPending: Bool { if case .pending = state { true } else { false } }
 
-    /// How long the state lasts unless something happens; nil without limit.
+    /// The time limit of the state; nil for none.
     var limit: Duration? {
         switch state {
-        // Powering off takes the instances first and is reported after it.
+        // Powering off removes the instances first and is reported afterwards.
         case .lost: .seconds(5)
         case .refused: Self.retryInterval
         case .pending, .sending, .advertising, .ended: nil
         }
     }
 
-    /// How long until the kernel is sent again what it has refused.
+    /// The time until a refused set is sent again.
     static let retryInterval = Duration.seconds(10)
 
     mutating func receive(_ input: Input) -> [Action] {
@@ -173,7 +173,7 @@ struct AdvertisingProgress: Hashable {
             state = .pending(instance: instance)
             return []
         case (.nothing, let instance?), (.retry, let instance?):
-            // The kernel was not sent it and still has what it had.
+            // The kernel was not sent the set and still has its predecessor.
             state = .advertising(instance: instance)
             return [.settle(error)]
         case (_, _):

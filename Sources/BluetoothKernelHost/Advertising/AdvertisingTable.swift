@@ -2,21 +2,21 @@ import BluetoothAdvertising
 import BluetoothHost
 import BluetoothLoop
 
-/// What a program advertises on an adapter, and what the kernel has still to be told of it.
+/// The advertising sets of a program on an adapter, with the changes that the kernel has not received yet.
 struct AdvertisingTable {
-    /// One advertising set.
+    /// An advertising set.
     struct Entry {
-        /// What it is to say, and what the kernel has been told last that it took.
+        /// The content to send, and the content that the kernel accepted last.
         var content: AdvertisementContent
         var sent: AdvertisementContent?
         let options: AdvertisingOptions
         var progress = AdvertisingProgress()
         var facts = AdvertisingFacts()
-        /// Ends a state of limited length.
+        /// The timer of a state with a time limit.
         var timer: LoopTimer?
     }
 
-    /// Something the kernel has to be told.
+    /// A change to send to the kernel.
     enum Work {
         case add(UInt64)
         case remove(UInt64)
@@ -24,9 +24,9 @@ struct AdvertisingTable {
     }
 
     private var entries: [UInt64: Entry] = [:]
-    /// Instances that the kernel has not removed, as the adapter was off or for a reason of its own.
+    /// Instances that the kernel has not removed, since the adapter was off or the command failed.
     var leftovers: Set<UInt8> = []
-    /// Runs while the kernel is not asked again to remove them.
+    /// The timer after which the kernel is asked again to remove them.
     var leftoverTimer: LoopTimer?
 
     subscript(id: UInt64) -> Entry? {
@@ -34,16 +34,16 @@ struct AdvertisingTable {
         set { entries[id] = newValue }
     }
 
-    /// Its sets in the order they were made.
+    /// The identifiers of the sets, in the order of creation.
     var ids: [UInt64] { entries.keys.sorted() }
 
-    /// The set that the kernel has under this number.
+    /// The set with this instance number.
     func id(of instance: UInt8) -> UInt64? { entries.first { $0.value.progress.instance == instance }?.key }
 
-    /// The kernel's numbers for what is advertised here.
+    /// The instance numbers of all sets.
     var instances: Set<UInt8> { Set(entries.values.compactMap(\.progress.instance)).union(leftovers) }
 
-    /// What comes next; only an adapter that is ready can be told anything but that a set is of no more use.
+    /// The next change; while the adapter is not ready, only the end of a set.
     func next(isReady: Bool) -> Work? {
         if isReady, leftoverTimer == nil, let instance = leftovers.min() { return .removeInstance(instance) }
         if let id = ids.first(where: { entries[$0]?.progress.hasEnded == true }) { return .remove(id) }

@@ -4,7 +4,7 @@ import BluetoothLoop
 import Logging
 import BluetoothManagement
 
-/// What a program advertises on an adapter: has the kernel told of it, and follows what becomes of it.
+/// The advertising of a program on an adapter: sends the changes to the kernel and follows its events.
 //
 // Lives on the loop, with the session.
 final class KernelAdvertising: HostAdvertising {
@@ -15,7 +15,7 @@ final class KernelAdvertising: HostAdvertising {
     private let state: () -> AdapterState
     private let log: Logger
     private var table = AdvertisingTable()
-    /// Tells the kernel what it has to be told; there is none while that is nothing.
+    /// The task that sends changes to the kernel; nil while there are none.
     private var worker: Task<Void, Never>?
     private var isClosed = false
     private var onEvent: ((UInt64, AdvertisingEvent) -> Void)?
@@ -32,12 +32,12 @@ final class KernelAdvertising: HostAdvertising {
 
     func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
         guard self.onEvent == nil else { return }
-        // The client lives as long as this.
+        // The client lives as long as self.
         _ = try management.follow { [weak self] notice in self?.take(notice) }
         self.onEvent = onEvent
     }
 
-    // MARK: What is wanted
+    // MARK: Declaring
 
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
         if table[id] == nil {
@@ -53,7 +53,7 @@ final class KernelAdvertising: HostAdvertising {
         guard var entry = table[id] else { return }
         entry.content = content
         table[id] = entry
-        // What cannot be said at all the kernel was not told.
+        // The kernel was not sent content that cannot be encoded.
         if case .advertising = entry.progress.state, entry.sent == content { return }
         advance(id, .resend)
         workOff()
@@ -72,7 +72,7 @@ final class KernelAdvertising: HostAdvertising {
 
     nonisolated(nonsending) func finish() async { await worker?.value }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func take(_ notice: AdapterNotice) {
         let own = adapter.information.index
@@ -81,7 +81,7 @@ final class KernelAdvertising: HostAdvertising {
             table.leftovers.remove(instance)
             if let id = table.id(of: instance) { advance(id, .instanceRemoved) }
         case .connectedByPeer(own):
-            // Which advertisement the device has answered is not told.
+            // The event does not name the set to which the central has connected.
             for id in table.ids {
                 guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,
                     entry.options.continuesWhileConnected
@@ -97,7 +97,7 @@ final class KernelAdvertising: HostAdvertising {
     }
 
     func adapterHasLeft(_ reason: BluetoothError) {
-        // Its instances go as well.
+        // An absent adapter has lost its instances as well.
         let isAbsent = state() == .absent
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
@@ -116,7 +116,7 @@ final class KernelAdvertising: HostAdvertising {
         workOff()
     }
 
-    /// Has something happen to a set, and tells what follows of it.
+    /// Feeds an input to a set's state machine and performs the actions.
     private func advance(_ id: UInt64, _ input: AdvertisingProgress.Input) {
         guard var entry = table[id] else { return }
         let before = entry.progress.state
@@ -146,7 +146,7 @@ final class KernelAdvertising: HostAdvertising {
         if table[id]?.progress.state == .lost {
             let reason = BluetoothError(
                 .busy, operation, "Another program has removed the advertisement.",
-                remedy: "BlueZ's daemon does so when it starts: begin after it, or stop it.", isRetryable: true)
+                remedy: "BlueZ's daemon does so when it starts: start after it, or stop it.", isRetryable: true)
             advance(id, .lossExplained(reason))
         } else {
             advance(id, .retry)
@@ -154,9 +154,9 @@ final class KernelAdvertising: HostAdvertising {
         workOff()
     }
 
-    // MARK: Telling the kernel
+    // MARK: Sending changes
 
-    /// Tells the kernel what it has to be told, one thing after the other: it is at work on one change at a time.
+    /// Starts the task that sends the changes to the kernel, one at a time.
     private func workOff() {
         guard worker == nil, nextWork != nil else { return }
         let own = LoopBound(self, on: management.loop)
@@ -185,7 +185,7 @@ final class KernelAdvertising: HostAdvertising {
         onEvent?(id, .removed)
     }
 
-    /// Removes an instance; one that is not there any more is no problem.
+    /// Removes an instance; one that no longer exists is no error.
     private nonisolated(nonsending) func removeInstance(_ instance: UInt8) async {
         table.leftovers.remove(instance)
         do throws(BluetoothError) {
@@ -196,7 +196,7 @@ final class KernelAdvertising: HostAdvertising {
             // It may still be on the air, or will be when the adapter is back.
             table.leftovers.insert(instance)
             guard state().isReady else { return }
-            log.warning("the kernel did not take back advertising instance \(instance): \(error)")
+            log.warning("the kernel did not remove advertising instance \(instance): \(error)")
             let timer = management.loop.makeLocalTimer { [weak self] in
                 self?.table.leftoverTimer = nil
                 self?.workOff()
@@ -217,7 +217,7 @@ final class KernelAdvertising: HostAdvertising {
         }
     }
 
-    /// Has the kernel advertise a set, for the first time or again.
+    /// Sends a set to the kernel, for the first time or again.
     private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
         let features = try await instances.features(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }

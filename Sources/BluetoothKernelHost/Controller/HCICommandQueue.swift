@@ -4,28 +4,31 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Logging
 
-/// Who takes what a controller tells, while it is told.
+/// The receiver of a controller's events, called while a packet is being received.
 package protocol HCIReceiver: AnyObject {
-    /// An event of the socket, to be handed to ``HCICommandQueue/handle(_:for:)``.
+    /// Receives an event of the socket, to be passed to ``HCICommandQueue/handle(_:for:)``.
     func handle(_ event: SocketEvent)
-    /// Advertising reports, of which there are the most.
+    /// Receives advertising reports, the most frequent event.
     func receive(_ reports: AdvertisingReports)
-    /// An event other than those and the answers to commands.
+    /// Receives an event other than reports and command answers.
     func receive(_ event: HCIEvent)
-    /// Another program's command, or one of the kernel's, was answered.
+    /// Receives the answer to a command of another program or of the kernel.
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus)
     /// The kernel has closed the socket.
     func socketClosed(_ error: KernelError)
-    /// Whether it needs what the socket tells, besides the answers to commands.
+    /// Whether the receiver needs the socket's events apart from command answers.
     var needsSocket: Bool { get }
     /// The socket is closed until the next command.
     func socketRests()
 }
 
-/// The commands to one controller, one at a time, on a raw HCI socket.
+/// The queue of commands to one controller, one outstanding at a time, on a raw HCI socket.
 ///
-/// The socket sees everybody else's commands as the kernel passes them to the controller, one at a time, and the answers
-/// to all. So an answer is that to another's command when one was seen before it, and otherwise to our own.
+/// The socket receives the commands of all other programs, as the kernel passes them to the controller one at a time,
+/// and all answers. So an answer belongs to another program's command when one was seen before it, and otherwise to
+/// ours.
+//
+// Lives on the loop, with its one owner, which receives the events.
 //
 // Lives on the loop, with its one owner, which takes what is received.
 package final class HCICommandQueue {
@@ -34,16 +37,16 @@ package final class HCICommandQueue {
         /// No socket is needed; the next command opens one.
         case idle
         case open(any HCISocket)
-        /// Takes no more commands; a last one can be sent.
+        /// Refuses new commands; one last command can be sent.
         case ending(any HCISocket, BluetoothError)
         case ended(BluetoothError)
     }
 
-    /// N of hciN; an adapter that was plugged in again may have another.
+    /// The N of hciN; an adapter that was plugged in again may have another.
     package private(set) var index: UInt16
-    /// Takes what is told. Not kept.
+    /// The receiver of the events.
     package weak var receiver: (any HCIReceiver)?
-    /// Called when a command cannot be sent: the adapter may be off, or gone, before that is told.
+    /// Called when a command cannot be sent: the adapter may be off or gone, before the directory reports that.
     package var whenUnreachable: (() -> Void)?
 
     private let kernel: any BluetoothKernel
@@ -53,7 +56,7 @@ package final class HCICommandQueue {
     private var current: Command?
     private var waiting = RingBuffer<Command>()
     private var answerTimer: LoopTimer?
-    /// What another sent and was not yet answered. The kernel sends the controller one command at a time.
+    /// Another program's unanswered command. The kernel sends the controller one command at a time.
     private var othersCommand: HCICommand?
 
     package typealias Answer = Result<HCIReturnParameters, BluetoothError>
@@ -73,7 +76,7 @@ package final class HCICommandQueue {
 
     package var name: String { "hci\(index)" }
 
-    /// Why nothing can be done for now; nil when something can.
+    /// The reason why commands are refused now; nil while they are accepted.
     package var end: BluetoothError? {
         switch state {
         case .ending(_, let reason), .ended(let reason): reason
@@ -90,14 +93,14 @@ package final class HCICommandQueue {
 
     /// Whether the socket is open.
     package var hasSocket: Bool { socket != nil }
-    /// Whether no command is under way.
+    /// Whether no command is outstanding.
     private var isIdle: Bool { current == nil && waiting.isEmpty }
 
     // MARK: Commands
 
-    /// Sends a command when those before it are answered, and hands its answer to `completion` on the loop.
+    /// Enqueues a command and passes its answer to `completion` on the loop.
     ///
-    /// A refusal is a failure with the controller's status. A command the controller does not answer fails after 5 s.
+    /// A refusal fails with the controller's status. A command without an answer fails after 5 s.
     package func send(_ command: HCICommand, completion: @escaping (Answer) -> Void) {
         let operation = BluetoothError.Operation("\(command.opcode)", adapter: name)
         do {
@@ -113,7 +116,7 @@ package final class HCICommandQueue {
         advance()
     }
 
-    /// Sends a command at once without asking for its answer; false when it could not be.
+    /// Sends a command at once and ignores its answer; false when it could not be sent.
     package func sendLast(_ command: HCICommand) -> Bool { transmit(command) == .sent }
 
     private func advance() {
@@ -128,7 +131,7 @@ package final class HCICommandQueue {
                     .failure(
                         BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true)))
             case .failed(let error):
-                // Where the adapter has gone down, its user ends everything with what has happened to it.
+                // If the adapter is down, its user ends everything with the reason.
                 whenUnreachable?()
                 next.completion(.failure(end ?? .controller(operation, error, kernel.environment())))
             }
@@ -147,8 +150,8 @@ package final class HCICommandQueue {
         return outcome
     }
 
-    /// Hands the command in flight its answer and sends the next; after the last the socket may rest, whether or not
-    /// somebody still waits for the answer.
+    /// Completes the outstanding command and sends the next; after the last the socket may be closed, whether or not a
+    /// caller still waits for the answer.
     private func complete(_ answer: Answer) {
         guard let done = current else { return }
         current = nil
@@ -182,14 +185,14 @@ package final class HCICommandQueue {
                 BluetoothError(
                     .timedOut, operation, "The controller did not answer within 5 s.",
                     remedy: BluetoothError.remedy(
-                        "Unplug the adapter and plug it in again, or switch it off and on: setPowered(false), setPowered(true).",
+                        "Unplug the adapter and plug it in again, or power it off and on: setPowered(false), setPowered(true).",
                         orRun: "power off; sudo ble power on"),
                     isRetryable: true)))
     }
 
     // MARK: The socket
 
-    /// Opens the socket, if it is not open, so that events are told.
+    /// Opens the socket, if it is not open, to receive events.
     package func open(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         if let end { throw end }
         guard !hasSocket else { return }
@@ -208,7 +211,7 @@ package final class HCICommandQueue {
         }
     }
 
-    /// Takes what happened to the socket. Generic, so that it is made for its one receiver, as each report passes here.
+    /// Handles an event of the socket. Generic, to be specialised for its one receiver, since each report passes here.
     package func handle<Receiver: HCIReceiver>(_ event: SocketEvent, for receiver: Receiver) {
         switch event {
         case .readable: _ = socket?.receive { receive($0, for: receiver) }
@@ -217,7 +220,7 @@ package final class HCICommandQueue {
         }
     }
 
-    /// Receives what the kernel has for us already. As much as one socket can hold, and no more than that.
+    /// Receives the queued packets, at most as many as a socket can hold.
     package func receiveWaiting() {
         if let receiver { receiveWaiting(for: receiver) }
     }
@@ -252,7 +255,7 @@ package final class HCICommandQueue {
 
     // MARK: Its end
 
-    /// Takes no more commands, for this reason; ``close()`` follows.
+    /// Refuses new commands for this reason; ``close()`` follows.
     package func refuse(_ reason: BluetoothError) {
         answerTimer?.cancel()
         switch state {
@@ -262,7 +265,7 @@ package final class HCICommandQueue {
         }
     }
 
-    /// Fails what is under way with why no more is taken, and closes the socket.
+    /// Fails the outstanding commands with the reason of ``refuse(_:)``, and closes the socket.
     package func close() {
         guard let reason = end else { return }
         var unanswered = current.map { [$0] } ?? []
@@ -273,7 +276,7 @@ package final class HCICommandQueue {
         for command in unanswered { command.completion(.failure(reason)) }
     }
 
-    /// Begins anew after an end, with an adapter that may have another index.
+    /// Reopens an ended queue for an adapter that may have another index.
     package func reopen(_ index: UInt16) {
         guard case .ended = state else { return }
         state = .idle
@@ -293,7 +296,7 @@ package final class HCICommandQueue {
 }
 
 extension HCIReturnParameters {
-    /// Whether this can be the answer to `command`: one about another link is somebody else's.
+    /// Whether this can be the answer to `command`: one about another link belongs to another program.
     package func mayAnswer(_ command: HCICommand) -> Bool {
         switch (command, self) {
         case (.readRSSI(let asked), .rssi(let told, _)): asked == told

@@ -4,9 +4,11 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Logging
 
-/// One controller, beside the kernel that drives it: its commands and events on a raw HCI socket, its links, its scanner.
+/// A controller beside the kernel that drives it: commands and events on a raw HCI socket, links and scanner.
 ///
-/// The socket is open as long as somebody needs it; while nothing happens on the air it tells nothing.
+/// The socket is open as long as a component needs it; without radio activity it receives nothing.
+//
+// Lives on the loop, with the adapter.
 //
 // Lives on the loop, with the adapter.
 package final class KernelController: HCIReceiver {
@@ -17,7 +19,7 @@ package final class KernelController: HCIReceiver {
     let links: KernelLinks
     private let scanner: KernelScanner
     private var isClosed = false
-    /// Called when nothing can be done with the adapter for now, or for good.
+    /// Called when the adapter cannot be used for now, or any more.
     package var onEnd: (_ reason: BluetoothError, _ isForGood: Bool) -> Void = { _, _ in }
 
     package init(
@@ -39,15 +41,16 @@ package final class KernelController: HCIReceiver {
     /// Whether the socket is open.
     package var hasSocket: Bool { commands.hasSocket }
 
-    /// Has a handler called when a command cannot be sent: the adapter may be off, or gone, before that is told.
+    /// Sets the handler called when a command cannot be sent: the adapter may be off or gone, before the directory
+    /// reports that.
     package func setUnreachableHandler(_ handler: @escaping () -> Void) { commands.whenUnreachable = handler }
 
-    // MARK: Its ends
+    // MARK: Suspension and end
 
-    /// Takes note that the adapter cannot be used for now.
+    /// Suspends the controller: the adapter cannot be used for now.
     package func leave(_ reason: BluetoothError) { end(reason, isForGood: false) }
 
-    /// Takes note that the adapter can be used again, as it is now; says whether that is news.
+    /// Resumes with the adapter as it is now; returns false if it was not suspended.
     package func comeBack(as adapter: AdapterInformation) -> Bool {
         guard commands.end != nil, !isClosed else { return false }
         commands.reopen(adapter.index)
@@ -56,7 +59,7 @@ package final class KernelController: HCIReceiver {
         return true
     }
 
-    /// Ends everything for good: nobody needs it any more.
+    /// Closes the controller.
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
 
     private func end(_ reason: BluetoothError, isForGood: Bool) {
@@ -65,7 +68,7 @@ package final class KernelController: HCIReceiver {
             if isForGood { scanner.fail(reason, isForGood: true) }
             return
         }
-        // Why links have ended comes before the adapter's own end.
+        // The reasons why links have ended come before the adapter's own end.
         commands.receiveWaiting()
         commands.refuse(reason)
         links.end(reason)
@@ -74,7 +77,7 @@ package final class KernelController: HCIReceiver {
         commands.close()
     }
 
-    // MARK: What it tells
+    // MARK: Events
 
     package func handle(_ event: SocketEvent) { commands.handle(event, for: self) }
 
@@ -101,21 +104,21 @@ package final class KernelController: HCIReceiver {
     package func socketRests() { scanner.stoppedWatching() }
 }
 
-/// What an adapter shows of itself where the program, and not the kernel, tells the controller what to show.
+/// The address type that the adapter uses where the program, not the kernel, sends the controller commands.
 enum OwnAddress: Hashable, Sendable {
     /// The public address.
     case `public`
-    /// The static random address, which the kernel has told the controller.
+    /// The static random address, which the kernel has set in the controller.
     case `static`
-    /// Another one each time, of which nobody can tell whose it is.
+    /// A non-resolvable private address that changes.
     case `private`
 
-    /// How HCI commands name it.
+    /// The HCI own address type.
     var type: LEOwnAddressType { self == .public ? .public : .random }
 }
 
 extension AdapterInformation {
-    /// What the adapter shows of itself.
+    /// The address type that the adapter uses.
     fileprivate var ownAddress: OwnAddress {
         usesPrivateAddresses ? .private : publicAddress.isZero ? .static : .public
     }

@@ -4,9 +4,11 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Logging
 
-/// What the controller tells of links: why they ended, what they run with, and what can be asked about them.
+/// The links of a controller: the reasons for their ends, their parameters, and the procedures on them.
 ///
-/// Disconnection Complete comes to everybody; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
+/// Every program receives Disconnection Complete; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
+//
+// Lives on the loop, with the controller.
 //
 // Lives on the loop, with the controller.
 final class KernelLinks: HostLinks {
@@ -15,9 +17,9 @@ final class KernelLinks: HostLinks {
     fileprivate let kernel: any BluetoothKernel
     private let log: Logger
     private var table = LinkTable()
-    /// Called when a link of anybody's has ended, with its handle.
+    /// Called when any link has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }
-    /// Whether the scanner was seen to be left by a kernel that powers the adapter off.
+    /// Whether the scanner has observed the kernel powering the adapter off.
     var isLeaving: () -> Bool = { false }
 
     init(_ commands: HCICommandQueue, on kernel: any BluetoothKernel, log: Logger) {
@@ -27,10 +29,10 @@ final class KernelLinks: HostLinks {
 
     fileprivate var loop: EventLoop { kernel.loop }
 
-    /// Whether the controller's events are of use to nobody here.
+    /// Whether no component needs the controller's events.
     var isIdle: Bool { table.isIdle }
 
-    /// Whether the adapter is being powered off, as far as its commands tell.
+    /// Whether the adapter is being powered off, according to its commands.
     var isPoweringOff: Bool {
         commands.receiveWaiting()
         return isLeaving()
@@ -48,16 +50,16 @@ final class KernelLinks: HostLinks {
         linksChanged()
     }
 
-    /// The adapter is back.
+    /// Resumes: the adapter is back.
     func comeBack() {
         if table.connecting > 0 { follow() }
     }
 
-    /// Nothing will be told any more.
+    /// Ends all waits: no more events will arrive.
     func end(_ reason: BluetoothError) { table.end(reason) }
 
     private func follow() {
-        // Without it the link is as good, but less is known of it.
+        // Without it the link works as well, but less of its state is known.
         do throws(BluetoothError) {
             try commands.open(.init("follow links", adapter: commands.name))
         } catch {
@@ -88,11 +90,11 @@ final class KernelLinks: HostLinks {
         commands.restIfIdle()
     }
 
-    /// Why the controller says that a link ended.
+    /// The controller's reason for a link's end.
     ///
-    /// The kernel hands every event to raw sockets before it acts on it, so that when the link's socket ends the reason
-    /// is here already, though perhaps not received. Nil when the kernel has acted by itself: powering the adapter off it
-    /// ends the links as soon as the controller has taken its command.
+    /// The kernel passes every event to raw sockets before it acts on it, so when the link's socket ends the reason is
+    /// queued here already, though perhaps not received. Nil when the kernel has ended the link without an event: when
+    /// it powers the adapter off, it ends the links as soon as the controller has accepted its command.
     fileprivate func endReason(of number: UInt64) -> HCIStatus? {
         if table[number]?.endReason == nil { commands.receiveWaiting() }
         return table[number]?.endReason
@@ -100,19 +102,19 @@ final class KernelLinks: HostLinks {
 
     // MARK: Events
 
-    /// A link has come up, not known whose.
+    /// A link has come up; its owner is not known yet.
     func began(_ event: LEConnectionComplete) { table.began(event) }
 
-    /// Takes what happened to a link.
+    /// Receives an event of a link.
     func receive(_ event: HCIEvent) {
         switch event {
         case .disconnectionComplete(let event) where event.status.isSuccess:
             table.ended(event)
-            // Later, since the packet is still being received.
+            // Deferred, since the packet is still being received.
             let bound = LoopBound(self, on: loop)
             loop.execute { bound.value.onLinkEnded(event.handle.rawValue) }
         case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
-            // Later, since the packet is still being received.
+            // Deferred, since the packet is still being received.
             if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
         case .leMeta(.connectionUpdateComplete(let event)): receive(event)
         case .leMeta(.phyUpdateComplete(let event)): receive(event)
@@ -127,14 +129,14 @@ final class KernelLinks: HostLinks {
         let change = LinkChange.parameters(ConnectionParameters(event.parameters))
         watch.resolve(result(change, event.status)) { procedure in
             guard case .parameters(let wanted) = procedure else { return false }
-            // Another change, such as the peer's, may come between.
+            // Another change, such as the peer's, may come in between.
             return !event.status.isSuccess || wanted.includes(event.parameters)
         }
         guard event.status.isSuccess else { return }
         watch.tell(change)
         guard watch.insistence?.shallAsk(for: event.parameters, at: loop.now) == true, let insistence = watch.insistence
         else { return }
-        log.debug("asks for its own parameters again", metadata: ["handle": "\(event.handle)"])
+        log.debug("requests its own parameters again", metadata: ["handle": "\(event.handle)"])
         commands.send(.leConnectionUpdate(event.handle, insistence.range, LEConnectionEventLength())) { _ in }
     }
 
@@ -151,12 +153,12 @@ final class KernelLinks: HostLinks {
         table[number]?.watch?.tell(.dataLength(LinkDataLength(event)))
     }
 
-    /// What a procedure has come to, for whoever waits for it.
+    /// The result of a procedure for its waiting callers.
     private func result(_ change: LinkChange, _ status: HCIStatus) -> Result<LinkChange, BluetoothError> {
         status.isSuccess ? .success(change) : .failure(.linkProcedure(.init("change the link"), status))
     }
 
-    // MARK: Questions
+    // MARK: Procedures
 
     fileprivate func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
 
@@ -174,7 +176,7 @@ final class KernelLinks: HostLinks {
         return try await call.value(operation, timeout: timeout, on: loop)
     }
 
-    /// Sends a command that is done when an event says so, and returns what the event tells.
+    /// Sends a command that an event completes, and returns the event's content.
     fileprivate nonisolated(nonsending) func change(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
         _ command: (ConnectionHandle) -> HCICommand
@@ -190,7 +192,7 @@ final class KernelLinks: HostLinks {
         }
     }
 
-    /// Who waits for what happens to a link, or follows it.
+    /// Returns the waiters and follower of a link, created on first use.
     fileprivate func watch(
         of number: UInt64, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> LinkWatch {
@@ -212,7 +214,7 @@ final class KernelLinks: HostLinks {
     }
 }
 
-/// A hold on what the controller knows of a link of ours; dropping it lets go.
+/// A registration for the events of a link of ours; dropping it ends the registration.
 private final class KernelLink: HostLink {
     private let mark: ComponentCount.Mark
     private let owner: LoopBound<KernelLinks>

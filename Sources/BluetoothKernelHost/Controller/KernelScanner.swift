@@ -5,8 +5,10 @@ import BluetoothHCI
 import Logging
 import BluetoothManagement
 
-/// The scanner of a controller that the kernel and other programs use as well: carries out what
-/// ``ScannerStateMachine`` says.
+/// The scanner of a controller that the kernel and other programs use as well: performs the actions of
+/// ``ScannerStateMachine``.
+//
+// Lives on the loop, with the controller.
 //
 // Lives on the loop, with the controller.
 final class KernelScanner: HostScanning {
@@ -18,13 +20,13 @@ final class KernelScanner: HostScanning {
     private var ownAddress: OwnAddress
     private var machine = ScannerStateMachine()
     var receiver: (any HostScanReceiver)?
-    /// Who waits for the controller to do as it is told.
+    /// The callers that wait until the scanner is reconciled.
     private var waiters = WaiterList<Void, BluetoothError>()
-    /// Ends the wait for the kernel's answer to the end of a discovery.
+    /// Limits the wait for the kernel's answer to the end of a discovery.
     private var discoveryTimer: LoopTimer?
-    /// Ends the wait for others that use the scanner.
+    /// Limits the wait for other programs that use the scanner.
     private var holdTimer: LoopTimer?
-    /// Has a scan shown another address.
+    /// Schedules the change of a scan's private address.
     private var privateAddressTimer: LoopTimer?
 
     init(
@@ -34,7 +36,7 @@ final class KernelScanner: HostScanning {
         mark = kernel.loop.components.mark("KernelScanner")
         self.ownAddress = ownAddress
         (self.commands, self.management, self.kernel, self.log) = (commands, management, kernel, log)
-        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        // If this is not available, the adapter cannot be followed either, and the error is reported there.
         _ = try? management.follow { [weak self] notice in
             guard case .discovering(let index, let types, let isOn) = notice else { return }
             if let self, self.commands.index == index { discoveryChanged(types, isOn: isOn) }
@@ -44,16 +46,16 @@ final class KernelScanner: HostScanning {
     private var loop: EventLoop { kernel.loop }
     private var name: String { commands.name }
 
-    /// Whether the kernel is powering the adapter off, as far as its commands tell.
+    /// Whether the kernel is powering the adapter off, according to its commands.
     var isLeaving: Bool { machine.hold == .leaving }
 
-    /// Whether it needs to see what others do.
+    /// Whether it needs to see other programs' commands.
     var needsSocket: Bool { machine.request != nil || machine.isBusy }
 
-    /// What others do is not seen for a while.
+    /// Other programs' commands are not seen for a while.
     func stoppedWatching() { machine.stoppedWatching() }
 
-    // MARK: What is wanted
+    // MARK: Declaring
 
     func setScan(_ wanted: ScanSettings?) {
         machine.request = wanted
@@ -67,11 +69,12 @@ final class KernelScanner: HostScanning {
         try await reconcile(operation)
     }
 
-    /// The kernel begins no connection by itself while it thinks of a discovery that nobody means. Scans go on beside the
-    /// attempt: the kernel connects from what any scan reports, and takes the scanner only while it makes the connection.
+    /// The kernel does not start connections automatically while it believes in a discovery that no program runs. Scans
+    /// continue beside the attempt: the kernel connects from any scan's reports, and stops the scanner only while it
+    /// creates the connection.
     nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async {
-        // A scanner that cannot be reconciled does not keep a connection from being tried; a controller that hangs does not
-        // take longer than the caller has.
+        // A scanner that cannot be reconciled does not prevent a connection attempt; a controller that hangs does not
+        // take longer than the caller's time limit.
         try? await reconcile(
             .init("prepare to connect", adapter: name), timeout: min(timeout ?? .seconds(15), .seconds(15)))
     }
@@ -86,9 +89,9 @@ final class KernelScanner: HostScanning {
         return features
     }
 
-    // MARK: Doing it
+    // MARK: Reconciling
 
-    /// Waits until the controller does what everybody together wants.
+    /// Waits until the controller's scan is the one declared.
     private nonisolated(nonsending) func reconcile(
         _ operation: BluetoothError.Operation, timeout: Duration = .seconds(15)
     ) async throws(BluetoothError) {
@@ -104,7 +107,7 @@ final class KernelScanner: HostScanning {
             switch action {
             case .announceListening:
                 log.notice(
-                    "another program discovers devices on \(name); its scan is listened to meanwhile, which may report each device only once"
+                    "another program is discovering devices on \(name); its scan is used meanwhile, which may report each device only once"
                 )
             case .perform(let step): return perform(step)
             }
@@ -145,21 +148,21 @@ final class KernelScanner: HostScanning {
 
     // MARK: Privacy
 
-    /// How long a scan asks with the same private address (Core Vol 3 Part C §10.7.1.1 and Appendix A: the recommended
-    /// time of private addresses).
+    /// The time for which a scan uses the same private address (Core Vol 3 Part C §10.7.1.1 and Appendix A: the
+    /// recommended time of private addresses).
     private static let privateAddressTime = Duration.seconds(900)
 
-    /// Gives the controller an address to ask scannable devices with, where the adapter hides its own: one of which nobody
-    /// at all can tell whose it is, as the key for others is the kernel's.
+    /// Sets the scanner's address for scan requests if the adapter uses privacy: a non-resolvable one, since the key
+    /// for resolvable ones is the kernel's.
     ///
-    /// It is refused while the controller uses the one it has, which is a private one of the kernel's then.
+    /// The controller refuses it while it uses its current address, which is then a private one of the kernel's.
     private func hideScanner() {
         guard ownAddress == .private else { return }
         var generator = SystemRandomNumberGenerator()
         commands.send(.leSetRandomAddress(.randomNonResolvablePrivate(using: &generator))) { _ in }
     }
 
-    /// Has a scan that asks begin anew with another address when it is time.
+    /// Schedules the restart of an active scan with another address.
     private func updatePrivateAddressTimer() {
         guard ownAddress == .private, machine.request?.isDiscovery == true else {
             privateAddressTimer = nil
@@ -184,19 +187,19 @@ final class KernelScanner: HostScanning {
         fail(error, isForGood: true)
     }
 
-    /// Ends all scans and everybody who waits for one; unless it is for good, those that are to be resumed stay.
+    /// Fails all scans and waiting callers; scans with the resume policy survive unless `isForGood`.
     func fail(_ reason: BluetoothError, isForGood: Bool) {
         machine.request = receiver?.scanEnded(reason, isForGood: isForGood)
         waiters.failAll(reason)
         (holdTimer, privateAddressTimer) = (nil, nil)
     }
 
-    // MARK: The adapter leaves
+    // MARK: Absence of the adapter
 
-    /// The adapter is off, or gone, or nobody needs it any more.
+    /// Ends or suspends the scanner: the adapter is off or absent, or closed for good.
     func end(_ reason: BluetoothError, isForGood: Bool) {
         (discoveryTimer, holdTimer, privateAddressTimer) = (nil, nil, nil)
-        // Nobody else would end the scan, and a kernel that thinks of a discovery makes no connection.
+        // No other program would end the scan, and a kernel that believes in a discovery starts no connection.
         let isSwitchedOff = machine.mayBeOn && (command(for: .disable).map { commands.sendLast($0) } ?? false)
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
             management.post(.stopDiscovery(machine.typesToEnd), to: commands.index) { _ in }
@@ -204,7 +207,7 @@ final class KernelScanner: HostScanning {
         fail(reason, isForGood: isForGood)
     }
 
-    /// The adapter is back.
+    /// Resumes: the adapter is back.
     func comeBack(as ownAddress: OwnAddress) {
         self.ownAddress = ownAddress
         machine.forgetController()
@@ -213,9 +216,9 @@ final class KernelScanner: HostScanning {
 
     // MARK: Discoveries
 
-    /// Asks for the end of a discovery.
+    /// Requests the end of a discovery.
     ///
-    /// The outcome does not matter where it cannot be had: without CAP_NET_ADMIN it cannot be helped.
+    /// The result is ignored if it is not available: without CAP_NET_ADMIN a discovery cannot be ended.
     private func endDiscovery(_ types: ManagementAddressTypes) {
         let timer = loop.makeLocalTimer { [weak self] in self?.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
@@ -225,7 +228,7 @@ final class KernelScanner: HostScanning {
         }
     }
 
-    /// The kernel has answered, or is not going to.
+    /// The kernel has answered, or the time limit has passed.
     private func discoveryEnded(_ end: ScannerStateMachine.DiscoveryEnd) {
         discoveryTimer = nil
         guard machine.isEndingDiscovery else { return }
@@ -238,22 +241,22 @@ final class KernelScanner: HostScanning {
         if machine.request != nil { advance() }
     }
 
-    // MARK: Others
+    // MARK: Other programs
 
-    /// Another program's command, or one of the kernel's, was answered.
+    /// Receives the answer to a command of another program or of the kernel.
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
         guard machine.otherCommand(command, status), machine.request != nil else { return }
         if !machine.mayBeOn { receiver?.scanStopped() }
         restartHold()
     }
 
-    /// A connection was made for somebody, or an attempt given up.
+    /// A connection was created, or an attempt cancelled, by any program.
     func connectionAttemptEnded() {
         machine.connectionAttemptEnded()
         if machine.request != nil { restartHold() }
     }
 
-    /// An extended scan with a time limit, which ours have not, is over.
+    /// An extended scan with a duration, which ours never have, has ended.
     func scanTimedOut() {
         machine.scannerWentOff()
         if machine.request != nil { advance() }
@@ -265,7 +268,7 @@ final class KernelScanner: HostScanning {
         advance()
     }
 
-    /// Waits for others to be done, as long as somebody listens.
+    /// Limits the wait for other programs, as long as a scan is declared.
     private func updateHoldTimer() {
         guard let hold = machine.hold, machine.request != nil else { return holdTimer = nil }
         guard holdTimer == nil else { return }
@@ -281,7 +284,7 @@ final class KernelScanner: HostScanning {
 
     // MARK: Commands
 
-    /// The command for a step; nil for the one that is the kernel's.
+    /// The HCI command of a step; nil for a step of the management interface.
     private func command(for step: ScannerStateMachine.Step) -> HCICommand? {
         let isExtended = machine.family == .extended
         switch step {
@@ -321,7 +324,7 @@ extension ScannerStateMachine.DiscoveryEnd {
 }
 
 extension ScanSettings {
-    /// What somebody told the controller; nil for any other command.
+    /// The settings in a scan command; nil for any other command.
     init?(_ command: HCICommand) {
         switch command {
         case .leSetScanParameters(let parameters):
@@ -332,15 +335,15 @@ extension ScanSettings {
         }
     }
 
-    /// The least of an active scan there is: it listens for 2.5 ms of 10.24 s and asks nobody for a scan response that
-    /// is not on the accept list.
+    /// The smallest active scan: a window of 2.5 ms in 10.24 s that sends scan requests only to devices on the filter
+    /// accept list.
     package static let leastActive = ScanSettings(
         le1M: LEScanTiming(type: .active, interval: 0x4000, window: 4), filterPolicy: .acceptList)
 
-    /// Whether Linux takes it for a discovery: it looks at the first PHY only.
+    /// Whether Linux takes the scan for a discovery: it examines the first PHY only.
     package var isDiscovery: Bool { (le1M ?? leCoded)?.type == .active }
 
-    /// Whether who asks for `other` hears from this all that it would from its own.
+    /// Whether this scan reports everything that `other` would.
     package func serves(_ other: ScanSettings) -> Bool {
         filterPolicy == .all && united(with: other) == self
     }

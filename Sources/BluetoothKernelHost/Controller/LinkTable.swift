@@ -2,34 +2,34 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothHCI
 
-/// What a controller has told of its links, ours and everybody's.
+/// The links of a controller, as its events report them: this program's and others'.
 ///
-/// A handle is given again after its link has ended, so links of ours go by a number that never is.
+/// A handle is reused after its link has ended, so links of ours have a number that never is.
 struct LinkTable {
-    /// One link of ours.
+    /// A link of this program.
     struct Entry {
         let handle: ConnectionHandle
-        /// What it runs with; nil where the controller's events are not for us to see.
+        /// The parameters; nil where the controller's events are not available.
         var parameters: LEActiveConnectionParameters?
-        /// The size of its packets; nil until it is told.
+        /// The data length; nil until it is reported.
         var dataLength: LEDataLengthChange?
-        /// Why it ended, between Disconnection Complete and the end of its socket.
+        /// The reason for its end, between Disconnection Complete and the end of its socket.
         var endReason: HCIStatus?
-        /// Who wants to know when it is encrypted.
+        /// Called when the link is encrypted.
         var onEncrypted: (() -> Void)?
-        /// Made when somebody waits or listens.
+        /// The waiters and follower; created on first use.
         var watch: LinkWatch?
     }
 
-    /// How many connections are being made: their events are about to come.
+    /// The number of connections being created, whose events are still to come.
     var connecting = 0
     private(set) var entries: [UInt64: Entry] = [:]
     private var numbers: [ConnectionHandle: UInt64] = [:]
-    /// What links run with that are not ours, or not yet. Not more than there are handles.
+    /// The parameters of links that are not ours, or not yet. There are at most as many as handles.
     private var others: [ConnectionHandle: LEActiveConnectionParameters] = [:]
     private var nextNumber: UInt64 = 0
 
-    /// Whether the controller's events are of use to somebody.
+    /// Whether no component needs the controller's events.
     var isIdle: Bool { connecting == 0 && entries.isEmpty }
 
     subscript(number: UInt64) -> Entry? {
@@ -37,12 +37,12 @@ struct LinkTable {
         set { entries[number] = newValue }
     }
 
-    /// Who wants to know when the link of ours with this handle is encrypted.
+    /// The encryption handler of our link with this handle.
     func encryptionHandler(of handle: ConnectionHandle) -> (() -> Void)? {
         numbers[handle].flatMap { entries[$0]?.onEncrypted }
     }
 
-    /// A link of ours has come up.
+    /// Adds a new link of ours.
     mutating func add(_ handle: ConnectionHandle, onEncrypted: (() -> Void)? = nil) -> UInt64 {
         nextNumber += 1
         entries[nextNumber] = Entry(
@@ -51,19 +51,19 @@ struct LinkTable {
         return nextNumber
     }
 
-    /// A link of ours is of no more use.
+    /// Removes a link of ours.
     mutating func remove(_ number: UInt64) -> Entry? {
         guard let entry = entries.removeValue(forKey: number) else { return nil }
         if numbers[entry.handle] == number { numbers[entry.handle] = nil }
         return entry
     }
 
-    /// Forgets what was told of links that are not ours, when nothing is listened to any more.
+    /// Discards the links that are not ours, when no component follows the controller any more.
     mutating func forgetOthers() {
         others = [:]
     }
 
-    /// Nothing will be told any more.
+    /// Ends all waits: no more events will arrive.
     mutating func end(_ reason: BluetoothError) {
         for number in entries.keys {
             entries[number]?.watch?.end(reason)
@@ -71,10 +71,10 @@ struct LinkTable {
         }
     }
 
-    /// The number of the link of ours that has this handle now.
+    /// The number of our link that has this handle now.
     func number(of handle: ConnectionHandle) -> UInt64? { numbers[handle] }
 
-    /// A link has come up, not known whose.
+    /// Records a new link whose owner is not known yet.
     mutating func began(_ event: LEConnectionComplete) {
         guard event.status.isSuccess else { return }
         if let number = numbers[event.handle] {
@@ -84,7 +84,7 @@ struct LinkTable {
         }
     }
 
-    /// A link has other parameters.
+    /// Records a link's new parameters.
     mutating func updated(_ event: LEConnectionUpdateComplete) {
         guard event.status.isSuccess else { return }
         if let number = numbers[event.handle] {
@@ -94,7 +94,7 @@ struct LinkTable {
         }
     }
 
-    /// A link has ended; its handle may be given again.
+    /// Records a link's end; its handle may be reused.
     mutating func ended(_ event: HCIDisconnectionComplete) {
         others[event.handle] = nil
         guard let number = numbers.removeValue(forKey: event.handle) else { return }
@@ -102,35 +102,35 @@ struct LinkTable {
     }
 }
 
-/// Who waits for something to happen to a link, and who wants to know of everything that does.
+/// The waiters for a link's procedures and the follower of its changes.
 final class LinkWatch {
-    /// What one waits for.
+    /// A procedure to wait for.
     enum Procedure: Hashable {
         case parameters(LEConnectionParameters)
         case phys
     }
 
     private var waiters: [Procedure: WaiterList<LinkChange, BluetoothError>] = [:]
-    /// Who is told of changes.
+    /// The handler of changes.
     var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
-    /// The parameters to insist on, and how.
+    /// The parameters to enforce.
     var insistence: ParameterInsistence?
 
-    /// Waits for the end of a procedure from now on.
+    /// A promise of a procedure's result, for procedures from now on.
     func waiter(for procedure: Procedure) -> Promise<LinkChange, BluetoothError> {
         waiters = waiters.filter { !$0.value.isEmpty }
         return waiters[procedure, default: WaiterList()].makePromise()
     }
 
-    /// Ends the wait for the procedures that have ended like this.
+    /// Resolves the procedures that have ended with this result.
     func resolve(_ result: Result<LinkChange, BluetoothError>, where hasEnded: (Procedure) -> Bool) {
         for procedure in waiters.keys where hasEnded(procedure) { waiters[procedure]?.resolveAll(result) }
     }
 
-    /// Tells whoever listens.
+    /// Reports a change to the follower.
     func tell(_ change: LinkChange) { onChange?(.success(change)) }
 
-    /// Ends everybody's wait.
+    /// Fails all waiters.
     func end(_ reason: BluetoothError) {
         resolve(.failure(reason)) { _ in true }
         onChange?(.failure(reason))
@@ -138,16 +138,16 @@ final class LinkWatch {
     }
 }
 
-/// Parameters that a link shall run with, whatever its peer asks for.
+/// The enforcement of a link's parameters against its peer's requests.
 ///
-/// The kernel grants a peer's request by itself, so all that can be done is to ask for ours again; with a peer that does
-/// the same it would never end, so after three times it is left until there was quiet.
+/// The kernel grants a peer's request, so the only means is to request ours again. Against a peer that does the same
+/// this would never end, so after three requests in a row it pauses until the link was left alone for a while.
 struct ParameterInsistence {
     let range: LEConnectionParameters
     private var attempts = 0
     private var lastAttempt: KernelInstant?
 
-    /// How often in a row, and how long it has to be quiet.
+    /// The maximum number of requests in a row, and the pause that follows.
     static let limit = 3
     static let quiet = Duration.seconds(30)
 
@@ -155,7 +155,7 @@ struct ParameterInsistence {
         self.range = range
     }
 
-    /// Whether to ask again, now that the link runs with `parameters`.
+    /// Whether to request again, now that the link runs with `parameters`.
     mutating func shallAsk(for parameters: LEActiveConnectionParameters, at now: KernelInstant) -> Bool {
         guard !range.includes(parameters) else { return false }
         if let lastAttempt, lastAttempt.duration(to: now) >= Self.quiet { attempts = 0 }
@@ -167,7 +167,7 @@ struct ParameterInsistence {
 }
 
 extension LEConnectionParameters {
-    /// Whether a link that runs with `parameters` has what these ask for.
+    /// Whether a link with `parameters` satisfies this request.
     func includes(_ parameters: LEActiveConnectionParameters) -> Bool {
         parameters.interval >= intervalMinimum && parameters.interval <= intervalMaximum
             && parameters.latency == latency && parameters.supervisionTimeout == supervisionTimeout

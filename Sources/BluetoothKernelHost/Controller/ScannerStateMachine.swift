@@ -2,55 +2,56 @@ import BluetoothHost
 import BluetoothHCI
 import BluetoothManagement
 
-/// The scanner of a controller, what is asked of it, and the next step that brings the two together.
+/// The state of a controller's scanner, the declared scan, and the next step that reconciles the two.
 ///
-/// The scanner is everybody's: the kernel's for connections and discoveries, and that of every program with a raw
-/// socket. A raw socket is shown the commands of all others, so this knows who has switched it on or off, and how:
+/// The scanner is shared: by the kernel for connections and discoveries, and by every program with a raw socket. A raw
+/// socket receives the commands of all others, so this state machine knows who has switched it on or off, and how:
 ///
-/// - A scan that another switches off comes back by itself, when the other is done.
-/// - A scan of another that gives all that is wanted is listened to, and left alone. One that does not is replaced by
-///   one that serves both, except a discovery through the management interface, which would never end: that is
-///   listened to as it is, for the some 10 s it lasts. Two programs that do so come to rest, since each only adds.
-/// - While the kernel makes a connection for another, the scanner is left to it.
+/// - A scan that another program switches off is restarted when that program is done.
+/// - Another program's scan that reports everything declared here is used and left alone. One that does not is replaced
+///   by one that serves both, except a discovery through the management interface, which would never end: that is used
+///   as it is, for the some 10 s it lasts. Two programs that do so converge, since each only adds.
+/// - While the kernel creates a connection for another program, the scanner is left to it.
 ///
 /// The kernel scans with the extended commands when the controller has them and otherwise with the legacy ones; a
-/// controller refuses whoever mixes the two, so this follows the kernel's choice.
+/// controller refuses a mixture of both, so this follows the kernel's choice.
 package struct ScannerStateMachine: Hashable {
     package enum Action: Hashable {
-        /// One at a time; answered by ``succeed(_:)``, ``refuse(_:)``, ``fail()`` or ``discoveryEnded(_:isDaemonRunning:)``.
+        /// One at a time; answered by ``succeed(_:)``, ``refuse(_:)``, ``fail()`` or
+        /// ``discoveryEnded(_:isDaemonRunning:)``.
         case perform(Step)
-        /// Tells the user that another's discovery is listened to, which may not give all that was asked for.
+        /// Reports that another program's discovery is used, which may not report everything requested.
         case announceListening
     }
 
-    /// Something asked of the controller or the kernel.
+    /// A request to the controller or the kernel.
     package enum Step: Hashable {
-        /// To find out which commands the controller has.
+        /// Reads which commands the controller supports.
         case readSupportedCommands
-        /// To end a scan that is on.
+        /// Ends a scan that is on.
         case disable
-        /// To say how to scan, while it is off.
+        /// Sets the scan parameters while scanning is off.
         case setParameters(ScanSettings)
-        /// To begin.
+        /// Starts scanning.
         case enable
-        /// To have the kernel forget that somebody was scanning actively, or to find out what is going on.
+        /// Makes the kernel forget an active scan, or finds out which discovery is running.
         ///
-        /// Linux takes an active scan for a discovery and begins no connection by itself while it thinks one is going
-        /// on; that the scan was ended by the same raw command does not change its mind.
+        /// Linux takes an active scan for a discovery and starts no connection automatically while it believes that one
+        /// is running; ending the scan by the same raw command does not correct that.
         case endDiscovery(ManagementAddressTypes)
     }
 
-    /// Why nothing is done for now.
+    /// A reason to wait.
     package enum Hold: Hashable {
-        /// Somebody has just changed something about the scanner, and may not be done.
+        /// Another program has just changed the scanner, and may not be done.
         case settling
-        /// The kernel makes a connection for somebody.
+        /// The kernel creates a connection for another program.
         case connecting
-        /// The kernel is powering the adapter off, or puts the machine to sleep.
+        /// The kernel is powering the adapter off or suspending the machine.
         case leaving
 
-        /// After which it is over in any case. The kernel gives an attempt up after 20 s, and gives the controller two
-        /// seconds for each command.
+        /// The time limit of the wait. The kernel cancels an attempt after 20 s, and gives the controller two seconds
+        /// for each command.
         package var limit: Duration {
             switch self {
             case .settling: .milliseconds(100)
@@ -60,38 +61,38 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// How an attempt to end a discovery came out.
+    /// The result of ending a discovery.
     package enum DiscoveryEnd: Hashable {
-        /// There was one of these types, and it is over; so is the scan.
+        /// A discovery of these types has ended, and the scan with it.
         case ended
         /// There was none.
         case none
         /// There is one of other types.
         case otherTypes
-        /// That cannot be known.
+        /// The result cannot be known.
         case unknown
     }
 
     package enum State: Hashable {
-        /// Perhaps somebody who was killed has left it on.
+        /// A killed program may have left it on.
         case unknown
         case off
         /// On by our command.
         case ours
-        /// On by another's command, which may have asked for each device once only.
+        /// On by another program's command, which may have enabled duplicate filtering.
         case others(Treatment, filtersDuplicates: Bool)
     }
 
-    /// What becomes of another's scan.
+    /// The handling of another program's scan.
     package enum Treatment: Hashable {
         case undecided
-        /// It is nobody's we know of; the kernel is asked what it is.
+        /// Its origin is unknown; the kernel is asked for it.
         case probed
-        /// It is listened to, whatever it is.
+        /// Its reports are used, whatever it is.
         case heard
     }
 
-    /// The parameters the controller has.
+    /// The scan parameters set in the controller.
     package enum Parameters: Hashable {
         case unknown
         case ours(ScanSettings)
@@ -105,42 +106,42 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// A discovery that the kernel believes in and nobody means.
+    /// A discovery that the kernel believes in but no program runs.
     package enum Leftover: Hashable {
         case none
-        /// Perhaps somebody who was killed has left one.
+        /// A killed program may have left one.
         case possible
-        /// Our scan has made one, which could not be ended as one of the types that were tried.
+        /// Our scan has caused one, which could not be ended with the types that were tried.
         case ours(tried: [ManagementAddressTypes])
     }
 
-    /// What all of us together want, as long as somebody listens.
+    /// The scan that this program declares; nil for none.
     package var request: ScanSettings?
     package private(set) var state = State.unknown
     package private(set) var hold: Hold?
-    /// The commands the controller has for it.
+    /// The scan commands that the controller supports.
     package private(set) var family: HCICommandFamily?
     private var step: Step?
-    /// How many steps in succession were refused.
+    /// The number of steps refused in succession.
     private var refusals = 0
     private var parameters = Parameters.unknown
-    /// What other programs have asked for whose scans were replaced by ours.
+    /// The settings of other programs' scans that ours replaced.
     private var replaced: ScanSettings?
-    /// Whether the kernel may have begun a scan of its own, to connect somebody, that was replaced by ours.
+    /// Whether ours may have replaced a scan that the kernel started to connect a device.
     private var hasReplacedKernelScan = false
     private var leftover = Leftover.possible
-    /// The types of the discovery that is going on, as the kernel tells; nil when none is.
+    /// The types of the discovery that the kernel reports; nil when there is none.
     private var discoveryTypes: ManagementAddressTypes?
 
     private static let refusalLimit = 6
 
-    /// To be called when the socket was closed: what others do meanwhile is not seen.
+    /// Records that the socket was closed: other programs' commands are not seen meanwhile.
     package mutating func stoppedWatching() {
         (state, parameters, hold) = (.unknown, .unknown, nil)
         (replaced, hasReplacedKernelScan, refusals) = (nil, false, 0)
     }
 
-    /// Records that the controller is another, or was off: nothing of what it was told is known to it any more.
+    /// Records that the controller was reset or is another: it has none of the earlier settings.
     package mutating func forgetController() {
         self = ScannerStateMachine(request: request)
     }
@@ -150,7 +151,7 @@ package struct ScannerStateMachine: Hashable {
         return replaced.map { request.united(with: $0) } ?? request
     }
 
-    /// What comes next; nil when the controller does as it is told, is busy with a step, or is left to others.
+    /// The next action; nil when the scanner is reconciled, a step is outstanding, or the scanner is left to others.
     package mutating func advance() -> Action? {
         guard step == nil else { return nil }
         if decideToListen() { return .announceListening }
@@ -167,7 +168,7 @@ package struct ScannerStateMachine: Hashable {
         return true
     }
 
-    /// Whether another's scan gives all that is wanted.
+    /// Whether another program's scan reports everything declared here.
     private func isServed(_ wanted: ScanSettings, _ filtersDuplicates: Bool) -> Bool {
         parameters.settings.map { !filtersDuplicates && $0.serves(wanted) } ?? false
     }
@@ -189,9 +190,9 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// Nobody of us listens: leaves things as if nobody had.
+    /// The next step when nothing is declared any more: restores the state without us.
     private var nextStepToRest: Step? {
-        // The kernel looks after its own scans when a discovery ends, so it is given one.
+        // When a discovery ends, the kernel restores its own scans, so one is started and ended.
         let isNudge = parameters == .ours(.leastActive)
         switch state {
         case .ours: return isNudge && leftover != .none ? .endDiscovery(typesToEnd) : .disable
@@ -203,7 +204,7 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// The kernel keeps the types of the last discovery that was meant, and wants to hear them again.
+    /// The kernel remembers the types of the last real discovery and expects them again.
     package var typesToEnd: ManagementAddressTypes {
         guard case .ours(let tried) = leftover else { return [] }
         if let discoveryTypes, !tried.contains(discoveryTypes) { return discoveryTypes }
@@ -211,26 +212,26 @@ package struct ScannerStateMachine: Hashable {
         return all.first { !tried.contains($0) } ?? []
     }
 
-    /// Whether the kernel believes in a discovery because of us, be the scan on or not.
+    /// Whether the kernel believes in a discovery because of our scan, whether it is on or not.
     package var leavesDiscovery: Bool { if case .ours = leftover { true } else { false } }
 
-    /// Whether a scan of ours is on, or is about to be.
+    /// Whether our scan is on, or is being started.
     package var mayBeOn: Bool { state == .ours || step == .enable }
 
-    /// Whether the kernel has been asked to end a discovery and has not answered.
+    /// Whether the end of a discovery was requested and not answered.
     package var isEndingDiscovery: Bool {
         if case .endDiscovery = step { true } else { false }
     }
 
-    /// Whether a step is under way.
+    /// Whether a step is outstanding.
     package var isBusy: Bool { step != nil }
 
-    /// Whether those who wait have what they wait for: the scanner does as it is told, or will by itself.
+    /// Whether waiting callers can resume: the scanner is reconciled, or will be automatically.
     package var isReconciled: Bool { !isBusy && (hold == nil || hold == .connecting || wanted == nil) }
 
     // MARK: Our steps
 
-    /// Records that the step in flight succeeded; `family` is what reading the commands brought.
+    /// Records that the outstanding step succeeded; `family` is the result of reading the commands.
     package mutating func succeed(_ family: HCICommandFamily? = nil) {
         defer { step = nil }
         switch step {
@@ -246,10 +247,10 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// Records that the controller refused the step in flight; says whether that is a failure.
+    /// Records that the controller refused the outstanding step; returns whether that is a failure.
     ///
-    /// Ending a scan that is off is refused by some and harmless. Parameters are refused while anybody's scan is on,
-    /// and a scan perhaps while a connection is being made.
+    /// Some controllers refuse to end a scan that is off, which is harmless. Parameters are refused while any scan is
+    /// on, and a scan may be while a connection is being created.
     package mutating func refuse(_ status: HCIStatus) -> Bool {
         guard status == .commandDisallowed else {
             fail()
@@ -262,7 +263,7 @@ package struct ScannerStateMachine: Hashable {
         }
         refusals += 1
         guard wanted != nil else {
-            // Resting is not worth the trouble.
+            // Restoring the kernel's scan is not worth a retry.
             hasReplacedKernelScan = false
             return false
         }
@@ -271,7 +272,7 @@ package struct ScannerStateMachine: Hashable {
             return true
         }
         switch (step, state) {
-        // One that was seen to be switched on meanwhile is known; it may be all that is wanted.
+        // A scan that was observed to start meanwhile is known; it may be sufficient.
         case (.setParameters, .others) where parameters != .unknown: break
         case (.setParameters, _): (state, parameters) = (.others(.probed, filtersDuplicates: false), .unknown)
         default: hold = .settling
@@ -279,14 +280,14 @@ package struct ScannerStateMachine: Hashable {
         return false
     }
 
-    /// Records that the step in flight failed for another reason.
+    /// Records that the outstanding step failed for another reason.
     package mutating func fail() {
         (step, refusals, hasReplacedKernelScan) = (nil, 0, false)
-        // A controller that does not answer is not asked again before somebody wants something of it.
+        // A controller that does not answer is not asked again before the next request.
         (state, parameters) = (.unknown, .unknown)
     }
 
-    /// Records how ending a discovery came out.
+    /// Records the result of ending a discovery.
     package mutating func discoveryEnded(_ end: DiscoveryEnd, isDaemonRunning: Bool) {
         guard case .endDiscovery(let types) = step else { return }
         step = nil
@@ -298,7 +299,8 @@ package struct ScannerStateMachine: Hashable {
             leftover = .ours(tried: tried + [types])
             return
         }
-        // The end of a discovery has the kernel look after its own scans; without the right to end one that is not to be.
+        // At the end of a discovery the kernel restores its own scans; without the privilege to end one that is not
+        // possible.
         if end != .none || state == .ours { hasReplacedKernelScan = false }
         if end == .ended, state == .ours { state = .off }
         leftover = .none
@@ -314,9 +316,9 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    // MARK: What others do
+    // MARK: Other programs
 
-    /// Records that another's command was answered; says whether it was about the scanner.
+    /// Records another program's completed command; returns whether it was about the scanner.
     package mutating func otherCommand(_ command: HCICommand, _ status: HCIStatus) -> Bool {
         switch command {
         case .leSetScanParameters, .leSetExtendedScanParameters:
@@ -327,7 +329,7 @@ package struct ScannerStateMachine: Hashable {
             if status.isSuccess, hold != .leaving { hold = .connecting }
             return true
         case .disconnect(_, reason: .remoteDevicePoweringOff):
-            // So the kernel says good-bye.
+            // The kernel does so before it powers off or suspends.
             hold = .leaving
             return true
         case .reset:
@@ -350,24 +352,24 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// Records that the scan is off without anybody's command: its time was over.
+    /// Records that scanning ended without a command: its duration was over.
     package mutating func scannerWentOff() {
         (state, replaced) = (.off, nil)
     }
 
-    /// Has a scan of ours that is on ended and begun anew.
+    /// Restarts our scan if it is on.
     package mutating func beginAnew() {
         if state == .ours { parameters = .unknown }
     }
 
-    /// Records that a connection was made, or not.
+    /// Records that a connection attempt succeeded or failed.
     package mutating func connectionAttemptEnded() {
         if hold != .leaving { hold = .settling }
-        // In case a command was missed: for a connection the kernel switches off whatever scan is on.
+        // In case a command was missed: for a connection the kernel switches any scan off.
         if step == nil { beginAnew() }
     }
 
-    /// Records that the kernel began or ended a discovery, in its own mind or for a program.
+    /// Records that the kernel reports the beginning or end of a discovery, real or believed.
     package mutating func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
         discoveryTypes = isOn ? types : nil
         guard !isOn else { return }
@@ -377,7 +379,7 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// Records that the others have had their time.
+    /// Records that the wait for other programs is over.
     package mutating func holdEnded() {
         hold = nil
     }

@@ -4,41 +4,43 @@ import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// Holds a link's attribute channel after its connection has ended, until nothing is outstanding there.
+/// An attribute channel retained after its connection has ended, until no transaction is outstanding on it.
 ///
-/// A connect to the device within the two seconds for which the kernel keeps the link gets the same link, where the late
-/// response to the last request would be taken for the response to another. So a connect waits until everything is answered,
-/// the link has ended, or the kernel has dropped it.
+/// The kernel keeps a link for two seconds after its last channel. A connect within that time gets the same link, where
+/// the late response to the last request would be taken for the response to another. So a connect waits until
+/// everything is answered, the link has ended, or the kernel has dropped it.
 ///
-/// It does not drop one that another channel of this program is on. So the attribute channel is held until there is none,
-/// and whoever connects meanwhile waits, or is told that the device is busy.
+/// The kernel does not drop a link with another channel of this program. Then the attribute channel is retained until
+/// there is none, and a connect meanwhile waits or fails as busy.
+//
+// Lives on the loop, held by the links that are about to end.
 //
 // Lives on the loop, held by the links that are about to end.
 final class AttributeDrain {
     private let mark: ComponentCount.Mark
-    /// How long to wait for responses. The kernel drops the link two seconds later, which must be within
+    /// The time to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``EndingLinks/linger``.
     static let limit = Duration.milliseconds(300)
 
     private enum Phase {
-        /// Answers may come, or the time for them is not over.
+        /// Responses may arrive, and the time limit is not reached.
         case waiting
-        /// A channel keeps the link.
+        /// Another channel keeps the link.
         case kept
-        /// The link is left to the kernel, which must have dropped it when the time is over.
+        /// The link is left to the kernel, which must have dropped it when the time limit is reached.
         case left
     }
 
     private let links: EndingLinks
     /// Nil once the link is left to the kernel.
     private var channel: KernelChannel?
-    /// The link's handle, where it is known.
+    /// The link's handle, if known.
     let handle: UInt16?
-    /// What the kernel knows the device by: after pairing, by another address.
+    /// The peer's addresses: pairing may have revealed another.
     private var peers: Set<BluetoothAddress>
     private var outstanding: OutstandingTransactions
     private var phase = Phase.waiting
-    /// Whether the link is of no more use, whatever is answered.
+    /// Whether the link must not be reused, whatever is answered.
     private var isSpent: Bool
     private var timer: LoopTimer?
 
@@ -58,12 +60,12 @@ final class AttributeDrain {
         links.drainBegins(self)
         timer = links.loop.makeLocalTimer { [weak self] in self?.timePassed() }
         timer?.set(after: Self.limit)
-        // Where a request of the peer could not be answered at once.
+        // A request of the peer may have paused reading.
         channel?.setReading(true)
         advance()
     }
 
-    /// Takes an event of the socket.
+    /// Handles an event of the socket.
     func take(_ event: SocketEvent) {
         switch event {
         case .readable:
@@ -79,7 +81,7 @@ final class AttributeDrain {
         guard let opcode = ATTOpcode(of: pdu) else { return }
         switch opcode {
         case .handleValueConfirmation: outstanding.isConfirmationDue = false
-        // Nobody is there any more who could have been told.
+        // The connection has ended, so no subscriber received it.
         case .handleValueIndication: outstanding.isPeerWaiting = true
         default:
             if opcode.type == .response { outstanding.isResponseDue = false }
@@ -89,7 +91,7 @@ final class AttributeDrain {
 
     private func advance() {
         guard channel != nil else { return }
-        // A device that waits for an answer itself would wait on the next link as well, for ever: it needs a new one.
+        // A peer that waits for a response itself would wait on the next link as well, for ever: it needs a new link.
         guard !isSpent, !outstanding.isPeerWaiting else { return spend() }
         if outstanding.isCancellationDue, !outstanding.isResponseDue { cancelPreparedWrites() }
         if outstanding.isEmpty { settle() }
@@ -112,7 +114,7 @@ final class AttributeDrain {
     private func timePassed() {
         switch phase {
         case .waiting: leave()
-        // No PDUs follow on a bearer whose transaction has timed out (Core Vol 3 Part F §3.3.3).
+        // No PDUs may follow on a bearer whose transaction has timed out (Core Vol 3 Part F §3.3.3).
         case .kept: isSpent = true
         case .left: end()
         }
@@ -123,12 +125,12 @@ final class AttributeDrain {
         if phase == .waiting { leave() }
     }
 
-    /// A channel of this program has opened or closed.
+    /// Checks again: a channel of this program has opened or closed.
     func channelsChanged() {
         if phase != .waiting { leave() }
     }
 
-    /// Leaves the link to the kernel, which drops it, unless a channel keeps it.
+    /// Leaves the link to the kernel, which drops it unless another channel keeps it.
     private func leave() {
         if let channel { peers.insert(channel.peer) }
         if links.keepsLink(to: peers) {
@@ -145,12 +147,12 @@ final class AttributeDrain {
         }
     }
 
-    /// The controller has ended the link. The socket tells itself.
+    /// Records the link's end. The socket reports it as well.
     func linkEnded() {
         if channel == nil { end() }
     }
 
-    /// Nothing is outstanding: the link can be used again, or is down.
+    /// Ends the drain: nothing is outstanding, so the link can be reused, or is down.
     func settle() {
         end()
         for peer in peers { links.linkIsDown(peer) }

@@ -27,19 +27,19 @@ extension ChannelFailure {
         self.init(kind, .kernel(error))
     }
 
-    /// The kernel's word for it.
+    /// The kernel's error.
     var kernelError: KernelError {
         if case .kernel(let error) = cause { error } else { KernelError("channel", .inputOutput) }
     }
 }
 
 extension KernelError {
-    /// The kernel has not encrypted a link in time, nor told that it has not.
+    /// The kernel has neither encrypted a link in time nor reported a failure.
     static let notEncrypted = KernelError("encrypt", .timedOut)
 }
 
 extension BluetoothError {
-    /// What a failure of a channel means.
+    /// The error for a channel's failure.
     static func channel(
         _ failure: ChannelFailure, _ context: ChannelContext, _ environment: HostEnvironment?
     ) -> BluetoothError {

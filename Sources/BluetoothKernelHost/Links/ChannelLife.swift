@@ -4,22 +4,24 @@ import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// What becomes of a channel's socket: it is made, used, and closed, and an attribute channel's is held at the end until
-/// nothing is outstanding there. Takes the socket's events.
+/// The lifetime of a channel's socket: opening, use and end, including the drain of an attribute channel. It handles
+/// the socket's events.
 ///
-/// While the kernel encrypts a link at this side's wish, the socket of its attribute channel refuses to send as if it were
-/// not connected. When the peer refuses to pair it may do so for ever, and tell nothing; so that has the time limit of a
-/// pairing (Core Vol 3 Part H §3.4), unless protection is being raised here, which has a limit of its own.
+/// While the kernel encrypts a link at this side's request, the socket of its attribute channel refuses to send as if
+/// it were not connected. A peer that refuses to pair may stay in that state without an event, so it has the time limit
+/// of a pairing (Core Vol 3 Part H §3.4), unless security is being raised here, which has a time limit of its own.
+//
+// Lives on the loop, held by its channel and by the socket's handler.
 //
 // Lives on the loop, held by its channel and by the socket's handler.
 final class ChannelLife {
-    /// How long a link may take to be encrypted.
+    /// The time limit for encrypting a link.
     static let encryptionLimit = Duration.seconds(30)
 
     private enum Phase {
         case connecting
         case open
-        /// The link is being encrypted; the timer runs unless protection is being raised here.
+        /// The link is being encrypted; the timer runs unless security is being raised here.
         case encrypting(LoopTimer?)
         case draining(AttributeDrain)
         case over
@@ -29,18 +31,18 @@ final class ChannelLife {
     private let loop: EventLoop
     private let peer: BluetoothAddress
     let isAttributeChannel: Bool
-    /// Nil where no adapter has made the channel.
+    /// Nil if no adapter made the channel.
     private let links: EndingLinks?
     private var phase: Phase
-    /// Who takes what happens.
+    /// The handler of the channel's events.
     private var handler: ChannelHandler?
     /// Whether the kernel may be about to end the link.
     private var isPrecarious = false
-    /// A connection-oriented channel's socket, and its claim on the link it is on.
+    /// A connection-oriented channel's socket, and its claim on the link.
     private weak var socket: (any L2CAPSocket)?
     private var claim: LinkClaim?
 
-    /// A channel that is being opened from here.
+    /// A channel that is being opened from this side.
     init(to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: EndingLinks, _ handler: @escaping ChannelHandler)
     {
         mark = links.loop.components.mark("ChannelLife")
@@ -50,7 +52,7 @@ final class ChannelLife {
         if isAttributeChannel { isPrecarious = links.beginLink(to: peer) }
     }
 
-    /// A channel that is open; ``begin(_:)`` follows.
+    /// An open channel; ``begin(_:)`` follows.
     init(of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: EndingLinks? = nil, on loop: EventLoop) {
         mark = loop.components.mark("ChannelLife")
         (self.loop, self.peer, self.links) = (loop, peer, links)
@@ -58,7 +60,7 @@ final class ChannelLife {
         isAttributeChannel = channel == .attribute
     }
 
-    /// Says who takes what happens on a channel that is open.
+    /// Sets the handler of an open channel.
     func begin(_ handler: @escaping ChannelHandler) { self.handler = handler }
 
     // MARK: Events
@@ -77,7 +79,7 @@ final class ChannelLife {
     private func takeNext(_ event: SocketEvent) {
         switch event {
         case .readable: break
-        // When protection is raised here, that may have been said before it began.
+        // When security is raised here, this may have been queued before.
         case .writable: if case .encrypting(.some) = phase { phase = .open }
         case .closed: end()
         }
@@ -90,7 +92,7 @@ final class ChannelLife {
             claimLink()
         case .closed(let error):
             end()
-            // One that the kernel has lost, or that has joined another that was given up, may still come about.
+            // An attempt that the kernel has lost, or that has joined a cancelled one, may still succeed.
             if isAttributeChannel, [.connectionReset, .timedOut].contains(error.number) {
                 links?.linkGoesDown(peer, isAttempt: true)
             }
@@ -102,22 +104,22 @@ final class ChannelLife {
 
     // MARK: The link
 
-    /// Takes note of the socket.
+    /// Sets the socket.
     func begin(_ socket: any L2CAPSocket) {
         guard !isAttributeChannel, links != nil else { return }
         self.socket = socket
         claimLink()
     }
 
-    /// A connection-oriented channel that is open keeps the link; an attempt that nobody answers has no link to keep.
+    /// Claims the link for an open connection-oriented channel; an unanswered attempt has no link to keep.
     private func claimLink() {
         if case .open = phase, let socket { claim = links?.claim(socket) }
     }
 
-    /// The peer has answered on the link.
+    /// Records that the peer has answered on the link.
     func linkHolds() { isPrecarious = false }
 
-    /// Whether an end that may be the doing of this machine, or of anybody, is that of a link that was about to end.
+    /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
     func isMeantForAnother(_ failure: ChannelFailure) -> Bool { isPrecarious && failure.kind == .aborted }
 
     func isMeantForAnother(_ reason: DisconnectReason?) -> Bool {
@@ -126,7 +128,7 @@ final class ChannelLife {
 
     // MARK: Encryption
 
-    /// Protection is being raised from here; the pairing has a time limit of its own.
+    /// Records that security is being raised from this side; that pairing has a time limit of its own.
     func raiseBegins() {
         guard isAttributeChannel else { return }
         switch phase {
@@ -135,11 +137,11 @@ final class ChannelLife {
         }
     }
 
-    /// The kernel tells the link's handle, which it does not while it encrypts.
+    /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.
     func encryptionIsOver() { if case .encrypting = phase { phase = .open } }
 
-    /// The socket refuses to send; says whether the link is, or may be, being encrypted. Of a socket that has ended that
-    /// is told as an event.
+    /// The socket refuses to send; returns whether the link is, or may be, being encrypted. The end of a socket is
+    /// reported by an event instead.
     func waitsForEncryption() -> Bool {
         guard isAttributeChannel else { return false }
         switch phase {
@@ -162,16 +164,16 @@ final class ChannelLife {
 
     // MARK: The end
 
-    /// The channel is being closed.
+    /// Records that the channel is being closed.
     func close() {
-        // Only a socket that was closed cancels an attempt, and not at once.
+        // Only closing the socket cancels an attempt, and with a delay.
         if case .connecting = phase, isAttributeChannel { links?.linkGoesDown(peer, isAttempt: true) }
         end()
         claim?.end()
         claim = nil
     }
 
-    /// The attribute channel is of no more use to the program; says whether it is held until nothing is outstanding there.
+    /// Passes an unused attribute channel to a drain; returns whether it is retained until nothing is outstanding.
     func drain(_ channel: KernelChannel, _ outstanding: OutstandingTransactions) -> Bool {
         guard let links, !outstanding.isEmpty else { return false }
         switch phase {

@@ -3,24 +3,26 @@ import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The links of this program that are about to end, and what keeps them.
+/// The links of this program that are about to end, and the channels that keep them.
 ///
-/// The kernel keeps a link for two seconds after its last socket was closed, and an attempt that was given up for as long.
-/// Whoever connects to the peer within that time gets that link, and its end, or the late answer to what was asked on it. So
-/// connecting waits until it has ended.
+/// The kernel keeps a link for two seconds after its last socket was closed, and a cancelled attempt for as long. A
+/// connect to the peer within that time gets that link, and its end, or the late answer to an earlier request. So a
+/// connect waits until the link has ended.
+//
+// Lives on the loop, with the channels.
 //
 // Lives on the loop, with the channels.
 package final class EndingLinks {
-    /// How long the kernel takes to give up an attempt whose socket was closed. One that joins it meanwhile may be given
-    /// up with it, or forgotten, so the next waits.
+    /// The time the kernel takes to give up an attempt whose socket was closed. An attempt that joins it meanwhile may
+    /// be cancelled with it, or lost, so the next waits.
     static let linger = Duration.milliseconds(2500)
-    /// How long after the controller the kernel itself knows that a link has ended, at most.
+    /// The longest delay between the controller's report of a link's end and the kernel's own processing of it.
     private static let endingTime = Duration.milliseconds(50)
 
     private struct Ending {
-        /// Nil as long as the kernel does not end it, since a channel of this program keeps it.
+        /// Nil while a channel of this program keeps the link.
         var until: KernelInstant?
-        /// The link's handle, where it is known.
+        /// The link's handle, if known.
         let handle: UInt16?
         /// Whether there was no link yet.
         let isAttempt: Bool
@@ -31,7 +33,7 @@ package final class EndingLinks {
     private struct Waiting {
         let peer: BluetoothAddress
         let operation: BluetoothError.Operation
-        /// Until when it waits for a link of which nobody knows when it ends.
+        /// The end of the wait for a link whose end is not predictable.
         let patience: KernelInstant
         let call: Promise<Void, BluetoothError>
     }
@@ -46,10 +48,10 @@ package final class EndingLinks {
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var timer: LoopTimer?
-    /// The connection-oriented channels of this program, because of which the kernel does not end links.
+    /// The connection-oriented channels of this program, which keep their links.
     private var channels: [UInt64: Channel] = [:]
     private var lastClaim: UInt64 = 0
-    /// The attribute channels on which something is outstanding.
+    /// The attribute channels with outstanding transactions.
     private var drains: [ObjectIdentifier: AttributeDrain] = [:]
 
     init(_ links: any HostLinks, on loop: EventLoop) {
@@ -57,13 +59,14 @@ package final class EndingLinks {
         (self.links, self.loop) = (links, loop)
     }
 
-    // MARK: The way to a peer
+    // MARK: Waiting for a peer
 
-    /// Whether nothing is in the way of a link to the peer.
+    /// Whether no earlier link blocks a new one to the peer.
     func isWayClear(to peer: BluetoothAddress) -> Bool { endings[peer]?.isOver(at: loop.now) ?? true }
 
-    /// Waits until nothing is in the way of a link to the peer.
-    /// - Throws: `.busy` where a channel of this program keeps a link on which an answer is due, `.timedOut`, `.cancelled`.
+    /// Waits until no earlier link blocks a new one to the peer.
+    /// - Throws: `.busy` if a channel of this program keeps a link with an outstanding transaction, `.timedOut`,
+    ///   `.cancelled`.
     nonisolated(nonsending) func makeWay(
         to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
@@ -75,11 +78,11 @@ package final class EndingLinks {
         try await call.value(operation, timeout: timeout, on: loop)
     }
 
-    /// A link to the peer is about to be made. Says whether the kernel may be about to end the one that it gets: nobody has
-    /// said that the one before is down, only that it should be.
+    /// Records that a link to the peer is about to be created. Returns whether the kernel may be about to end the link
+    /// that it gets: the earlier one should be down, but nothing has confirmed it.
     func beginLink(to peer: BluetoothAddress) -> Bool { endings.removeValue(forKey: peer) != nil }
 
-    /// Whether an attempt at the peer was given up that the kernel may still bring to its end.
+    /// Whether a cancelled attempt to the peer may still succeed in the kernel.
     func isGivenUp(_ peer: BluetoothAddress) -> Bool {
         endings[peer].map { $0.isAttempt && !$0.isOver(at: loop.now) } ?? false
     }
@@ -107,8 +110,8 @@ package final class EndingLinks {
 
     // MARK: Ends
 
-    /// A link is being ended, or an attempt at one: whoever connects to the peer waits until ``linkIsDown(_:)``, or until the
-    /// kernel must have forgotten it.
+    /// Records that a link, or an attempt, is being ended: a connect to the peer waits until ``linkIsDown(_:)``, or
+    /// until the kernel must have dropped it.
     func linkGoesDown(_ peer: BluetoothAddress, _ handle: UInt16? = nil, isAttempt: Bool = false) {
         let now = loop.now
         endings = endings.filter { !$0.value.isOver(at: now) }
@@ -116,20 +119,20 @@ package final class EndingLinks {
         advance()
     }
 
-    /// A link is not ended, since a channel of this program keeps it, and is of no use to whoever connects to the peer,
-    /// until ``linkGoesDown(_:_:isAttempt:)`` or ``linkIsDown(_:)``.
+    /// Records that a channel of this program keeps a link that no connect can use, until
+    /// ``linkGoesDown(_:_:isAttempt:)`` or ``linkIsDown(_:)``.
     func linkStays(_ peer: BluetoothAddress, _ handle: UInt16?) {
         endings[peer] = Ending(until: nil, handle: handle, isAttempt: false)
         advance()
     }
 
-    /// The link to a peer has ended, or can be used again.
+    /// Records that the link to a peer has ended, or can be reused.
     func linkIsDown(_ peer: BluetoothAddress) {
         endings[peer] = nil
         advance()
     }
 
-    /// The controller has ended a link, which the kernel is about to be told as well.
+    /// Records that the controller has ended a link, which the kernel is about to process.
     func linkEnded(_ handle: UInt16) {
         let end = loop.now.advanced(by: Self.endingTime)
         for (peer, link) in endings where link.handle == handle && !link.isOver(at: end) {
@@ -139,23 +142,23 @@ package final class EndingLinks {
         advance()
     }
 
-    /// The adapter has left, and its links with it.
+    /// Records that the adapter, and its links with it, has gone.
     func adapterHasLeft() {
         for drain in drains.values { drain.settle() }
         endings = [:]
         advance()
     }
 
-    /// Nobody connects any more. Links that are about to end do so all the same.
+    /// Fails the waiting connects. Links that are about to end do so nevertheless.
     func close() {
         for next in waiting { next.call.succeed() }
         waiting = []
         timer = nil
     }
 
-    // MARK: What keeps links
+    // MARK: Claims
 
-    /// A connection-oriented channel of this program keeps its link from now on, until ``endClaim(_:)``.
+    /// Registers a connection-oriented channel that keeps its link from now on, until ``endClaim(_:)``.
     func claim(_ socket: any L2CAPSocket) -> LinkClaim {
         lastClaim += 1
         channels[lastClaim] = Channel(socket: socket)
@@ -172,24 +175,24 @@ package final class EndingLinks {
         for drain in drains.values { drain.channelsChanged() }
     }
 
-    /// Whether a channel of this program keeps the link to the device that goes by these addresses.
+    /// Whether a channel of this program keeps the link to the device with these addresses.
     func keepsLink(to peers: Set<BluetoothAddress>) -> Bool {
         channels.values.contains { $0.socket.map { peers.contains($0.peer) } ?? false }
     }
 
-    /// Something is outstanding on an attribute channel that nobody uses any more; ``drainEnds(_:)`` follows.
+    /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
     func drainBegins(_ drain: AttributeDrain) {
         drains[ObjectIdentifier(drain)] = drain
         links.beginFollowing()
     }
 
-    /// Nothing is outstanding any more, or the link has ended.
+    /// Removes a drain: nothing is outstanding any more, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
         if drains.removeValue(forKey: ObjectIdentifier(drain)) != nil { links.endFollowing() }
     }
 }
 
-/// A channel's claim on the link it is on; dropping it gives it up.
+/// A channel's claim on its link; dropping it ends the claim.
 final class LinkClaim: Sendable {
     private let links: LoopBound<EndingLinks>
     private let loop: EventLoop
@@ -201,7 +204,7 @@ final class LinkClaim: Sendable {
         self.number = number
     }
 
-    /// Gives it up now; on the loop.
+    /// Ends the claim now; on the loop.
     func end() { links.value.endClaim(number) }
 
     deinit {
@@ -210,11 +213,11 @@ final class LinkClaim: Sendable {
 }
 
 extension BluetoothError {
-    /// What a connect is told whose link would be one on which another connection's answer may still come.
+    /// The error of a connect whose link could still receive the answer to another connection's request.
     fileprivate static func answerIsDue(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation,
-            "The device still owes an answer on the link it has, which a channel of this program keeps up.",
+            "A response is outstanding on the device's present link, which another channel of this program keeps open.",
             remedy: """
                 Try again: the answer may be about to come.
                 Or close the channels to the device first, each ConnectionOrientedChannel by its close().

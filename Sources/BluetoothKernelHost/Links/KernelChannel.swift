@@ -10,17 +10,17 @@ package final class KernelChannel: HostChannel {
     private let socket: any L2CAPSocket
     private let life: LoopBound<ChannelLife>
     private let recorder: AdapterTrace?
-    /// What records the attribute channel of a link that is up.
+    /// The recorder of the attribute channel of a link that is up.
     private let record = Mutex<ChannelTrace?>(nil)
 
-    /// A channel whose socket's events `life` takes.
+    /// Creates a channel whose socket's events `life` handles.
     init(_ socket: any L2CAPSocket, _ life: ChannelLife, _ recorder: AdapterTrace?, on loop: EventLoop) {
         (self.socket, self.recorder) = (socket, recorder)
         self.life = LoopBound(life, on: loop)
         life.begin(socket)
     }
 
-    /// A channel over a socket that is connected already, whose events the handler takes.
+    /// Creates a channel over a connected socket, whose events the handler receives.
     package convenience init(
         _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, of peer: BluetoothAddress,
         _ channel: L2CAPChannel, _ recorder: AdapterTrace?, on loop: EventLoop, _ handler: @escaping ChannelHandler
@@ -30,7 +30,7 @@ package final class KernelChannel: HostChannel {
         self.init(try connect { event in life.take(event) }, life, recorder, on: loop)
     }
 
-    /// Makes a channel of a socket that a peer has opened; says who takes the socket's events.
+    /// Creates a channel for a socket that a peer has opened; the closure returns the handler of its events.
     package static func accept(
         _ socket: any L2CAPSocket, _ channel: L2CAPChannel, _ links: EndingLinks? = nil,
         _ recorder: AdapterTrace? = nil,

@@ -54,8 +54,8 @@ package final class KernelChannels: HostChannels {
             let listener = try kernel.listenL2CAP(
                 channel: channel, on: adapter.information.address, options: options
             ) { [weak self, ending, loop = kernel.loop] socket in
-                // Whoever listens is given the channel of every link on which nobody has it, whichever side has made the
-                // link: so also of one that was being made from here and comes about just after it was given up.
+                // A listener accepts the channel of every link on which no socket has it, whichever side created the
+                // link: so also of an attempt from here that succeeds just after it was cancelled.
                 guard channel != .attribute || !ending.isGivenUp(socket.peer) else {
                     socket.close()
                     return { _ in }
@@ -89,7 +89,7 @@ package final class KernelChannels: HostChannels {
         ending.close()
     }
 
-    /// How many ends wait to be explained.
+    /// The number of ends whose reason is pending.
     package var unexplainedCount: Int { ends.waitingCount }
 }
 

@@ -4,15 +4,15 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-// The one place that says what a kernel's error number means on a link. The numbers are those of the kernel's
-// translation of link-layer reasons (net/bluetooth/lib.c).
+// The meanings of the kernel's error numbers on a link, in one place. The numbers are those of the kernel's translation
+// of link-layer reasons (net/bluetooth/lib.c).
 extension BluetoothError {
-    /// Why a link that was up has ended, as far as its socket tells.
+    /// The error for the end of a link that was up, according to its socket.
     package static func disconnected(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         disconnected(peer, error, status: nil, isFollowed: false) { nil }
     }
 
-    /// Why a link could not be established.
+    /// The error for a link that could not be established.
     package static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
@@ -22,10 +22,10 @@ extension BluetoothError {
                 .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
         case .noSuchDevice, .connectionAborted:
             return BluetoothError(
-                .noAdapter, operation, "The adapter was switched off or unplugged meanwhile.", cause: cause)
+                .noAdapter, operation, "The adapter was powered off or unplugged.", cause: cause)
         case .busy:
             return BluetoothError(
-                .busy, operation, "Another program on this machine holds the attribute channel of this device.",
+                .busy, operation, "Another program on this machine uses the attribute channel of this device.",
                 remedy: daemonRemedy, cause: cause, isRetryable: true)
         case .connectionReset: return .metTheEnd(operation, cause)
         case .timedOut, .inProgress:
@@ -35,7 +35,7 @@ extension BluetoothError {
         case .connectionRefused:
             return BluetoothError(
                 .connectionFailed, operation,
-                "The kernel refused to connect: LE is not switched on at the adapter, or the time allowed ran out.",
+                "The kernel refused to connect: LE is not switched on at the adapter, or the time limit was reached.",
                 remedy: lowEnergyRemedy, cause: cause, isRetryable: true)
         case .notImplemented:
             return BluetoothError(
@@ -51,7 +51,7 @@ extension BluetoothError {
         }
     }
 
-    /// Why a connection-oriented channel that was open has ended.
+    /// The error for the end of an open connection-oriented channel.
     package static func channelEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         var reason = disconnected(peer, error)
         reason.operation.name = "use the channel"
@@ -59,7 +59,7 @@ extension BluetoothError {
         return reason
     }
 
-    /// Why an enhanced bearer that was open has ended. The link may well be up.
+    /// The error for the end of an open enhanced bearer. The link may still be up.
     package static func bearerEnded(_ peer: BluetoothAddress, _ error: KernelError) -> BluetoothError {
         var reason = disconnected(peer, error)
         guard error.number == .connectionReset else { return reason }
@@ -68,22 +68,22 @@ extension BluetoothError {
         return reason
     }
 
-    /// Why a connection-oriented channel could not be opened.
+    /// The error for a connection-oriented channel that could not be opened.
     package static func openingChannel(_ operation: Operation, _ psm: UInt16, _ error: KernelError) -> BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
         case .connectionRefused:
             return BluetoothError(
                 .connectionFailed, operation,
-                "The channel was refused: nothing at the peer listens on PSM \(hexadecimal(psm)), it has no room, or the link could not be protected as it demands.",
-                remedy: "Is that the right PSM? Services often tell theirs in a characteristic.", cause: cause)
+                "The channel was refused: the peer has no listener on PSM \(hexadecimal(psm)) or no free channel, or requires a higher security level.",
+                remedy: "Check the PSM: services often publish theirs in a characteristic.", cause: cause)
         case .connectionReset:
             return BluetoothError(
                 .connectionFailed, operation, "The link ended before the channel was open.", cause: cause,
                 isRetryable: true)
         case .accessDenied:
             return BluetoothError(
-                .connectionFailed, operation, "The link could not be encrypted as the channel needs it.", cause: cause)
+                .connectionFailed, operation, "The link could not be encrypted as the channel requires.", cause: cause)
         case .invalidArgument:
             return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
         case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
@@ -91,13 +91,14 @@ extension BluetoothError {
         }
     }
 
-    /// What a connect gets that joins an attempt just given up, or a link just closed: trying again is all that is needed.
+    /// The error of a connect that joined a cancelled attempt or a link just closed; trying again suffices.
     package static func metTheEnd(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
         BluetoothError(
-            .connectionFailed, operation, "The attempt met the end of an earlier one.", cause: cause, isRetryable: true)
+            .connectionFailed, operation, "The attempt joined an earlier link that was ending.", cause: cause,
+            isRetryable: true)
     }
 
-    /// Why connection-oriented channels cannot be listened for.
+    /// The error for connection-oriented channels that cannot be listened for.
     package static func listening(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
@@ -109,23 +110,23 @@ extension BluetoothError {
                 remedy: "Use one from 0x0080 to 0x00FF, or: \(bindCapabilityRemedy(environment))", cause: cause)
         case .invalidArgument: return .invalidArgument(operation, "On LE a PSM is 0x0001 to 0x00FF.")
         case .addressInUse:
-            return BluetoothError(.busy, operation, "Somebody listens on this PSM already.", cause: cause)
+            return BluetoothError(.busy, operation, "Another listener uses this PSM.", cause: cause)
         case .protocolOptionNotAvailable, .operationNotSupported: return .noEnhancedFlowControl(operation, cause)
         default: return .controller(operation, error, environment)
         }
     }
 
-    /// Why a further bearer for attributes could not be opened.
+    /// The error for an enhanced bearer that could not be opened.
     package static func openingEnhancedBearer(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         var reason = openingChannel(operation, AttributeProtocol.enhancedProtocolServiceMultiplexer, error)
         guard error.number == .connectionRefused else { return reason }
         reason.message =
-            "The bearer was refused: the peer has room for no more, or the link could not be protected as it demands."
+            "The bearer was refused: the peer has no free bearer, or requires a higher security level."
         reason.remedy = nil
         return reason
     }
 
-    /// Why further bearers for attributes cannot be taken. Their PSM is given, so that no other can be chosen.
+    /// The error for enhanced bearers that cannot be accepted. Their PSM is fixed, so no other can be chosen.
     package static func listeningForEnhancedBearers(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
@@ -137,15 +138,15 @@ extension BluetoothError {
             reason.remedy =
                 "\(bindCapabilityRemedy(environment))\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
         case .addressInUse:
-            reason.message = "Another program takes the enhanced bearers of this adapter already."
+            reason.message = "Another program accepts the enhanced bearers of this adapter."
             reason.remedy =
-                "End it: BlueZ's daemon by sudo systemctl stop bluetooth\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
+                "Stop it, BlueZ's daemon with: sudo systemctl stop bluetooth\nOr accept none: IncomingConnectionOptions.enhancedBearers = 0."
         default: break
         }
         return reason
     }
 
-    /// What gives this program the capability to listen below PSM 0x0080. It takes away what is not named.
+    /// The command that grants this program the capability to listen below PSM 0x0080. It revokes those not named.
     private static func bindCapabilityRemedy(_ environment: HostEnvironment) -> String {
         let program = environment.executablePath.map { "\"\($0)\"" } ?? "PROGRAM"
         return
@@ -154,12 +155,12 @@ extension BluetoothError {
 
     private static func noEnhancedFlowControl(_ operation: Operation, _ cause: Cause) -> BluetoothError {
         BluetoothError(
-            .unsupported, operation, "This kernel has the enhanced credit based mode switched off.",
+            .unsupported, operation, "The enhanced credit based mode is disabled in this kernel.",
             remedy: "Try: echo Y | sudo tee /sys/module/bluetooth/parameters/enable_ecred", cause: cause)
     }
 
-    /// What a program that embeds the library can call, and the command of the package's own `ble` for those who have it,
-    /// each on a line of its own.
+    /// A call for a program that embeds the library, and the command of the package's own `ble`, each on a line of its
+    /// own.
     package static func remedy(_ call: String, orRun command: String) -> String {
         """
         \(call)
@@ -189,7 +190,7 @@ extension BluetoothError {
             cause: .kernel(error))
     }
 
-    /// A capability is missing; names the command that gives it to this very program.
+    /// A missing capability, with the command that grants it to this program.
     package static func notPermitted(
         _ operation: Operation, executable: String? = nil, cause: Cause? = nil
     ) -> BluetoothError {
@@ -209,10 +210,10 @@ extension BluetoothError {
 
     package static func adapterWentOff(_ operation: Operation) -> BluetoothError {
         BluetoothError(
-            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was switched off.", remedy: powerRemedy)
+            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was powered off.", remedy: powerRemedy)
     }
 
-    /// The adapter is not up any more: switched off, or blocked by a radio switch.
+    /// The adapter is not up any more: powered off, or blocked by a radio switch.
     private static func adapterWentOff(
         _ operation: Operation, _ environment: HostEnvironment, _ cause: Cause
     ) -> BluetoothError {
@@ -226,12 +227,12 @@ extension BluetoothError {
             remedy: blocking.isHardBlocked ? hardBlockRemedy : softBlockRemedy, cause: cause)
     }
 
-    /// The kernel answered something this library cannot read.
+    /// The kernel's answer could not be parsed.
     package static func unreadable(_ operation: Operation) -> BluetoothError {
         BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
     }
 
-    /// What a failed call on an HCI or management socket means.
+    /// The error for a failed call on an HCI or management socket.
     package static func controller(
         _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment
     ) -> BluetoothError {
@@ -247,7 +248,8 @@ extension BluetoothError {
                 remedy: softBlockRemedy, cause: cause)
         case .noSuchDevice, .brokenPipe, .connectionAborted, .badFileDescriptor:
             return BluetoothError(
-                .noAdapter, operation, "\(operation.adapter ?? "The adapter") is gone: unplugged or taken away.",
+                .noAdapter, operation,
+                "\(operation.adapter ?? "The adapter") was removed: unplugged, or taken by another program.",
                 cause: cause)
         case .busy, .alreadyInProgress:
             return BluetoothError(
@@ -258,14 +260,14 @@ extension BluetoothError {
         }
     }
 
-    /// What a controller's refusal of a command means.
+    /// The error for a controller's refusal of a command.
     package static func refused(_ operation: Operation, _ status: HCIStatus) -> BluetoothError {
         BluetoothError(
             .failed, operation, "The controller refused: \(status).", cause: .controller(status),
             isRetryable: status == .commandDisallowed)
     }
 
-    /// What the kernel's refusal of a management command means.
+    /// The error for the kernel's refusal of a management command.
     package static func management(
         _ operation: Operation, _ status: ManagementStatus, _ environment: HostEnvironment
     ) -> BluetoothError {
@@ -281,10 +283,11 @@ extension BluetoothError {
                 remedy: softBlockRemedy, cause: cause)
         case .busy:
             return BluetoothError(
-                .busy, operation, "Another program is doing the same at this moment.",
+                .busy, operation, "Another program is performing the same operation.",
                 remedy: environment.isBluetoothDaemonRunning ? daemonRemedy : nil, cause: cause, isRetryable: true)
         case .notSupported, .unknownCommand:
-            return BluetoothError(.unsupported, operation, "The adapter or the kernel cannot do that.", cause: cause)
+            return BluetoothError(
+                .unsupported, operation, "The adapter or the kernel does not support this.", cause: cause)
         default:
             return BluetoothError(.failed, operation, "The kernel refused: \(status).", cause: cause)
         }

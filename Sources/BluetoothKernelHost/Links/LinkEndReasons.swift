@@ -4,7 +4,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 
 extension DisconnectReason {
-    /// What the error number of a socket means (net/bluetooth/lib.c), where the controller has told nothing.
+    /// The meaning of a socket's error number (net/bluetooth/lib.c) when the controller has reported nothing.
     package init(_ number: ErrorNumber) {
         switch number {
         case .timedOut: self = .supervisionTimeout
@@ -17,7 +17,7 @@ extension DisconnectReason {
     }
 }
 
-/// What is known of an adapter when a link of it ends.
+/// The presence of an adapter when a link of it ends.
 package enum AdapterPresence {
     case up, down, absent
 
@@ -31,16 +31,17 @@ package enum AdapterPresence {
 }
 
 extension BluetoothError {
-    /// Why a link that was up has ended: by the controller's word where there is one, otherwise by the socket's.
+    /// The error for the end of a link that was up: by the controller's reason if there is one, otherwise by the
+    /// socket's.
     ///
-    /// That the adapter goes down or away looks like an end by the local host, so `presence` is asked then.
-    /// - Parameter isFollowed: whether the controller's word would be here if the link had ended by its doing.
+    /// An adapter that goes down or away looks like an end by the local host, so `presence` is checked then.
+    /// - Parameter isFollowed: whether a reason from the controller would have been received.
     package static func disconnected(
         _ peer: BluetoothAddress, _ error: KernelError, status: HCIStatus?, isFollowed: Bool,
         presence: () -> AdapterPresence?
     ) -> BluetoothError {
         var reason = status.map { DisconnectReason($0) } ?? DisconnectReason(error.number)
-        // No peer ends a link without the controller's telling it.
+        // A peer's end of a link is always reported by the controller.
         if status == nil, isFollowed, reason == .remote { reason = .localHost }
         if [.localHost, .adapterOff, .adapterRemoved].contains(reason) {
             switch presence() {

@@ -1,27 +1,28 @@
 import BluetoothHost
 import BluetoothSockets
 
-/// What an adapter has to do with the end of a link.
+/// The adapter's part in the end of a link.
 private enum LinkEndExplanation {
-    /// It is the reason.
+    /// The adapter is the reason.
     case adapter(BluetoothError)
-    /// Nothing.
+    /// The adapter is not the reason.
     case other
-    /// That is not known yet.
+    /// Not known yet.
     case pending
 }
 
-/// Says of the end of a link, or of a channel, whether it is the adapter's doing.
+/// The attribution of the ends of links and channels to the adapter.
 ///
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
-/// its socket says so before the management socket does, with an error that fits either. So the adapter is asked.
+/// its socket reports the end before the management socket does, with an error that fits either. So the adapter is
+/// checked.
 package final class LinkEnds {
     private let mark: ComponentCount.Mark
-    /// How long a link whose end this machine has caused waits for the adapter to be off. Powering off, the kernel ends
-    /// all links first and gives the controller two seconds for each command.
+    /// The time limit for the adapter to be reported off after this machine has ended a link. When powering off, the
+    /// kernel ends all links first and gives the controller two seconds for each command.
     private static let powerOffLimit = Duration.seconds(5)
 
-    /// A link whose end is to be explained.
+    /// A link's end whose reason is pending.
     private struct Waiting {
         let timer: LoopTimer
         let completion: (BluetoothError?) -> Void
@@ -30,9 +31,9 @@ package final class LinkEnds {
     private let facts: AdapterFacts
     private let directory: any HostDirectory
     private let loop: EventLoop
-    /// How the adapter stands, as far as it has been told.
+    /// The adapter's last reported state.
     private let state: () -> AdapterState
-    /// Whether the controller has said that it is being switched off.
+    /// Whether the controller has reported that it is being powered off.
     private let isPoweringOff: () -> Bool
     private var waiting: [UInt64: Waiting] = [:]
     private var nextID: UInt64 = 0
@@ -50,13 +51,13 @@ package final class LinkEnds {
         self.isPoweringOff = isPoweringOff
     }
 
-    /// How many links wait to be explained.
+    /// The number of ends whose reason is pending.
     package var waitingCount: Int { waiting.count }
 
-    /// The adapter, if that is why a link's or a channel's socket ended with `error`, or `other`; nil when `completion` is
-    /// called on the loop with either, within five seconds.
+    /// The adapter's error if it caused a link's or channel's socket to end with `error`, else `other`; nil when
+    /// `completion` is called on the loop with either, within five seconds.
     ///
-    /// `isLocal` is whether the controller says that this machine has ended the link, where it has said anything.
+    /// `isLocal` is whether the controller reported that this machine ended the link.
     package func reason(
         of error: KernelError, otherwise other: BluetoothError, isLocal: Bool,
         then completion: @escaping (BluetoothError) -> Void
@@ -77,12 +78,12 @@ package final class LinkEnds {
         }
         if isClosed { return .other }
         let information = facts.information
-        // What has happened to the adapter is taken in before it is told.
+        // Queued events of the adapter are processed before its state is read.
         directory.look(at: information.index)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
         if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
-        // Which error a socket gets when its adapter is powered off depends on the controller; the peer's doing it is not
-        // where either says that it was this machine's.
+        // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
+        // either reports this machine.
         let isOurs = isLocal || error.number == .connectionAborted || isPoweringOff()
         return isOurs ? .pending : .other
     }
@@ -99,12 +100,12 @@ package final class LinkEnds {
         waiting.removeValue(forKey: id)?.completion(reason)
     }
 
-    /// Tells those that wait for it that the adapter is why, or, with nil, that it is not.
+    /// Resolves the pending ends with the adapter's error, or, with nil, with their own.
     package func completeAll(_ reason: BluetoothError?) {
         for id in waiting.keys.sorted() { complete(id, reason) }
     }
 
-    /// The adapter is closed: no link's end is its doing any more.
+    /// Closes: later ends are not attributed to the adapter.
     package func close() {
         isClosed = true
         completeAll(nil)
@@ -112,7 +113,7 @@ package final class LinkEnds {
 }
 
 extension BluetoothError {
-    /// This end of a link, or of an attempt at one, with the adapter's reason.
+    /// The error of a link's end, or of an attempt's, with the adapter's reason.
     fileprivate func caused(by reason: BluetoothError) -> BluetoothError {
         var error = reason
         error.operation = operation

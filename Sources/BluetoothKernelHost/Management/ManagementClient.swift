@@ -4,9 +4,9 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// The kernel's management interface: commands with their replies, and what happens to adapters.
+/// A client of the kernel's management interface: commands with their replies, and the events of adapters.
 //
-// Lives on the loop, with whoever owns it.
+// Lives on the loop, with its owner.
 package final class ManagementClient {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
@@ -20,14 +20,14 @@ package final class ManagementClient {
     private var pauses = Pauses()
     private var end: BluetoothError?
 
-    /// The one in use, and those of which an answer never came, as long as others are outstanding there.
+    /// The socket in use, and those with an overdue reply as long as others are outstanding on them.
     private struct Sockets {
         var all: [UInt64: any PacketSocket] = [:]
         var current: UInt64?
         var next: UInt64 = 0
     }
 
-    /// Of commands that the kernel was too busy for.
+    /// The pauses of commands for which the kernel was busy.
     private struct Pauses {
         var all: [UInt64: LoopTimer] = [:]
         var next: UInt64 = 0
@@ -35,7 +35,7 @@ package final class ManagementClient {
 
     package typealias Answer = Result<ManagementReply, BluetoothError>
 
-    /// How long the kernel may take to answer. Powering on a controller that hangs takes it the longest.
+    /// The time limit for the kernel's reply. Powering on a controller that hangs takes it the longest.
     package static let answerLimit = Duration.seconds(10)
 
     private struct Request {
@@ -43,11 +43,11 @@ package final class ManagementClient {
         let index: UInt16
         let isAbandoned: () -> Bool
         let completion: (Answer) -> Void
-        /// The socket it was sent through; nil while it waits.
+        /// The socket it was sent on; nil while it is queued.
         var socket: UInt64?
-        /// When it is given up, once it has been sent.
+        /// The time limit, once it has been sent.
         var deadline = KernelInstant.distantPast
-        /// Whether it could not be sent.
+        /// Whether sending failed.
         var hasFailed = false
 
         func hasSameKey(as other: Request) -> Bool {
@@ -65,9 +65,9 @@ package final class ManagementClient {
 
     // MARK: Following
 
-    /// Has `onNotice` called, on the loop, with what happens to adapters, until ``unfollow(_:)`` or the end.
+    /// Registers `onNotice`, called on the loop with the events of adapters, until ``unfollow(_:)`` or the end.
     ///
-    /// What commands sent here change is told as well, before their callers are.
+    /// Changes by commands sent here are reported as well, before their callers resume.
     @discardableResult
     package func follow(_ onNotice: @escaping (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("follow the adapters")
@@ -76,13 +76,13 @@ package final class ManagementClient {
         return followers.add(onNotice)
     }
 
-    /// Ends what ``follow(_:)`` began.
+    /// Ends a registration of ``follow(_:)``.
     package func unfollow(_ follower: UInt64) {
         followers.remove(follower)
     }
 
     private func tell(_ notice: AdapterNotice) {
-        // Called on a copy, since a handler may come or go.
+        // On a copy, since a handler may register or unregister others.
         let followers = followers
         followers(notice)
     }
@@ -91,8 +91,7 @@ package final class ManagementClient {
 
     /// Sends a command and returns the reply. Most commands need CAP_NET_ADMIN.
     ///
-    /// The kernel takes each command once at a time for each adapter, so a second call waits for the first.
-    /// - Throws: the kernel's status as a ``BluetoothError``: `.notPermitted`, `.busy`, `.noAdapter` and others.
+    /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first.
     @discardableResult
     package nonisolated(nonsending) func send(
         _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
@@ -102,8 +101,8 @@ package final class ManagementClient {
         return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
     }
 
-    /// Sends a command as ``send(_:to:timeout:)`` does, again and again for two seconds while the kernel answers that it is
-    /// at work on an earlier change.
+    /// Sends a command as ``send(_:to:timeout:)`` does, and repeats it for two seconds while the kernel answers that it
+    /// is busy with an earlier change.
     @discardableResult
     package nonisolated(nonsending) func sendWhenIdle(
         _ command: ManagementCommand, to index: UInt16
@@ -113,7 +112,7 @@ package final class ManagementClient {
         return try await call.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
     }
 
-    /// Sends a command and hands the reply to `completion`, on the loop, unless nobody wants it any more.
+    /// Sends a command and passes the reply to `completion`, on the loop, unless the caller has abandoned it.
     package func post(
         _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping () -> Bool = { false },
         completion: @escaping (Answer) -> Void
@@ -128,8 +127,8 @@ package final class ManagementClient {
         sendWaiting()
     }
 
-    /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, again and again for two seconds while the kernel
-    /// answers that it is at work on an earlier change.
+    /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, and repeats it for two seconds while the kernel
+    /// answers that it is busy with an earlier change.
     package func postWhenIdle(
         _ command: ManagementCommand, to index: UInt16, attempts: Int = 21,
         isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (Answer) -> Void
@@ -156,8 +155,8 @@ package final class ManagementClient {
 
     /// Sends every request that has no earlier one with the same command for the same adapter before it.
     ///
-    /// A request whose caller gave up keeps its place until the kernel replies, so that its reply is not taken for
-    /// another's, or until the reply is overdue, when its socket is given up with it.
+    /// An abandoned request keeps its place until the kernel replies, so that its reply is not taken for another's, or
+    /// until the reply is overdue, when its socket is replaced.
     private func sendWaiting() {
         requests.removeAll { $0.socket == nil && $0.isAbandoned() }
         var failures: [(Request, BluetoothError)] = []
@@ -177,7 +176,7 @@ package final class ManagementClient {
         for (request, error) in failures { request.completion(.failure(error)) }
     }
 
-    /// Sends a request and says through which socket.
+    /// Sends a request and returns the socket used.
     private func transmit(_ request: Request) throws(BluetoothError) -> UInt64 {
         let operation = Self.operation(request.command, request.index)
         let (id, socket) = try openSocket(operation)
@@ -206,10 +205,10 @@ package final class ManagementClient {
         overdueTimer?.set(at: first)
     }
 
-    /// Gives up what the kernel has not answered in time, so that those behind it get their turn.
+    /// Fails the requests with an overdue reply, so that those behind them are sent.
     ///
-    /// A late answer must not be taken for theirs. The kernel answers through the socket it was asked through, so they
-    /// are sent through another.
+    /// A late reply must not be taken for theirs. The kernel replies on the socket of the request, so they are sent on
+    /// another.
     private func giveUpOverdue() {
         let now = loop.now
         let overdue = requests.filter { $0.socket != nil && $0.deadline <= now }
@@ -217,7 +216,7 @@ package final class ManagementClient {
         var loss: BluetoothError?
         if let current = sockets.current, overdue.contains(where: { $0.socket == current }) {
             sockets.current = nil
-            // Whoever follows goes on following; that it cannot be opened again would have to be told then.
+            // Followers stay registered; a socket that cannot be opened would have to be reported then.
             if !followers.isEmpty {
                 do {
                     _ = try openSocket(.init("follow the adapters"))
@@ -235,10 +234,10 @@ package final class ManagementClient {
         if let loss { lose(loss) } else { sendWaiting() }
     }
 
-    /// Closes the sockets that are not in use and of which no answer is outstanding.
+    /// Closes the unused sockets without an outstanding reply.
     private func closeUnusedSockets() {
         for (id, socket) in sockets.all where id != sockets.current && !requests.contains(where: { $0.socket == id }) {
-            // What it has been told before the new one was there is not told by that one.
+            // Events queued before the new socket was opened do not arrive on that one.
             while receiveOne(from: socket, id) {}
             sockets.all[id] = nil
             socket.close()
@@ -274,7 +273,7 @@ package final class ManagementClient {
         }
     }
 
-    /// Receives a packet, if there is one, and tells whom it concerns.
+    /// Receives a packet, if there is one, and dispatches it.
     private func receiveOne(from socket: any PacketSocket, _ id: UInt64) -> Bool {
         var received = Received()
         guard socket.receive({ received = receive($0, id) }) == .packet else { return false }
@@ -286,7 +285,7 @@ package final class ManagementClient {
         return true
     }
 
-    /// What a packet has to tell: to the followers, and then to whom it answers.
+    /// The effects of a packet: on the followers, and then on the caller that it answers.
     private struct Received {
         var notice: AdapterNotice?
         var answered: (Request, Answer)?
@@ -348,18 +347,18 @@ package final class ManagementClient {
         }
         var received = Received(
             answered: (request, reply.map { .success($0) } ?? .failure(.unreadable(operation))))
-        // Who asks for a change has the settings in the answer; the event is for the others.
+        // The caller of a change receives the settings in the reply; the event is for the followers.
         if case .settings(let settings) = reply { received.notice = .settings(index, settings) }
         return received
     }
 
-    /// Tells the followers that nothing more will be told, and ends.
+    /// Reports the end to the followers, and ends.
     private func lose(_ reason: BluetoothError) {
         tell(.lost(reason))
         close(reason)
     }
 
-    /// Ends everything that waits.
+    /// Fails everything that waits.
     package func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
@@ -374,31 +373,31 @@ package final class ManagementClient {
     }
 }
 
-/// Something that happened to an adapter.
+/// An event of an adapter.
 package enum AdapterNotice: Sendable {
-    /// It was plugged in, or given back to the kernel.
+    /// It was plugged in, or returned to the kernel.
     case added(UInt16)
     /// It was unplugged, or taken from the kernel.
     case removed(UInt16)
     /// Its settings changed.
     case settings(UInt16, ManagementSettings)
-    /// It began or ended a discovery.
+    /// A discovery began or ended.
     case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
-    /// Somebody else removed an advertising instance, or the kernel did.
+    /// Another program, or the kernel, removed an advertising instance.
     case advertisingRemoved(UInt16, UInt8)
-    /// A device has made a link to it.
+    /// A peer has connected to it.
     case connectedByPeer(UInt16)
     /// A link of it has ended.
     case disconnected(UInt16)
-    /// Pairing has made a key that encrypts links, which is to be kept.
+    /// Pairing made a long term key that must be stored.
     case longTermKey(UInt16, LongTermKey)
-    /// Pairing has told how a device's addresses are resolved, which is to be kept.
+    /// Pairing exchanged an identity resolving key that must be stored.
     case identityResolvingKey(UInt16, IdentityResolvingKey)
-    /// Pairing has made a key of signed writes, which is to be kept.
+    /// Pairing exchanged a signature resolving key that must be stored.
     case signatureResolvingKey(UInt16, SignatureResolvingKey)
-    /// Somebody else has made the kernel forget a device.
+    /// Another program has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
-    /// A pairing goes on, or has ended.
+    /// A pairing asks a question or has ended.
     case pairing(UInt16, PairingEvent)
     /// The management interface itself has ended.
     case lost(BluetoothError)

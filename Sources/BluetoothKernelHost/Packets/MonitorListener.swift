@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothCapture
 import Logging
 
-/// Reads the monitor channel into a trace's file.
+/// A reader of the monitor channel that writes to a trace's file.
 //
 // Lives on the loop, with its trace.
 package final class MonitorListener {
@@ -10,11 +10,11 @@ package final class MonitorListener {
     private var socket: (any PacketSocket)?
     private var writer: (any PacketRecorder)?
 
-    /// Opens the channel, of which nothing is read yet.
+    /// Opens the channel without reading from it.
     package init(_ kernel: any BluetoothKernel, log: Logger) throws(KernelError) {
         self.log = log
         let socket = try kernel.openMonitor { [weak self] event in self?.handle(event) }
-        // What comes before the file is open waits in the kernel.
+        // Packets that arrive before the file is open are queued in the kernel.
         socket.setReading(false)
         self.socket = socket
     }

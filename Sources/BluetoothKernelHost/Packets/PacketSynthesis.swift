@@ -6,7 +6,7 @@ import BluetoothHCI
 import BluetoothManagement
 import Synchronization
 
-/// Takes packets for a capture: puts the time on them, and hides what is secret. Called on any thread.
+/// A recorder of packets for a capture, which adds time stamps and hides secrets. Called on any thread.
 package protocol PacketRecorder: Sendable {
     func record(_ packet: borrowing CapturedPacket)
 }
@@ -17,28 +17,28 @@ extension PacketRecorder {
     }
 }
 
-/// Puts what this program's own sockets send and receive into a trace, in the packets that it would travel in.
+/// A trace of this program's own sockets, in the packets in which their data would travel.
 ///
-/// Who sends and receives has an optional one of these: without a trace it costs a look at a nil.
+/// Senders and receivers have an optional one: without a trace it costs a check for nil.
 package final class PacketSynthesis: Sendable {
     private struct State {
         var knownAdapters: Set<UInt16> = []
         var isManagementOpen = false
-        /// For links whose handle the kernel does not tell.
+        /// For links whose handle the kernel does not report.
         var lastHandle: UInt16 = 0x0DFF
         var lastChannel: UInt16 = 0x003F
     }
 
     private let writer: any PacketRecorder
     private let state = Mutex(State())
-    /// Stands for this program in the capture.
+    /// The identifier of this program in the capture.
     private static let cookie: UInt32 = 1
 
     package init(_ writer: any PacketRecorder) {
         self.writer = writer
         record(
             .systemNote, CapturedPacket.noAdapter,
-            MonitorPayload.systemNote("Made of one program's own packets; connections and their handles are stand-ins"))
+            MonitorPayload.systemNote("Made from one program's packets; connections and their handles are synthetic"))
     }
 
     fileprivate func record(_ kind: CapturedPacketKind, _ adapter: UInt16, _ payload: [UInt8]) {
@@ -51,7 +51,7 @@ package final class PacketSynthesis: Sendable {
 
     // MARK: Adapters
 
-    /// The adapter that the following packets are of.
+    /// Records the adapter of the following packets.
     package func opened(_ adapter: AdapterInformation) {
         guard state.withLock({ $0.knownAdapters.insert(adapter.index).inserted }) else { return }
         let index = adapter.index
@@ -62,8 +62,8 @@ package final class PacketSynthesis: Sendable {
             MonitorPayload.indexInformation(address: adapter.address, manufacturer: adapter.manufacturer))
     }
 
-    /// A packet of a raw HCI socket, with its packet type in front. The events of links' beginnings and ends are left
-    /// out: the links of this program have theirs.
+    /// Records a packet of a raw HCI socket, with its packet type in front. Events of links' beginnings and ends are
+    /// omitted, since the links of this program have their own.
     package func hci(_ packet: RawSpan, adapter: UInt16, isSent: Bool) {
         switch try? HCIEvent(decoding: packet) {
         case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete), .disconnectionComplete: return
@@ -81,7 +81,7 @@ package final class PacketSynthesis: Sendable {
         record(kind, adapter, reader.readRemaining())
     }
 
-    /// A packet of the management socket.
+    /// Records a packet of the management socket.
     package func management(_ packet: RawSpan, isSent: Bool) {
         guard let packet = try? ManagementPacket(decoding: packet) else { return }
         let isFirst = state.withLock { state in
@@ -116,19 +116,19 @@ package final class PacketSynthesis: Sendable {
     }
 }
 
-/// Where the links of an adapter are recorded.
+/// The recorder of an adapter's links.
 package struct AdapterTrace: Sendable {
     package let synthesis: PacketSynthesis
     package let adapter: UInt16
 
-    /// Nil where there is nothing to synthesise.
+    /// Nil when there is no synthesis.
     package init?(_ synthesis: PacketSynthesis?, adapter: UInt16) {
         guard let synthesis else { return nil }
         self.synthesis = synthesis
         self.adapter = adapter
     }
 
-    /// A link that has come up over this socket.
+    /// Records a link that has come up over this socket.
     package func link(over socket: any L2CAPSocket, isCentral: Bool) -> LinkTrace {
         let handle = (try? socket.connectionHandle()).map(ConnectionHandle.init(rawValue:))
         return LinkTrace(
@@ -138,8 +138,8 @@ package struct AdapterTrace: Sendable {
     }
 }
 
-/// The record of one link: its beginning is written when it is made, its end by ``ended(_:)`` or when it is dropped, as the
-/// link is then.
+/// The recorder of one link: its beginning is written when it is created, its end by ``ended(_:)`` or when it is
+/// dropped, since the link is then.
 package final class LinkTrace: Sendable {
     private let adapter: AdapterTrace
     private let link: SynthesisedLink
@@ -159,12 +159,12 @@ package final class LinkTrace: Sendable {
         adapter.synthesis.record(kind, adapter.adapter, payload)
     }
 
-    /// The attribute protocol's channel.
+    /// The recorder of the attribute channel.
     package var attributeChannel: ChannelTrace {
         ChannelTrace(link: self, sentTo: 0x0004, receivedAt: 0x0004, hasLength: false)
     }
 
-    /// A connection-oriented channel that has been opened; the identifiers of both ends are made up.
+    /// The recorder of an opened connection-oriented channel; the channel identifiers of both ends are synthetic.
     package func channel(psm: UInt16, receiveMTU: UInt16, sendMTU: UInt16, isInitiator: Bool) -> ChannelTrace {
         let ours = adapter.synthesis.makeChannel()
         let theirs = adapter.synthesis.makeChannel()
@@ -181,7 +181,7 @@ package final class LinkTrace: Sendable {
         return ChannelTrace(link: self, sentTo: theirs, receivedAt: ours, hasLength: true)
     }
 
-    /// The link is down.
+    /// Records the link's end.
     package func ended(_ error: BluetoothError) { end(error.linkEnd) }
 
     private func end(_ reason: HCIStatus) {
@@ -202,12 +202,12 @@ package final class LinkTrace: Sendable {
     }
 }
 
-/// The record of one L2CAP channel.
+/// The recorder of one L2CAP channel.
 package struct ChannelTrace: Sendable {
     package let link: LinkTrace
-    /// The peer's identifier of the channel, and ours.
+    /// The peer's channel identifier, and ours.
     package let sentTo: UInt16, receivedAt: UInt16
-    /// Whether what it carries are SDUs of a connection-oriented channel.
+    /// Whether it carries the SDUs of a connection-oriented channel.
     package let hasLength: Bool
 
     package func sent(_ pdu: RawSpan) {
@@ -220,7 +220,7 @@ package struct ChannelTrace: Sendable {
 }
 
 extension BluetoothError {
-    /// The link layer's reason for the end of a link that ended with this error, as far as the socket tells.
+    /// The link layer's reason for the end of a link with this error, according to the socket.
     fileprivate var linkEnd: HCIStatus {
         switch cause {
         case .controller(let status): return status

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// What the kernel knows of the keys of one adapter's devices, and what it tells of those that pairing makes.
+/// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
 package final class KernelKeys: HostKeys {
@@ -16,13 +16,13 @@ package final class KernelKeys: HostKeys {
     private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
     private var follower: UInt64?
-    /// What pairing has told of a device before the key that encrypts, by the device's identity.
+    /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
     package private(set) var standing = KeyStanding.loaded
 
-    /// How many devices may be in the middle of a pairing.
+    /// The maximum number of devices in the middle of a pairing.
     private static let announcementLimit = 16
-    /// What fits into a packet of 65535 bytes.
+    /// The number of keys that fit into a packet of 65535 bytes.
     private static let keyLimit = 1800
     private static let identityLimit = 2800
 
@@ -67,7 +67,7 @@ package final class KernelKeys: HostKeys {
 
     private func load(then completion: @escaping () -> Void) {
         guard !kernel.environment().isBluetoothDaemonRunning else {
-            if standing != .others { log.debug("BlueZ's daemon is running; the keys are its business") }
+            if standing != .others { log.debug("BlueZ's daemon is running and manages the keys") }
             standing = .others
             return completion()
         }
@@ -77,7 +77,7 @@ package final class KernelKeys: HostKeys {
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
         let keys = peers.flatMap(\.longTermKeys)
-        // The list of identities is sent without any as well: with it the kernel begins to exchange identities.
+        // The list of identities is sent even if empty: with it the kernel begins to exchange identities.
         let commands: [ManagementCommand] = [
             .loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))),
             .loadLongTermKeys(Array(keys.prefix(Self.keyLimit))),
@@ -128,7 +128,7 @@ package final class KernelKeys: HostKeys {
         post(.unpairDevice(ManagementAddress(identity), disconnect: true)) { [weak self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
-            // It forgets nothing while it is off, but takes another list.
+            // The kernel cannot forget a device while the adapter is off, but accepts another list.
             case (.adapterOff?, _), (.adapterBlocked?, _):
                 if let self { load { completion(nil) } } else { completion(nil) }
             default: completion(error)
@@ -148,7 +148,7 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    // MARK: What pairing makes
+    // MARK: Keys from pairing
 
     private func take(_ notice: AdapterNotice) {
         switch notice {
@@ -166,7 +166,7 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    /// Identity and signature keys come before the key that encrypts.
+    /// Identity and signature keys are reported before the encryption key.
     private func announce(_ identity: BluetoothAddress, _ body: (inout PeerKeys) -> Void) {
         guard standing != .others else { return }
         if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// What the kernel is told of the pairings on one adapter, and what it tells of them.
+/// The kernel's pairing on one adapter: settings, questions and events.
 //
 // Lives on the loop, with the pairings.
 package final class KernelPairing: HostPairing {
@@ -14,9 +14,9 @@ package final class KernelPairing: HostPairing {
     private let management: LoopBound<ManagementClient>
     private let ending: EndingLinks
     private let log: Logger
-    /// How far the kernel has received the settings.
+    /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
-    /// The callers that wait until it has all of them.
+    /// The callers that wait until the kernel has the settings.
     private var waiters = WaiterList<Void, BluetoothError>()
 
     init(
@@ -41,7 +41,7 @@ package final class KernelPairing: HostPairing {
     }
 
     package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
-        // Where that is not to be had, the adapter cannot be followed either, which is told there.
+        // If this is not available, the adapter cannot be followed either, and the error is reported there.
         _ = try? management.value.follow { [adapter] notice in
             let own = adapter.information.index
             switch notice {
@@ -62,7 +62,7 @@ package final class KernelPairing: HostPairing {
             try await apply(operation, again: true)
         } catch {
             progress.wanted = before
-            // The kernel may have a part of the new progress.
+            // The kernel may have a part of the new settings.
             adapterChanged()
             throw error
         }
@@ -82,7 +82,7 @@ package final class KernelPairing: HostPairing {
         }
     }
 
-    /// Sends the settings again if the kernel has lost them; until it has them all, whenever the adapter changes.
+    /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
     package func adapterChanged() { perform(progress.resend(for: adapter.information)) }
 
     package func adapterIsGone(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }

@@ -2,40 +2,40 @@ import BluetoothHost
 import BluetoothPrimitives
 import BluetoothManagement
 
-/// The pairing settings that the kernel should have, how far it has them, and the command it must be sent next.
+/// The pairing settings that the kernel should have, the state of their transfer, and the next command to send.
 ///
-/// One command is outstanding at a time. A settings change while commands are being sent begins anew after the
-/// outstanding one, so the kernel never keeps a mixture.
+/// One command is outstanding at a time. If the settings change meanwhile, sending starts again after the outstanding
+/// one, so that the kernel never keeps a mixture.
 package struct KernelPairingSettings: Hashable {
     package enum State: Hashable {
-        /// The kernel was sent none, and needs them for the first pairing.
+        /// Nothing was sent; the kernel needs the settings for the first pairing.
         case unsent
         /// A command is outstanding, and `rest` follows it.
         case sending(PairingSettings, rest: [ManagementCommand])
         /// A command is outstanding, but the adapter it was for is gone.
         case draining(thenSend: Bool)
-        /// The kernel has these.
+        /// The kernel has these settings.
         case applied(PairingSettings)
-        /// The kernel has only a part of them, or none as it has lost the adapter: they are sent whenever the adapter
-        /// changes, as the devices begin pairings too.
+        /// The kernel has only a part of them, or lost them with the adapter: they are sent at each change of the
+        /// adapter, since peers initiate pairings too.
         case lost
     }
 
     package enum Action: Hashable {
         /// To be answered by ``answered(_:for:)``.
         case send(ManagementCommand)
-        /// Resumes those who wait for the kernel to have the settings.
+        /// Resumes the callers that wait for the kernel to have the settings.
         case finish(BluetoothError?)
     }
 
     package var wanted = PairingSettings()
     package private(set) var state = State.unsent
 
-    /// Whether the kernel has what it should have.
+    /// Whether the kernel has the current settings.
     package var isApplied: Bool { state == .applied(wanted) }
 
-    /// Has the kernel get the settings, also if it has them where another program may have changed them; what is being
-    /// sent already is not sent twice.
+    /// Starts sending the settings, also if the kernel has them but another program may have changed them; a transfer
+    /// in progress is not repeated.
     package mutating func send(again: Bool, for adapter: AdapterInformation) -> Action? {
         switch state {
         case .unsent, .lost: return begin(adapter)
@@ -47,12 +47,12 @@ package struct KernelPairingSettings: Hashable {
         }
     }
 
-    /// Sends again what the kernel had and has no more.
+    /// Sends the settings again that the kernel had and has lost.
     package mutating func resend(for adapter: AdapterInformation) -> Action? {
         if case .unsent = state { nil } else { send(again: false, for: adapter) }
     }
 
-    /// Records how the kernel answered the outstanding command.
+    /// Records the kernel's answer to the outstanding command.
     package mutating func answered(_ error: BluetoothError?, for adapter: AdapterInformation) -> Action? {
         switch state {
         case .unsent, .applied, .lost: return nil
@@ -76,7 +76,7 @@ package struct KernelPairingSettings: Hashable {
         }
     }
 
-    /// Records that the adapter is gone, and with it what its kernel was sent.
+    /// Records that the adapter is gone, and its settings in the kernel with it.
     package mutating func adapterLost(_ reason: BluetoothError) -> Action? {
         switch state {
         case .unsent, .lost: return nil
@@ -98,7 +98,8 @@ package struct KernelPairingSettings: Hashable {
 }
 
 extension PairingSettings {
-    /// What tells the kernel so. LE-only adapters have no Secure Simple Pairing, and dual-mode ones need it.
+    /// The commands that apply the settings. LE-only adapters have no Secure Simple Pairing, and dual-mode ones need
+    /// it.
     package func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
         var commands: [ManagementCommand] = [.setBondable(isBondable)]
         if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothManagement
 
 extension PairingEvent {
-    /// What the management socket tells.
+    /// The pairing event in an event of the management socket.
     package init?(_ event: borrowing ManagementEvent) {
         switch event {
         case .userConfirmationRequest(let device, let isSimple, let value) where device.isLowEnergy:
@@ -27,7 +27,7 @@ extension PairingEvent {
 }
 
 extension PairingQuestion {
-    /// The kernel's command for an answer; nil where it takes none.
+    /// The kernel's command for an answer; nil if it expects none.
     package func command(_ answer: PairingAnswer, to peer: BluetoothAddress) -> ManagementCommand? {
         let device = ManagementAddress(peer)
         return switch (self, answer) {
