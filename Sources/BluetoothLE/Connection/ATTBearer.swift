@@ -5,10 +5,10 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// An ATT bearer over a channel: the one place where PDUs are sent and received.
+/// An ATT bearer over a channel: the only sender and receiver of its PDUs.
 ///
-/// The rules are those of ``ATTBearerCore``; here are the channel and the timers, and what both sides of the link are to each
-/// other. Lives on the loop with its link, which feeds it the channel's events.
+/// The protocol's rules are in ``ATTBearerCore``; this class adds the channel, the timers and the roles of both sides.
+/// Confined to the event loop, with its link, which passes it the channel's events.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
     let channel: any HostChannel
@@ -16,33 +16,33 @@ final class ATTBearer {
     private var writer = ByteWriter(growingTo: 517)
     private var timers: BearerLoopTimers
     private let record: BearerRecord
-    /// Why it has ended; nil while it has not.
+    /// The reason of the end; nil while the bearer is open.
     private(set) var closeReason: BluetoothError?
     private weak var owner: (any BearerOwner)?
     private let membership: Membership
-    /// Called when nothing is in flight any more, while nothing is begun.
+    /// Called when no request is in flight, while the bearer quiesces.
     private var whenQuiet: (() -> Void)?
     private var ownPeerServer = PeerServer()
-    /// The peer as a client.
+    /// The peer in its role as a client.
     var peerClient: PeerClient
 
     private enum Membership {
-        /// The fixed channel's.
+        /// The bearer of the fixed channel.
         case main
-        /// An enhanced one, with its number, besides the fixed channel's.
+        /// An enhanced bearer with its number, beside the fixed channel's bearer.
         case enhanced(UInt64, WeakReference<ATTBearer>)
     }
 
-    /// Which of its link's enhanced bearers it is; nil for the fixed channel's.
+    /// The number among the link's enhanced bearers; nil for the fixed channel's bearer.
     var id: UInt64? { if case .enhanced(let id, _) = membership { id } else { nil } }
     private var mainBearer: ATTBearer? { if case .enhanced(_, let main) = membership { main.object } else { nil } }
 
-    /// A bearer over a connected channel.
+    /// Creates a bearer over a connected channel.
     ///
     /// - Parameters:
-    ///   - localServer: what the peer finds when it is a client as well.
-    ///   - owner: receives the reports; the bearer does not retain it.
-    ///   - main: the fixed channel's bearer, and the number of this one, for an enhanced one of its link.
+    ///   - localServer: the attributes served to the peer's client.
+    ///   - owner: receives the bearer's events; not retained.
+    ///   - main: for an enhanced bearer, the fixed channel's bearer and this one's number.
     init(
         _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
         loop: EventLoop, log: Logger, of owner: any BearerOwner,
@@ -61,7 +61,7 @@ final class ATTBearer {
     }
 
     deinit {
-        // A connection that nobody holds ends its link like one that is told to.
+        // Releasing the last reference to a connection ends its link as disconnecting does.
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
         guard id == nil, !outstanding.isEmpty else { return }
@@ -71,13 +71,13 @@ final class ATTBearer {
     /// The device at the other end.
     var peer: BluetoothAddress { record.peer }
 
-    /// The peer as a server.
+    /// The peer in its role as a server.
     var peerServer: PeerServer {
         _read { yield home.ownPeerServer }
         _modify { yield &home.ownPeerServer }
     }
 
-    /// The bearer that keeps what all bearers of the link share.
+    /// The bearer with the state that all bearers of the link share.
     private var home: ATTBearer { mainBearer ?? self }
 
     var mtu: Int {
@@ -87,44 +87,44 @@ final class ATTBearer {
 
     var isClosed: Bool { closeReason != nil }
 
-    /// How many requests are under way or wait.
+    /// The number of requests in flight or waiting.
     var requestCount: Int { core.requestCount }
 
     // MARK: Sending
 
-    /// Queues a procedure and sends its first request if it is its turn.
+    /// Enqueues a procedure and sends its first request if none is in flight.
     func submit(_ transaction: any ClientTransaction) {
         core.submit(transaction)
         flush()
     }
 
-    /// Queues a command and sends it if the channel takes it.
+    /// Enqueues a command and sends it if the channel is writable.
     func submit(_ command: any CommandMessage) {
         core.submit(command)
         flush()
     }
 
-    /// Sends a Write Command from where it stands, or returns false when it has to wait for its turn, or is too long.
+    /// Sends a Write Command immediately; returns false if it must be queued or is too long.
     func sendAtOnce(_ value: [UInt8], to handle: AttributeHandle) -> Bool {
         value.count <= ATTValueLimits(mtu: mtu).write && core.encodeCommand(value.span.bytes, to: handle, into: &writer)
             && send()
     }
 
-    /// Begins nothing from now on, and calls `body` when nothing waits for the peer's answer.
+    /// Starts no more procedures, and calls `body` when no request is in flight.
     func quiesce(then body: @escaping () -> Void) {
         whenQuiet = body
         core.quiesce()
         flush()
     }
 
-    /// Goes on with what waits, once the link is encrypted or is not to be.
+    /// Resumes the waiting procedures, after encryption or without it.
     func resume() {
         whenQuiet = nil
         core.resume()
         flush()
     }
 
-    /// Does what is to be done until there is nothing left or the channel is full.
+    /// Performs the core's steps until there are none or the channel is full.
     func flush() {
         while let step = core.next(into: &writer) { perform(step) }
     }
@@ -144,9 +144,9 @@ final class ATTBearer {
         }
     }
 
-    /// Queues the writes of configurations that follow from who subscribes and from the outcome of others.
+    /// Enqueues the configuration writes that subscribers and completed writes require.
     func submitConfigurations() {
-        // What an enhanced bearer leaves undone at its end is done on the fixed channel's.
+        // The fixed channel's bearer completes the writes that an enhanced bearer leaves at its end.
         let bearer = isClosed ? home : self
         while let write = peerServer.subscribers.nextWrite(on: bearer) { bearer.core.submit(write) }
         if bearer !== self { bearer.flush() }
@@ -162,7 +162,7 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
-        // The host tells the reason once, so it is not asked a second time.
+        // The host reports the reason once, so this one is used at once.
         case .failed(let error): channelEnded(error)
         }
         return false
@@ -170,7 +170,7 @@ final class ATTBearer {
 
     // MARK: Receiving
 
-    /// Takes an event of the connected channel.
+    /// Handles an event of the connected channel.
     func handle(_ event: ChannelEvent) {
         switch event {
         case .readable: receiveOne()
@@ -208,13 +208,13 @@ final class ATTBearer {
 
     // MARK: The end
 
-    /// A time limit is over.
+    /// Handles the expiry of a time limit.
     func timedOut() {
         core.timedOut()
         flush()
     }
 
-    /// Takes in what arrived before the channel's end, which is still good, and closes.
+    /// Receives the PDUs that arrived before the channel's end, which are still valid, and closes.
     private func channelEnded(_ error: ChannelFailure) {
         guard core.sending != .ended else { return }
         core.channelEnded()
@@ -225,7 +225,7 @@ final class ATTBearer {
         if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
     }
 
-    /// Closes the channel and ends everything that waits, for the given reason. Only the first reason counts.
+    /// Closes the channel and fails all operations with the given reason. Only the first reason counts.
     func close(_ reason: BluetoothError) { close(reason, nil) }
 
     private func close(_ reason: BluetoothError, _ failure: ATTBearerCore.Failure?) {
@@ -235,73 +235,73 @@ final class ATTBearer {
         let outstanding = core.close(failure)
         whenQuiet = nil
         flush()
-        // An enhanced bearer's channel is its own.
+        // The channel of an enhanced bearer is not shared.
         if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
         ownPeerServer.subscribers.finish(reason)
         owner?.bearerHasEnded(self, reason)
     }
 }
 
-/// The owner of bearers, to which they report.
+/// The owner of bearers, which receives their events.
 protocol BearerOwner: AnyObject {
-    /// What the end of a bearer's channel means; nil when that comes later, by its ``ATTBearer/close(_:)``.
+    /// Returns the reason for the end of a bearer's channel; nil if ``ATTBearer/close(_:)`` follows later.
     func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
-    /// A bearer has closed, whoever closed it.
+    /// Handles the end of a bearer, from either side.
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
-    /// The peer's client did what the program has to know or to answer.
+    /// Handles an event of the peer's client that concerns the program.
     func take(_ event: GATTServerEvent, from bearer: UInt64?)
-    /// Attributes of the peer's have changed.
+    /// Handles a change of the peer's attributes.
     func servicesChanged(in range: AttributeHandleRange)
 }
 
-// MARK: - The peer as a client
+// MARK: - The peer's client
 
-// Its requests, our answers, notifications and indications.
+// The client's requests, and our responses, notifications and indications.
 extension ATTBearer {
-    /// What is known of the peer as a client.
+    /// The state of the peer's client.
     var client: GATTClientState {
         get { core.server.client }
         set { core.server.client = newValue }
     }
 
-    /// Queues a notification or an indication of one of our values, and sends it if it is its turn.
+    /// Enqueues a notification or indication of a local value, and sends it if possible.
     func submit(_ update: any ValueUpdate, as kind: ClientCharacteristicConfiguration) {
         if kind == .notification { core.notify(update) } else { core.indicate(update) }
         flush()
     }
 
-    /// Continues with what waits for the program.
+    /// Passes the program's answer on and continues the request.
     func answer(_ answer: ServerAnswer) {
         tell(peerClient.receive(answer, &core, enhancing: mainBearer))
         flush()
     }
 
-    /// Reads how the link is protected, where that counts.
+    /// Updates the link's security in the server, if any attribute requires security.
     func updateSecurity() { peerClient.updateSecurity(&core, of: channel) }
 
-    /// Our own attributes have changed in `range`: the peer's client is sent an indication if it wants to know.
+    /// Indicates Service Changed for a change of the local attributes, if the peer's client has subscribed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
         peerClient.servicesChanged(in: range, serviceChanged, &core)
         flush()
     }
 
-    /// Our attributes have changed while the peer's client was away: it is sent an indication if it wants to know.
+    /// Indicates Service Changed for changes during the client's absence, if it has subscribed.
     func indicateMissedChanges() {
         peerClient.indicateMissedChanges(&core)
         flush()
     }
 
-    /// The attributes have changed, for what is prepared to be written on an enhanced bearer.
+    /// Marks prepared writes on an enhanced bearer as outdated by a change of the attributes.
     func preparedWritesMayBeStale() { peerClient.preparedWritesMayBeStale(&core) }
 
-    /// Answers the peer's client. Its requests wait in the host while the answer to the last cannot be sent.
+    /// Responds to a request of the peer's client. Further requests wait in the host while the response cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
         peerClient.onRequest?()
         tell(peerClient.receive(bytes, &core, enhancing: mainBearer))
     }
 
-    /// Hands on what the program has to know or to answer.
+    /// Passes events of the client to the owner.
     private func tell(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
@@ -310,9 +310,9 @@ extension ATTBearer {
     }
 }
 
-/// The time limits of a bearer on the loop.
+/// The timers of a bearer on the loop.
 ///
-/// Each timer is made when it is first set, as most links never need all: there may be thousands of links.
+/// Each timer is created when first set: with thousands of links, most never need all.
 struct BearerLoopTimers {
     let loop: EventLoop
     private var request: LoopTimer?
@@ -320,7 +320,7 @@ struct BearerLoopTimers {
 
     init(on loop: EventLoop) { self.loop = loop }
 
-    /// Sets a timer anew, or cancels it.
+    /// Restarts or cancels a timer.
     mutating func set(_ timer: BearerTimer, isOn: Bool, of bearer: ATTBearer) {
         switch timer {
         case .request: request = changed(request, isOn, bearer)
@@ -339,7 +339,7 @@ struct BearerLoopTimers {
     }
 }
 
-/// Records what goes over a bearer, in the log.
+/// The log of a bearer's PDUs.
 struct BearerRecord {
     /// The device at the other end.
     let peer: BluetoothAddress
@@ -349,7 +349,7 @@ struct BearerRecord {
         (self.peer, self.log) = (peer, log)
     }
 
-    // Inlined with what follows, as every packet passes here.
+    // Inlined, as every packet passes here.
     @inline(__always) func sent(_ pdu: RawSpan) {
         log.trace("ATT → \(AttributeProtocol.description(of: pdu))", metadata: ["peer": "\(peer)"])
     }

@@ -3,25 +3,24 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// What a bond means for a link: our subscriptions there, and the peer's here, outlive it.
+/// The effect of a bond on a link: subscriptions in both directions survive disconnection.
 ///
-/// Owned by its link, which it is given with each call.
+/// Owned by its link, which is passed to each call.
 final class BondedPeer {
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("BondedPeer") }
 
-    /// Whether the link has been seen to be encrypted.
+    /// Whether the link has been encrypted.
     private var wasEncrypted = false
-    /// Whether what is kept of the client waits for the link to be encrypted.
+    /// Whether the stored client state waits for encryption to be restored.
     private var awaitsRestoring = false
-    /// Whether the first encryption of the link, with the key of a bond from before, is that bond's first use.
+    /// Whether encrypting the link with the key of an earlier bond will be that bond's first use.
     private var isReturn = false
-    /// Subscriptions that the client has brought along, of which the program has not been told yet.
+    /// The restored subscriptions that the program has not been notified of.
     private var untold: Set<AttributeHandle> = []
 
-    /// Whether the peer keeps our subscriptions from link to link: it is bonded with, and, since the link is encrypted,
-    /// surely the one that it was.
+    /// Returns whether the peer persists our subscriptions: it is bonded, and encryption has confirmed its identity.
     func isBonded(_ link: Link) -> Bool { isEncrypted(link) && link.bond != nil }
 
     private func isEncrypted(_ link: Link) -> Bool {
@@ -29,7 +28,7 @@ final class BondedPeer {
         return wasEncrypted
     }
 
-    /// A pairing on this link has made a bond.
+    /// Handles a new bond from a pairing on this link.
     func bonded(isAgain: Bool, _ link: Link) {
         isReturn = false
         restore(link)
@@ -38,16 +37,16 @@ final class BondedPeer {
         link.database.bonded(isAgain: isAgain, link)
     }
 
-    // MARK: What it is called
+    // MARK: Device name
 
-    /// Has a new bond know what the device was heard to call itself, under the address that it was connected to with.
+    /// Stores the advertised name of the address the link was established with in a new bond.
     private func name(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, bond.name == nil else { return }
         let name = link.heardName(of: link.peer) ?? link.heardName(of: bond.identity)
         if let name { bonds.setName(name, of: bond.identity) }
     }
 
-    /// The peer's GAP Device Name was read (Core Vol 3 Part C §12.1): that is what its bond is called from now on.
+    /// Stores the GAP Device Name read from the peer (Core Vol 3 Part C §12.1) in its bond.
     func take(deviceName: [UInt8], _ link: Link) {
         let name = String(decoding: deviceName.prefix { $0 != 0 }, as: UTF8.self)
         guard !name.isEmpty else { return }
@@ -58,10 +57,10 @@ final class BondedPeer {
         }
     }
 
-    // MARK: The client
+    // MARK: Client state
 
-    /// Has what a bonded client wanted to be sent, and what it knows of our attributes, taken up as soon as the link is
-    /// encrypted: before, it may be anybody, and is not sent anything.
+    /// Schedules the restoration of a bonded client's state for when the link is encrypted: before that, its identity
+    /// is unconfirmed and it receives nothing.
     func awaitClient(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
         bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { keep(link) } }
@@ -69,12 +68,12 @@ final class BondedPeer {
         (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
         guard awaitsRestoring || isReturn else { return }
         bearer.peerClient.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
-        // Later, when whoever took the link has it.
+        // Deferred until the new owner of the link has it.
         link.loop.executeLocally { [weak self, weak link] in if let self, let link { restore(link) } }
     }
 
-    /// Takes up what a bonded client wanted to be sent, and what it knows of our attributes, when it was here last, once
-    /// it is surely the one that it was (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
+    /// Restores a bonded client's subscriptions and change-awareness once encryption has confirmed its identity (Core
+    /// Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restore(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)), isEncrypted(link)
         else { return }
@@ -96,8 +95,8 @@ final class BondedPeer {
         tellOfRestored(link, bearer)
     }
 
-    /// Tells the program of the subscriptions that a bonded client has brought along, as of those that it makes: of each when
-    /// the link is protected as its values demand.
+    /// Notifies the program of restored subscriptions as of new ones: of each once the link has the security that its
+    /// value requires.
     private func tellOfRestored(_ link: Link, _ bearer: ATTBearer) {
         guard link.isConnected else { return }
         bearer.updateSecurity()
@@ -113,32 +112,32 @@ final class BondedPeer {
         if untold.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
     }
 
-    /// Whether the program has not been told of a subscription yet.
+    /// Returns whether the program has not been notified of a subscription yet.
     func isUntold(_ handle: AttributeHandle) -> Bool { untold.contains(handle) }
 
-    /// The program need not be told of a restored subscription any more; says whether it was to be.
+    /// Discards the pending notification of a restored subscription; returns whether there was one.
     func forgetUntold(_ handle: AttributeHandle) -> Bool { untold.remove(handle) != nil }
 
-    /// The controller has told that the link is encrypted now; the host may not have taken that in yet.
+    /// Handles the controller's report that the link is encrypted, which may precede the host's own.
     func linkIsEncrypted(_ link: Link) {
         wasEncrypted = true
-        // A pairing on this link is no use of the bond from an earlier one.
+        // A pairing on this link is not a use of an earlier bond.
         if link.isPairedAnew { isReturn = false }
-        // Whatever was asked or shown is settled: without bonding nothing else tells of the pairing's end.
+        // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
         link.pairings?.isOver(link.addresses)
-        guard let bearer = try? link.bearer(for: .init("tell of changes", peer: link.peer)) else { return }
+        guard let bearer = try? link.bearer(for: .init("report encryption", peer: link.peer)) else { return }
         bearer.peerClient.isToldEncrypted = true
         restore(link)
     }
 
-    /// Has what a bonded client wants to be sent kept.
+    /// Stores the state of a bonded client.
     ///
-    /// Over a link that is not encrypted anybody could claim to be that client.
+    /// On an unencrypted link any device could claim to be that client.
     func keep(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, isEncrypted(link),
-            let bearer = try? link.bearer(for: .init("keep subscriptions", peer: link.peer))
+            let bearer = try? link.bearer(for: .init("persist subscriptions", peer: link.peer))
         else { return }
-        // What was kept before has not been taken up.
+        // The stored state has not been restored yet.
         guard !awaitsRestoring else { return }
         let record = link.localServer.withDatabase { bearer.client.record(of: $0, after: bond.client) }
         if bond.client == nil, record.subscriptions.isEmpty, record.supportedFeatures.isEmpty { return }
@@ -150,7 +149,7 @@ extension Link {
     /// The bond with the peer.
     fileprivate var bond: Bond? { bonds?.bond(with: identity) }
 
-    /// Whether there is, or has been, a pairing on this link.
+    /// Whether there is, or was, a pairing on this link.
     fileprivate var isPairedAnew: Bool {
         protectionIfAny?.madeKey != nil || pairings?.isPairing(addresses) == true
     }

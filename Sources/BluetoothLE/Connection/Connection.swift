@@ -4,20 +4,20 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// Which side of a link this is (Core Vol 3 Part C §2.2.2).
+/// The role of this side on a link (Core Vol 3 Part C §2.2.2).
 public enum ConnectionRole: Hashable, Sendable {
-    /// This side made the link, to a device that advertised.
+    /// The initiator of the link, which connected to an advertising device.
     case central
-    /// The device made the link, to what this machine advertised.
+    /// The advertiser, to which the device connected.
     case peripheral
 }
 
 /// A link to a device with its attribute bearer.
 ///
-/// Every call ends with a value or a ``BluetoothError``: the peer's answer, the time limit, the task's cancellation, or
-/// the end of the link, whichever comes first. Calls may be made at the same time from several tasks; requests are sent
-/// one after the other, as the Attribute Protocol demands. The link is closed by ``disconnect()`` or when the last
-/// reference goes.
+/// Every call ends with a value or a ``BluetoothError``: at the peer's response, the time limit, the task's
+/// cancellation, or the end of the link, whichever comes first. Several tasks may call concurrently; requests are sent
+/// one after the other, as the Attribute Protocol requires. ``disconnect()`` closes the link, and so does releasing the
+/// last reference.
 public final class Connection: Sendable {
     /// The device at the other end.
     public let peer: BluetoothAddress
@@ -25,7 +25,7 @@ public final class Connection: Sendable {
     public let role: ConnectionRole
     let core: SessionReference<Link>
 
-    /// The handle of a link; called on the loop.
+    /// Creates the handle of a link; called on the loop.
     init(_ link: Link, in domain: any LoopActor) {
         (peer, role) = (link.peer, link.role)
         core = SessionReference(link, in: domain)
@@ -41,6 +41,6 @@ public final class Connection: Sendable {
         core.later { $0.dropped() }
     }
 
-    /// The loop the connection lives on; a task that prefers it as its executor saves two thread switches a call.
+    /// The connection's event loop; a task that prefers it as its executor saves two thread switches a call.
     public var loop: EventLoop { core.loop }
 }

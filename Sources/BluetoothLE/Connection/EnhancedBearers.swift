@@ -4,14 +4,14 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// The bearers of a link beside the fixed channel's, each an L2CAP channel of its own.
+/// The enhanced ATT bearers of a link, beside the fixed channel's, each an L2CAP channel of its own.
 ///
-/// A request goes to the bearer with the fewest requests, and of several to the oldest, which is the fixed channel. So a
-/// program that makes one call after the other uses the fixed channel alone and keeps the order it has there; only requests
-/// made at the same time are spread, among which no order is promised. Commands stay on the fixed channel, in order. A
-/// procedure of several requests, prepared writes among them, stays on one bearer.
+/// A request goes to the bearer with the fewest requests, and among equals to the oldest, beginning with the fixed
+/// channel. A program that makes one call after the other therefore uses the fixed channel alone and keeps its order;
+/// only concurrent requests are distributed, without a guaranteed order among them. Commands stay on the fixed channel,
+/// in order. A procedure of several requests, including prepared writes, stays on one bearer.
 ///
-/// Owned by its link, which it is given with each call.
+/// Owned by its link, which is passed to each call.
 final class EnhancedBearers {
     private let mark: ComponentCount.Mark
 
@@ -25,7 +25,7 @@ final class EnhancedBearers {
     private struct Entry {
         let id: UInt64
         let channel: any HostChannel
-        /// Whether the peer has opened it.
+        /// Whether the peer has opened the channel.
         let isPeers: Bool
         var state: State
 
@@ -36,12 +36,12 @@ final class EnhancedBearers {
     private var entries: [Entry] = []
     private var nextID: UInt64 = 0
 
-    /// Those that are open, oldest first.
+    /// The open bearers, oldest first.
     var open: some Sequence<ATTBearer> { entries.lazy.compactMap(\.bearer) }
 
     subscript(id: UInt64) -> ATTBearer? { entries.first { $0.id == id }?.bearer }
 
-    /// The bearer with the fewest requests for one of at most `length` bytes.
+    /// Returns the bearer with the fewest requests among those whose MTU fits `length` bytes.
     func leastBusy(orRather main: ATTBearer, fitting length: Int) -> ATTBearer {
         var best = main
         for case let bearer? in entries.lazy.map(\.bearer)
@@ -51,20 +51,20 @@ final class EnhancedBearers {
 
     // MARK: Opening
 
-    /// Opens up to `count` bearers; returns how many the peer has taken.
+    /// Opens up to `count` bearers; returns the number that the peer has accepted.
     nonisolated(nonsending) func open(
         _ link: Link, count: Int, timeout: Duration?
     ) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("open enhanced bearers", peer: link.peer)
         _ = try link.bearer(for: operation)
-        guard count > 0 else { throw .invalidArgument(operation, "At least one bearer has to be asked for.") }
+        guard count > 0 else { throw .invalidArgument(operation, "The number of bearers must be at least 1.") }
         try await agree(link, operation, timeout: timeout)
         var opened = 0
         while opened < count {
             do {
                 try await openOne(link, operation, timeout: timeout)
             } catch  where opened > 0 && error.code == .connectionFailed {
-                // As many as the peer takes.
+                // The peer accepts no more.
                 return opened
             } catch {
                 throw error
@@ -74,8 +74,8 @@ final class EnhancedBearers {
         return opened
     }
 
-    /// Makes sure that the peer's server has enhanced bearers, and tells it that this client has (Core Vol 3 Part G §7.2,
-    /// §7.4).
+    /// Checks that the peer's server supports enhanced bearers, and announces this client's support (Core Vol 3 Part G
+    /// §7.2, §7.4).
     private nonisolated(nonsending) func agree(
         _ link: Link, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
@@ -88,10 +88,11 @@ final class EnhancedBearers {
             serverFeatures = try await link.read(characteristic, timeout: timeout).first ?? 0
         }
         guard serverFeatures & 0x01 != 0 else {
-            throw BluetoothError(.unsupported, operation, "The peer's attribute server has no enhanced bearers.")
+            throw BluetoothError(
+                .unsupported, operation, "The peer's attribute server does not support enhanced bearers.")
         }
         guard let characteristic = characteristics.first(where: { $0.uuid == .clientSupportedFeatures }) else { return }
-        // Bits that are set stay set.
+        // Bits that are set must not be cleared.
         var features = try await link.read(characteristic, timeout: timeout)
         if features.isEmpty { features = [0] }
         guard features[0] & 0x02 == 0 else { return }
@@ -140,7 +141,7 @@ final class EnhancedBearers {
 
     // MARK: Accepting
 
-    /// Whether a channel is one of this link's, is encrypted, and is not more than the peer may open.
+    /// Returns whether to accept a channel: it must belong to this link, be encrypted and within the peer's limit.
     func takes(_ channel: any HostChannel, _ link: Link, atMost count: Int) -> Bool {
         guard link.isConnected, link.identity == channel.peer, entries.count(where: \.isPeers) < count,
             let security = try? channel.security()
@@ -148,7 +149,7 @@ final class EnhancedBearers {
         return security.level >= .medium
     }
 
-    /// Takes over a channel that the peer has opened for attributes; says who takes its events.
+    /// Takes ownership of a channel that the peer has opened; returns the handler of its events.
     func accept(_ channel: any HostChannel, _ link: Link) -> ChannelHandler {
         guard link.isConnected else {
             channel.close()
@@ -184,7 +185,7 @@ final class EnhancedBearers {
         else { return }
         let channel = entries[index].channel
         let bearer = link.makeBearer(channel, enhancing: (main, id))
-        // The channel's own MTUs are the bearer's (Core Vol 3 Part F §3.2.8).
+        // The channel's MTUs determine the bearer's ATT_MTU (Core Vol 3 Part F §3.2.8).
         if let units = channel.maximumTransmissionUnits { bearer.mtu = min(units.receive, units.send) }
         entries[index].state = .open(bearer)
         call?.succeed()
@@ -196,13 +197,13 @@ final class EnhancedBearers {
         link.reason(of: error, otherwise: other) { [weak self] _, reason in self?.end(id, reason) }
     }
 
-    /// What the end of a bearer's channel means; nil when that is told later.
+    /// The reason for the end of a bearer's channel; nil if it follows later.
     func reasonOfEnd(_ failure: ChannelFailure, of id: UInt64, _ link: Link) -> BluetoothError? {
         guard let bearer = self[id] else { return nil }
         return reason(of: id, link, failure, otherwise: bearer.channel.error(failure, .bearer(link.peer)))
     }
 
-    /// A bearer has ended, or is to.
+    /// Removes and closes a bearer.
     func end(_ id: UInt64, _ reason: BluetoothError) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let ended = entries.remove(at: index)
@@ -213,17 +214,17 @@ final class EnhancedBearers {
         ended.channel.close()
     }
 
-    /// The link has ended, and all bearers with it.
+    /// Closes all bearers, as the link has ended.
     func end(_ reason: BluetoothError) {
         for entry in entries { end(entry.id, reason) }
     }
 }
 
 extension BluetoothError {
-    /// A connection over a channel that came from elsewhere opens no others.
+    /// The error for a connection over a supplied channel, which cannot open others.
     static func noRoute(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .unsupported, operation,
-            "This connection was not made by an adapter, so the way to the peer is not known.")
+            "This connection was not made by an adapter, so it cannot open channels.")
     }
 }

@@ -3,33 +3,33 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// What a connection knows of its peer's database, and who wants to know when it changes.
+/// The cached state of the peer's database, and the followers of its changes.
 ///
-/// Made when the database is first asked for, so that a connection that needs none of it does not carry it.
+/// Created with the first discovery, so that a connection without one does not carry it.
 struct KnownDatabase {
-    /// The database as it is as far as is known; nil before it is discovered and after it has changed.
+    /// The discovered database; nil before discovery and after a change.
     private(set) var services: [RemoteService]?
-    /// What in ``services`` could not be true when they were discovered.
+    /// The inconsistencies found when ``services`` were discovered.
     private(set) var problems: [DatabaseProblem] = []
-    /// ``services`` as a program gets them.
+    /// ``services`` in their public form.
     var database: RemoteDatabase? { services.map { RemoteDatabase(services: $0, problems: problems) } }
     /// The hash of ``services``.
     var hash: DatabaseHash?
-    /// Counts what makes ``services`` invalid.
+    /// The number of changes, each of which invalidates ``services``.
     private(set) var changeCount: UInt64 = 0
-    /// What has changed and not been discovered since.
+    /// The ranges that have changed since the last discovery.
     private var changed: [AttributeHandleRange] = []
     /// The database before the change.
     private var former: [RemoteService] = []
-    /// Where Service Changed is indicated.
+    /// The value handle of Service Changed.
     private(set) var serviceChanged: AttributeHandle?
-    /// Whether the peer has been asked to tell of changes.
+    /// Whether this client has requested change indications.
     var isFollowed = false
-    /// Where the peer has been asked, and has agreed.
+    /// The configuration descriptor with which the peer has confirmed the request.
     var followedConfiguration: AttributeHandle?
     var changes = Broadcaster<AttributeHandleRange>()
 
-    /// Takes note of the database as it is now.
+    /// Stores the discovered database.
     mutating func discovered(
         _ services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash? = nil
     ) {
@@ -41,19 +41,19 @@ struct KnownDatabase {
         serviceChanged = Self.genericAttribute(.serviceChanged, in: services)?.valueHandle
     }
 
-    /// Takes note that the database is another in `range`.
+    /// Invalidates the database after a change in `range`.
     mutating func changed(in range: AttributeHandleRange) {
         changeCount &+= 1
         if let services { former = services }
         services = nil
         hash = nil
-        // A peer that tells of change after change has changed in all.
+        // Many changes are treated as a change of the whole database, so that a hostile peer cannot fill memory.
         if changed.count < 16 { changed.append(range) } else { changed = [.all] }
         changes.send(range)
     }
 
-    /// Whether the attribute may not be any more what the caller takes it for. Asked for every call, so it costs nothing
-    /// as long as nothing has changed.
+    /// Returns whether an attribute may have changed since its discovery. Called for every operation, so it is cheap
+    /// while nothing has changed.
     func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool {
         guard changeCount > 0 else { return false }
         if changed.contains(where: { $0.contains(handle) }) { return true }
@@ -61,7 +61,7 @@ struct KnownDatabase {
         return Self.type(of: handle, in: services) != type
     }
 
-    /// Which of `handles` were discovered before the change and are something else, or nothing, after it.
+    /// Returns the handles whose attribute was discovered before the change and is different or missing after it.
     func gone(among handles: [AttributeHandle], from former: [RemoteService]) -> [AttributeHandle] {
         guard let services else { return [] }
         return handles.filter { handle in
@@ -70,7 +70,7 @@ struct KnownDatabase {
         }
     }
 
-    /// The database before it changed; empty when it has not.
+    /// The database before the change; empty without one.
     var formerServices: [RemoteService] { former }
 
     private static func type(of handle: AttributeHandle, in services: [RemoteService]) -> BluetoothUUID? {
@@ -93,7 +93,7 @@ struct KnownDatabase {
     mutating func finish(_ reason: BluetoothError) { changes.finish(reason) }
 }
 
-/// A client procedure nobody waits for.
+/// A client procedure without a waiting caller.
 final class BackgroundProcedure<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
     private var output: Procedure.Output?

@@ -1,15 +1,15 @@
 import BluetoothHost
 import BluetoothSockets
 
-// What a link's adapter has to do with its end.
+// The parts of a link's end that depend on its adapter.
 extension Link {
-    /// Why a bearer has ended, whose channel says `error`; nil when that is told later.
+    /// Returns the reason for the end of a bearer whose channel reports `error`; nil if it follows later.
     func reasonOfEnd(_ error: ChannelFailure, of bearer: ATTBearer) -> BluetoothError? {
         if let id = bearer.id { return enhancedBearersIfAny?.reasonOfEnd(error, of: id, self) }
         let channel = bearer.channel
         let said = attachment?.host.reasonOfEnd(peer, error)
         let own = channel.error(error, said.map { .linkSaid($0, peer) } ?? .link(peer))
-        // The peer's own word is beyond doubt, and so is that it was the end of an earlier link.
+        // The peer's own reason is certain, and so is the end of an earlier link.
         if own.cause == .controller(.remoteUserTerminatedConnection) || own.code == .connectionFailed { return own }
         return reason(of: error, otherwise: own)
     }
@@ -23,8 +23,8 @@ extension Link {
         eventsIfAny?.send(.servicesChanged(range))
     }
 
-    /// The adapter, if that is why a channel of the link ended with `error`, or `other`; nil when `end` is called with either
-    /// later, within five seconds.
+    /// Returns the reason for the end of a channel with `error`: the adapter's, or `other`; nil if `end` is called with
+    /// either within five seconds.
     func reason(
         of error: ChannelFailure, otherwise other: BluetoothError,
         then end: @escaping (Link, BluetoothError) -> Void = { $0.finish($1) }

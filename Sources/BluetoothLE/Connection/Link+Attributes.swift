@@ -3,40 +3,40 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Something of the peer's that has a value: a characteristic, a descriptor, or just a handle.
+/// A remote attribute with a value: a characteristic, a descriptor, or just a handle.
 public protocol RemoteAttribute: Sendable {
-    /// Where the value is.
+    /// The handle of the value.
     var attributeHandle: AttributeHandle { get }
-    /// What it is taken to be, so that it is noticed when the peer's attributes have changed; nil when that is not known.
+    /// The expected type, so that a change of the peer's attributes is detected; nil if unknown.
     var attributeType: BluetoothUUID? { get }
 }
 
 extension RemoteAttribute {
-    /// Nothing is known.
+    /// Nil, as the type is unknown.
     public var attributeType: BluetoothUUID? { nil }
 }
 
 extension RemoteCharacteristic: RemoteAttribute {
-    /// Where the characteristic's value is.
+    /// The handle of the characteristic's value.
     public var attributeHandle: AttributeHandle { valueHandle }
     /// The characteristic's UUID.
     public var attributeType: BluetoothUUID? { uuid }
 }
 
 extension RemoteDescriptor: RemoteAttribute {
-    /// Where the descriptor is.
+    /// The handle of the descriptor.
     public var attributeHandle: AttributeHandle { handle }
     /// The descriptor's UUID.
     public var attributeType: BluetoothUUID? { uuid }
 }
 
 extension AttributeHandle: RemoteAttribute {
-    /// The handle itself.
+    /// The handle.
     public var attributeHandle: AttributeHandle { self }
 }
 
-// A `timeout` is the most time the caller waits; nil leaves the 30 s that the Attribute Protocol gives each request. The
-// request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.
+// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request. The request in
+// flight keeps its place on the link until it is answered, so a late response never reaches another caller.
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
@@ -57,7 +57,7 @@ extension Link {
                 let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }
                 try await transaction.call.value(operation, timeout: remaining, on: loop)
                 warn(of: transaction.problems)
-                // It succeeds with an output alone.
+                // A successful call always has an output.
                 guard let output = transaction.output else { throw .cancelled(operation) }
                 return output
             } catch {
@@ -74,7 +74,7 @@ extension Link {
         }
     }
 
-    /// The handle of an attribute that is still what the caller takes it for.
+    /// Returns the handle of an attribute; throws if the attribute may have changed since its discovery.
     func current(_ attribute: some RemoteAttribute, _ name: String) throws(BluetoothError) -> AttributeHandle {
         let handle = attribute.attributeHandle
         if databaseIfAny?.isStale(handle, attribute.attributeType) == true {
@@ -83,7 +83,7 @@ extension Link {
         return handle
     }
 
-    /// Says in the log what of a peer's database cannot be true; a hostile one does not fill it.
+    /// Logs the inconsistencies of a peer's database, limited so that a hostile peer cannot fill the log.
     private func warn(of problems: [DatabaseProblem]) {
         for problem in problems.prefix(16) { log.warning("\(problem)", metadata: ["peer": "\(peer)"]) }
         if problems.count > 16 {
@@ -135,13 +135,14 @@ extension Link {
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")
-        // Most find room, so what is needed to wait or to refuse comes after.
+        // Most commands are sent at once, so the set-up for waiting and failing comes later.
         if !Task.isCancelled, let mainBearer, mainBearer.sendAtOnce(value, to: handle) { return }
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)
         let bearer = try bearer(for: operation)
         guard value.count <= maximumCommandLength else {
             throw .invalidArgument(
-                operation, "A Write Command takes at most \(maximumCommandLength) bytes here, not \(value.count).")
+                operation,
+                "A Write Command has at most \(maximumCommandLength) bytes of value on this link, not \(value.count).")
         }
         if Task.isCancelled { throw .cancelled(operation) }
         let command = CommandCall(value, to: handle, operation, on: bearer)

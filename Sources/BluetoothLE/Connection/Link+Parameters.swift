@@ -2,13 +2,13 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothHCI
 
-// The link beneath the attributes: its signal, its rhythm, its modulation, which the host asks its controller. A connection
-// that an adapter did not make has none, and throws `.unsupported`.
+// The parameters of the link layer: RSSI, transmit power, connection parameters, PHYs and data length, which the host
+// requests from the controller. A connection without an adapter has none and throws `.unsupported`.
 extension Link {
     nonisolated(nonsending) func rssi(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         let operation = BluetoothError.Operation("read RSSI", peer: peer)
         guard let rssi = try await attachment(operation).host.rssi(operation, timeout: timeout) else {
-            throw BluetoothError(.unsupported, operation, "The controller does not know the signal strength.")
+            throw BluetoothError(.unsupported, operation, "The controller does not report the RSSI.")
         }
         return rssi
     }
@@ -64,7 +64,7 @@ extension Link {
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the data length", peer: peer)
-        // 14 bytes around the data, 8 µs a byte (Core Vol 6 Part B §2.1).
+        // A packet has 14 bytes of overhead and takes 8 µs a byte (Core Vol 6 Part B §2.1).
         let microseconds = time.map { $0.clampedNanoseconds / 1000 } ?? Int64(clamping: octets) &* 8 &+ 112
         guard (27...251).contains(octets), (328...17040).contains(microseconds) else {
             throw .invalidArgument(operation, "A packet has 27 to 251 bytes and takes 328 to 17040 µs.")

@@ -2,9 +2,9 @@ import BluetoothATT
 import BluetoothSockets
 import BluetoothPrimitives
 
-// The protection of a link, as its callers raise it.
+// The security of a link, as requested by its callers.
 extension Link {
-    /// The peer's addresses, by which pairings are asked about.
+    /// The peer's addresses in pairing questions.
     var addresses: LinkAddresses { LinkAddresses(connected: peer, known: identity) }
 
     nonisolated(nonsending) func raiseSecurity(
@@ -19,7 +19,7 @@ extension Link {
         to level: SecurityLevel, timeout: Duration?
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
-        guard level > .low else { throw .invalidArgument(operation, "A link that is not protected is not paired for.") }
+        guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         _ = try bearer(for: operation)
         guard let pairings else { throw .noRoute(operation) }
@@ -39,24 +39,24 @@ extension Link {
         return PairingOutcome(security: result.security, isBonded: isBonded)
     }
 
-    // MARK: Requests the peer refuses
+    // MARK: Refused requests
 
-    /// How often the link's protection was raised.
+    /// The number of successful raises of the link's security.
     var securityChangeCount: UInt64 { protectionIfAny?.changeCount ?? 0 }
 
-    /// How often a request is repeated: to be encrypted, and to be authenticated after that.
+    /// The maximum number of repetitions of a request: after encryption, and after authentication.
     static let repetitionLimit = 2
 
-    /// Raises the link's protection as the peer's refusal of a request demands, and returns when the request may be
+    /// Raises the link's security as the peer's refusal of a request requires; returns when the request may be
     /// repeated.
     ///
     /// - Parameters:
     ///   - change: ``securityChangeCount`` when the request was made.
-    /// - Throws: `refusal` itself where there is nothing to be done about it, or why it could not be done.
+    /// - Throws: `refusal` itself if raising the security cannot help, or the error of raising it.
     nonisolated(nonsending) func satisfy(
         _ refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
-        // Another's refused request has had it raised meanwhile.
+        // Another refused request has raised it meanwhile.
         if change != securityChangeCount { return }
         guard configuration.securityPolicy != .never, let level = levelWanted(by: refusal) else { throw refusal }
         do throws(BluetoothError) {
@@ -65,7 +65,7 @@ extension Link {
         } catch {
             var failure = error
             if isConnected, let kind = failure.pairingFailure {
-                // The link is as it was, and so is the answer.
+                // The link is unchanged, so the peer's refusal remains the error.
                 failure = refusal
                 failure.pairingFailure = kind
                 throw failure
@@ -75,12 +75,12 @@ extension Link {
         }
     }
 
-    /// Whether the agent is asked before: where there is no key, so that the devices have to pair.
+    /// Whether the agent is asked before pairing: only if there is no key.
     private var asksFirst: Bool {
         configuration.securityPolicy == .ask && pairings?.hasKey(addresses) == false
     }
 
-    /// What to raise the link to; nil where nothing is gained by that, or nobody here could pair.
+    /// The level to raise the link to; nil if none would help or pairing is not possible.
     private func levelWanted(by error: BluetoothError) -> SecurityLevel? {
         guard let pairings, let now = try? security().level, pairings.canPair else { return nil }
         switch now {
@@ -93,7 +93,7 @@ extension Link {
 }
 
 extension BluetoothError {
-    /// Whether the peer refused for the link's lack of protection.
+    /// Whether the peer refused because of the link's insufficient security.
     var isAboutSecurity: Bool {
         switch cause {
         case .attribute(.insufficientAuthentication), .attribute(.insufficientEncryption),

@@ -3,14 +3,14 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Signs what is written by Signed Write Command (Core Vol 3 Part H §2.4.5).
+/// A signer of Signed Write Commands (Core Vol 3 Part H §2.4.5).
 ///
-/// ``SigningKey`` is one with the key in memory.
+/// ``SigningKey`` is a signer with the key in memory.
 public protocol AttributeSigner: Sendable {
-    /// The signature of a PDU: its opcode, handle and value as they are sent.
+    /// Returns the signature of a PDU: its opcode, handle and value as sent.
     ///
-    /// Every call uses up one value of the counter, which never comes again.
-    /// - Throws: when the counter has come to its end.
+    /// Each call consumes one value of the counter.
+    /// - Throws: when the counter is exhausted.
     func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature
 }
 
@@ -27,7 +27,7 @@ extension Link {
             !characteristic.properties.contains(.authenticatedSignedWrites)
         {
             throw BluetoothError(
-                .unsupported, operation, "The characteristic does not take signed writes.",
+                .unsupported, operation, "The characteristic does not support signed writes.",
                 remedy: "Its properties are \(characteristic.properties).")
         }
         if try security().level >= .medium {
@@ -36,7 +36,8 @@ extension Link {
         guard value.count <= maximumSignedLength else {
             throw .invalidArgument(
                 operation,
-                "A Signed Write Command takes at most \(maximumSignedLength) bytes here, not \(value.count).")
+                "A Signed Write Command has at most \(maximumSignedLength) bytes of value on this link, not \(value.count)."
+            )
         }
         if Task.isCancelled { throw .cancelled(operation) }
         let command = SignedCommandCall(value, to: handle, signer, operation, on: bearer)
@@ -45,9 +46,9 @@ extension Link {
     }
 }
 
-/// A Signed Write Command with the caller that waits until the host has it.
+/// A Signed Write Command with its caller, which waits until the host has accepted it.
 ///
-/// It is signed when its turn comes, so that the counters go out in their order.
+/// It is signed when sent, so that the counter values are sent in order.
 final class SignedCommandCall: CommandMessage {
     let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
@@ -89,7 +90,7 @@ final class SignedCommandCall: CommandMessage {
             try writer.write(signature.messageAuthenticationCode)
         } catch {
             writer.removeAll()
-            throw .invalid("A Signed Write Command takes at most \(writer.capacity - 15) bytes of a value here.")
+            throw .invalid("A Signed Write Command has at most \(writer.capacity - 15) bytes of value on this link.")
         }
     }
 

@@ -3,13 +3,13 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// How a characteristic's values are asked for (Core Vol 3 Part G §3.3.3.3).
+/// The kind of value updates to subscribe to (Core Vol 3 Part G §3.3.3.3).
 public enum SubscriptionKind: Sendable, Hashable {
-    /// Notifications where the characteristic has them, otherwise indications.
+    /// Notifications if the characteristic supports them, otherwise indications.
     case automatic
-    /// Values the peer sends without waiting.
+    /// Notifications, which the peer sends without waiting for a confirmation.
     case notification
-    /// Values the peer sends one at a time, each confirmed by us.
+    /// Indications, of which the peer sends one at a time and waits for its confirmation.
     case indication
 }
 
@@ -42,14 +42,14 @@ extension Link {
         _ = try configuration(of: characteristic, kind, operation)
         let descriptor = try await configurationHandle(
             of: characteristic, operation, timeout: deadline.map { loop.now.duration(to: $0) })
-        // The peer may have told of a change before it answered.
+        // A change may have been indicated before the response.
         _ = try current(characteristic, operation.name)
         let bearer = try bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
         let channel = StreamChannel<[UInt8]>(
             capacity: bufferCapacity, policy: .fail, operation: operation, from: loop)
 
-        // The stream takes values before the peer is told: the first may come ahead of its answer.
+        // The stream is registered before the peer is configured: the first value may precede the response.
         let confirmation = Promise<Void, BluetoothError>()
         let id = bearer.peerServer.subscribers.add(
             channel, for: handle, kind: try configuration(of: characteristic, kind, operation),
@@ -61,7 +61,7 @@ extension Link {
             unsubscribe(id, from: handle, configuredBy: descriptor)
             throw error
         }
-        // The stream keeps the link up for as long as somebody reads it.
+        // The stream retains the connection until its consumer ends it.
         let link = LoopBound(self, on: loop)
         return BoundedStream(channel: channel) { [connection, loop] in
             loop.execute {
@@ -72,7 +72,7 @@ extension Link {
         }
     }
 
-    /// What to ask the peer for. Without a wish that is what it sends already, so that nobody else's values change.
+    /// The configuration to write; for `.automatic` the present one, so that other subscribers' values do not change.
     private func configuration(
         of characteristic: RemoteCharacteristic, _ kind: SubscriptionKind, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> ClientCharacteristicConfiguration {
@@ -86,7 +86,7 @@ extension Link {
         default:
             throw BluetoothError(
                 .unsupported, operation,
-                "Characteristic \(characteristic.uuid) cannot do that; its properties are \(characteristic.properties)."
+                "Characteristic \(characteristic.uuid) does not support that; its properties are \(characteristic.properties)."
             )
         }
     }
@@ -104,9 +104,9 @@ extension Link {
         return descriptor.handle
     }
 
-    /// Ends the subscriptions to a characteristic that is something else by now.
+    /// Ends the subscriptions to a characteristic that has changed.
     func endSubscriptions(to handle: AttributeHandle) {
-        let operation = BluetoothError.Operation("take values", peer: peer, attribute: handle)
+        let operation = BluetoothError.Operation("receive values", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }
         bearer.peerServer.subscribers.finish(.attributesChanged(operation), of: handle)
     }
@@ -115,7 +115,7 @@ extension Link {
         let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }
         bearer.peerServer.subscribers.remove(id, for: handle)
-        // Something else may be there by now.
+        // The handle may belong to another attribute by now.
         if databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }
         bearer.configure(handle)
     }

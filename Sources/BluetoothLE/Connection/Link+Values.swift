@@ -4,9 +4,9 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension AttributeWrite {
-    /// A write of `value` to a characteristic or descriptor, for ``Connection/writeReliably(_:timeout:)``.
+    /// Creates a write of `value` to a characteristic or descriptor, for ``Connection/writeReliably(_:timeout:)``.
     ///
-    /// - Parameter offset: at zero the value is written anew, elsewhere it is changed from there on.
+    /// - Parameter offset: zero replaces the value, any other offset changes the value from there on.
     public init(_ value: [UInt8], to attribute: some RemoteAttribute, offset: Int = 0) {
         self.init(attribute.attributeHandle, offset: offset, value: value)
     }

@@ -7,13 +7,13 @@ import Logging
 
 /// The configuration of a link.
 struct LinkConfiguration {
-    /// What the peer finds here when it is a client as well.
+    /// The attributes served to the peer's client.
     var server: LocalServer
-    /// Where the peer's database is remembered.
+    /// The cache of the peer's database.
     var cache: ConnectionCache?
     /// The largest ATT_MTU to agree to, 23 to 517 bytes.
     var receiveMTU: UInt16
-    /// What is done where the peer wants a better protected link.
+    /// The policy for requests that the peer refuses for lack of security.
     var securityPolicy = SecurityPolicy.automatic
     var log: Logger
 
@@ -29,20 +29,20 @@ struct LinkConfiguration {
     }
 }
 
-/// A link to a device with its attribute bearers, which ``Connection`` stands for.
+/// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
-/// Owned by its handle, and, while it is up, by the links of its adapter.
+/// Owned by its handle, and, while it is established, by the adapter's registry.
 final class Link: ConnectAttempt, BearerOwner {
     private let mark: ComponentCount.Mark
     private enum State {
-        /// The host has been asked for it, or is to be; somebody may wait.
+        /// Before the link is established, with the host's channel and the waiting caller, if any.
         case opening((any HostChannel)?, Promise<Void, BluetoothError>?)
-        /// With what follows the link at the controller, where something does; see Link+Parameters.
+        /// With the registration at the host, if there is one; see Link+Parameters.
         case up(ATTBearer, LinkAttachment?)
-        /// Why it ended, who the peer was, and the bearer that there was.
+        /// With the reason, the peer's identity, and the former bearer.
         indirect case ended(BluetoothError, identity: BluetoothAddress, ATTBearer?)
 
-        /// The bearer that there is, or was.
+        /// The present or former bearer.
         var bearer: ATTBearer? {
             switch self {
             case .opening: nil
@@ -52,9 +52,9 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
-    /// The followers of its end.
+    /// The followers of the link's end.
     private struct EndFollowers {
-        /// Keeps the connection.
+        /// The owner of the connection.
         var keeper: ((Connection) -> Void)?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
     }
@@ -65,16 +65,16 @@ final class Link: ConnectAttempt, BearerOwner {
     /// This side's role on the link.
     let role: ConnectionRole
     let configuration: LinkConfiguration
-    /// What the program holds; nil once it has dropped that, which ends the link.
+    /// The program's handle; nil after its release, which ends the link.
     private weak var handle: Connection?
-    /// The session, which the link keeps, and what it uses of it; nil where no adapter has made it, and after the end.
+    /// The session, which the link retains, and its services; nil for a link without an adapter, and after the end.
     private var home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)?
 
     private var state = State.opening(nil, nil)
     private var followers = EndFollowers()
-    /// Its components that most links do without; see LinkParts.
+    /// The components created on first use; see LinkParts.
     private var parts = LinkParts()
-    /// Whether the link did not take a value in time, and perhaps still takes none.
+    /// Whether the link did not accept a value in time, and may still be congested.
     private var isBehind = false
 
     init(
@@ -89,11 +89,11 @@ final class Link: ConnectAttempt, BearerOwner {
         self.loop = loop
     }
 
-    /// What the program holds; nil once it has dropped that.
+    /// The program's handle; nil after its release.
     var connection: Connection? { handle }
-    /// What it uses of its adapter; nil where no adapter has made it, and after the end.
+    /// The adapter's services; nil for a link without an adapter, and after the end.
     var adapter: LinkSurroundings? { home?.adapter }
-    /// Follows the link at the controller; nil where nothing does.
+    /// The registration at the host; nil without one.
     var attachment: LinkAttachment? { if case .up(_, let attachment) = state { attachment } else { nil } }
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
@@ -118,12 +118,12 @@ final class Link: ConnectAttempt, BearerOwner {
         LinkParts.made(&parts.database) { PeerDatabase(rememberedIn: configuration.cache, on: loop) }
     }
 
-    /// Knows no more of the peer's database than a link just made.
+    /// Discards the state of the peer's database.
     func forgetDatabase() { parts.database = nil }
 
     // MARK: Opening
 
-    /// Connects the attribute channel; returns when the link is up.
+    /// Connects the attribute channel; returns when the link is established.
     nonisolated(nonsending) func open(
         options: L2CAPOptions, timeout: Duration?
     ) async throws(BluetoothError) {
@@ -152,11 +152,11 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
-    /// The device has answered: the link is not about to end.
+    /// Notifies the host that the peer has responded, which confirms the link.
     func linkHolds() { attributeChannel?.linkHolds() }
 
     func giveWay() {
-        giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt has given way to others."))
+        giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt was preempted by others."))
     }
 
     func giveUp(_ reason: BluetoothError) {
@@ -164,7 +164,7 @@ final class Link: ConnectAttempt, BearerOwner {
         finish(reason.about(.init("connect", peer: peer)))
     }
 
-    /// Takes over a channel that is connected already, such as one of a pair of channels in a test.
+    /// Takes ownership of a connected channel, such as one of a pair of channels in a test.
     func adopt(
         _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
     ) throws(KernelError) {
@@ -172,7 +172,7 @@ final class Link: ConnectAttempt, BearerOwner {
         establish(try connect(self))
     }
 
-    /// Takes over the attribute channel of a link that the peer has made; says who takes its events.
+    /// Takes ownership of the attribute channel of an incoming connection; returns the handler of its events.
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
@@ -184,16 +184,16 @@ final class Link: ConnectAttempt, BearerOwner {
         return { [weak self] event in self?.receive(event) }
     }
 
-    /// Says what the program holds.
+    /// Sets the program's handle.
     func isHeld(by connection: Connection) { handle = connection }
 
-    /// Says who keeps the connection from now on; `onEnd` is called on the loop when the link has ended.
+    /// Sets the owner of the connection; `onEnd` is called on the loop when the link has ended.
     func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }
 
-    /// Begins to follow the link.
+    /// Registers the link with the host.
     ///
-    /// While it is being encrypted, which begins at once where that was asked for, its handle may not be known; such a link
-    /// is followed from when that is done.
+    /// While a link is being encrypted, which starts with it on request, its handle may be unknown; such a link is
+    /// registered afterwards.
     private func attach() {
         guard let adapter, case .up(let bearer, nil) = state else { return }
         guard let handle = bearer.channel.linkHandle else { return }
@@ -218,7 +218,7 @@ final class Link: ConnectAttempt, BearerOwner {
             of: self, enhancing: main)
     }
 
-    /// Takes an event of the attribute channel.
+    /// Handles an event of the attribute channel.
     func receive(_ event: ChannelEvent) {
         switch state {
         case .up(let bearer, let attachment):
@@ -232,7 +232,7 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
-    /// - Parameter channel: nil where the host tells of an attempt before it has handed out the channel.
+    /// - Parameter channel: nil if the host reports an event before it has returned the channel.
     private func opened(_ channel: (any HostChannel)?, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
         switch event {
         case .writable:
@@ -252,7 +252,7 @@ final class Link: ConnectAttempt, BearerOwner {
 
     // MARK: The end
 
-    /// Ends the link and everything that waits for it. Only the first reason counts.
+    /// Ends the link and fails all operations with the given reason. Only the first reason counts.
     func finish(_ reason: BluetoothError) {
         if case .ended = state { return }
         bondedPeerIfAny?.keep(self)
@@ -269,7 +269,7 @@ final class Link: ConnectAttempt, BearerOwner {
             call?.fail(reason)
             channel?.close()
         case .up(let bearer, _):
-            // It closes the channel, or leaves it to those who wait for the last answers.
+            // The bearer closes its channel, or leaves it to the host until the last responses have arrived.
             bearer.close(reason)
         case .ended: break
         }
@@ -291,12 +291,12 @@ final class Link: ConnectAttempt, BearerOwner {
                 disconnectReason: .local))
     }
 
-    /// The program has let go of the handle.
+    /// Disconnects after the program has released the handle.
     func dropped() {
         if connection == nil { disconnect() }
     }
 
-    /// Why the link ended; nil while it has not.
+    /// The reason of the end; nil before.
     var endReason: BluetoothError? { if case .ended(let reason, _, _) = state { reason } else { nil } }
 
     var isConnected: Bool { if case .up = state { true } else { false } }
@@ -314,16 +314,17 @@ final class Link: ConnectAttempt, BearerOwner {
     /// The fixed channel's bearer, while the link is up.
     var mainBearer: ATTBearer? { if case .up(let bearer, _) = state { bearer } else { nil } }
 
-    /// The bearer, as long as it is of use.
+    /// Returns the fixed channel's bearer; throws if the link is not established.
     func bearer(for operation: BluetoothError.Operation) throws(BluetoothError) -> ATTBearer {
         switch state {
         case .up(let bearer, _): return bearer
         case .ended(let reason, _, _): throw BluetoothError(.closed, operation, bearerEnd: reason)
-        case .opening: throw BluetoothError(.disconnected, operation, "The link is not up yet.", isRetryable: true)
+        case .opening:
+            throw BluetoothError(.disconnected, operation, "The link is not established yet.", isRetryable: true)
         }
     }
 
-    /// The bearer for a request of at most `length` bytes.
+    /// Returns the bearer for a request of at most `length` bytes.
     func requestBearer(
         for operation: BluetoothError.Operation, fitting length: Int
     ) throws(BluetoothError) -> ATTBearer {
@@ -333,12 +334,12 @@ final class Link: ConnectAttempt, BearerOwner {
 
     // MARK: Information
 
-    /// How many bearers carry attributes.
+    /// The number of ATT bearers.
     var bearerCount: Int {
         isConnected ? 1 + (enhancedBearersIfAny?.open.reduce(0) { count, _ in count + 1 } ?? 0) : 0
     }
 
-    /// The address the host knows the peer by now: after pairing its identity.
+    /// The host's present address of the peer: after pairing its identity.
     var identity: BluetoothAddress {
         switch state {
         case .opening(let channel, _): channel?.peer ?? peer
@@ -366,9 +367,9 @@ final class Link: ConnectAttempt, BearerOwner {
         }
     }
 
-    // MARK: Our values
+    // MARK: Local values
 
-    /// Begins to send a value to the peer; nil when it has not subscribed.
+    /// Begins to send a local value to the peer; nil if the peer has not subscribed.
     func beginSending(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) -> Promise<Void, BluetoothError>? {
@@ -381,7 +382,7 @@ final class Link: ConnectAttempt, BearerOwner {
             if isBehind, bearer.core.isCongested {
                 message.call.fail(
                     BluetoothError(
-                        .busy, operation, "The link has not taken an earlier value yet, so this one is not sent.",
+                        .busy, operation, "The link is congested by an earlier value, so this one is not sent.",
                         isRetryable: true))
                 return message.call
             }
@@ -391,7 +392,7 @@ final class Link: ConnectAttempt, BearerOwner {
         return message.call
     }
 
-    /// The link did not take a value in time.
+    /// Records that the link did not accept a value in time.
     func fallsBehind() {
         isBehind = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
     }

@@ -1,47 +1,47 @@
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// A request to the peer whose fate is told by ``LinkEvent``s.
+/// A request to the peer whose outcome is reported by ``LinkEvent``s.
 package enum LinkRequest: Sendable {
     /// Reads a whole value.
     case read(any RemoteAttribute)
-    /// Writes a value and waits until the peer has taken it.
+    /// Writes a value and waits for the peer's response.
     case write([UInt8], to: any RemoteAttribute)
 
-    /// Names a request; chosen by who makes it.
+    /// The number of a request, assigned by its caller.
     package typealias ID = UInt64
 }
 
-/// What happens on a link.
+/// An event on a link.
 package enum LinkEvent: Sendable {
-    /// The peer has notified or indicated a value, whoever has subscribed to it.
+    /// The peer has notified or indicated a value, for any subscriber.
     case value([UInt8], of: AttributeHandle)
-    /// The peer's attributes in a range are not what they were, as it has told in order with values.
+    /// The peer's attributes in a range have changed; in order with its values.
     case servicesChanged(AttributeHandleRange)
-    /// A request is about to be sent for the first time: a command that is given now follows it.
+    /// A request is about to be sent for the first time: a command submitted now follows it.
     case began(LinkRequest.ID)
-    /// The peer has answered a request: with the value that was read, with nothing to one that writes.
+    /// The peer has responded to a request: with the value of a read; empty for a write.
     case answered(LinkRequest.ID, [UInt8])
-    /// A request has failed, or nobody waits for it any more.
+    /// A request has failed or was cancelled.
     case failed(LinkRequest.ID, BluetoothError)
 }
 
-/// Who is told what happens on a link, on the loop and in the order in which it happens.
+/// The receiver of a link's events, on the loop and in the order received.
 ///
-/// Nothing is queued on the way: whoever cannot keep pace decides itself what that means.
+/// Events are not queued: a receiver that cannot keep pace applies its own policy.
 package protocol LinkEventReceiver: AnyObject {
-    /// Takes an event. It may not call the connection.
+    /// Handles an event. It must not call the connection.
     func receive(_ event: LinkEvent)
 }
 
-/// A link's way to whoever is told what happens on it.
+/// The dispatcher of a link's events.
 final class LinkEvents {
     weak var receiver: (any LinkEventReceiver)?
 
     func send(_ event: LinkEvent) { receiver?.receive(event) }
 }
 
-/// Tells what becomes of one request.
+/// The reporter of one request's outcome.
 final class RequestReport {
     private let id: LinkRequest.ID
     private let events: LinkEvents
@@ -51,7 +51,7 @@ final class RequestReport {
         (self.id, self.events) = (id, events)
     }
 
-    /// A request is about to be sent, for the first time or as one of several.
+    /// Reports that the request is about to be sent; only the first of several counts.
     func begin() {
         if hasBegun { return }
         hasBegun = true
@@ -64,14 +64,14 @@ final class RequestReport {
 }
 
 extension Link {
-    /// Has everything that happens told to `receiver`, which is not kept, and to nobody else.
+    /// Sends all events of the link to `receiver`, which is not retained, in place of any other.
     func sendEvents(to receiver: (any LinkEventReceiver)?) {
         events.receiver = receiver
-        guard let bearer = try? bearer(for: .init("tell what happens", peer: peer)) else { return }
+        guard let bearer = try? bearer(for: .init("report events", peer: peer)) else { return }
         bearer.peerServer.subscribers.events = receiver == nil ? nil : events
     }
 
-    /// Makes a request; returns when that has been told to have ended.
+    /// Performs a request; returns after its outcome has been reported.
     nonisolated(nonsending) func perform(_ request: LinkRequest, as id: LinkRequest.ID) async {
         let report = RequestReport(id, to: events)
         do throws(BluetoothError) {
@@ -86,10 +86,11 @@ extension Link {
 }
 
 extension Connection {
-    /// Has everything that happens told to `receiver`, which is not kept, and to nobody else; for callers on the loop.
+    /// Sends all events of the link to `receiver`, which is not retained, in place of any other; for callers on the
+    /// loop.
     package func sendEvents(to receiver: (any LinkEventReceiver)?) { core.value.sendEvents(to: receiver) }
 
-    /// Makes a request; returns when whoever is told of the link's events knows its outcome.
+    /// Performs a request; returns after its outcome has been reported to the receiver.
     package nonisolated(nonsending) func perform(_ request: LinkRequest, as id: LinkRequest.ID) async {
         await core { await $0.perform(request, as: id) }
     }

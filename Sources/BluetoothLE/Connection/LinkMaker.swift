@@ -4,17 +4,17 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// Makes the links of an adapter, whoever begins them, with what they share.
+/// The factory of an adapter's links in both roles.
 final class LinkMaker {
     private let mark: ComponentCount.Mark
-    /// The adapter, which its links keep while they are up.
+    /// The adapter's session, which established links retain.
     weak var session: (any AnyObject & Sendable)?
-    /// Where the databases of devices are remembered.
+    /// The cache of devices' databases.
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
     private let facts: AdapterFacts
     private let surroundings: LinkSurroundings
     private let server: LocalServer
-    /// Where handles find links: a domain of its own, so that one that has ended does not keep the adapter.
+    /// The isolation domain of link handles, separate so that the handle of an ended link does not retain the adapter.
     private let domain: LooseSession
     private let log: Logger
 
@@ -30,17 +30,17 @@ final class LinkMaker {
         self.log = log
     }
 
-    /// The channels of its links.
+    /// The host's channels.
     var channels: any HostChannels { surroundings.hostChannels }
 
-    /// The adapter's address, by which the host knows it.
+    /// The host's address of the adapter.
     var address: BluetoothAddress { surroundings.address }
 
     func operation(_ name: String) -> BluetoothError.Operation {
         BluetoothError.Operation(name, adapter: facts.information.name)
     }
 
-    /// The handle of a link that is to be.
+    /// Creates the handle of a link that is not established yet.
     func makeConnection(
         to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
     ) -> Connection {

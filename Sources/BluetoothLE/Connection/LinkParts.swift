@@ -1,22 +1,22 @@
 import BluetoothHost
 import BluetoothSockets
 
-/// The components of a link that most links do without, made when they are first needed.
+/// The components that most links do without, created on first use.
 struct LinkParts {
-    /// The bearers beside the fixed channel's.
+    /// The enhanced bearers.
     var enhancedBearers: EnhancedBearers?
     /// The peer's database.
     var database: PeerDatabase?
-    /// What the peer's bond means for it.
+    /// The effect of the peer's bond.
     var bondedPeer: BondedPeer?
-    /// How well it is protected.
+    /// The link's security.
     var protection: LinkProtection?
-    /// What the peer asks of the program. See Link+LocalServer.
+    /// The requests for the program. See Link+LocalServer.
     var peerRequests: PeerRequests?
-    /// Who is told what happens on it.
+    /// The receiver of the link's events.
     var events: LinkEvents?
 
-    /// A component, made where there is none.
+    /// Returns the component, created if necessary.
     static func made<Part>(_ part: inout Part?, _ make: () -> Part) -> Part {
         if let part { return part }
         let new = make()
@@ -25,14 +25,14 @@ struct LinkParts {
     }
 }
 
-/// A link's hold on what the host tells of it, and who follows that.
+/// A link's registration with the host, and the followers of its changes.
 final class LinkAttachment {
     let host: any HostLink
     private var followers = Broadcaster<LinkChange>()
 
     init(_ host: any HostLink) { self.host = host }
 
-    /// What happens to the link from now on; `owner` is kept until the stream ends.
+    /// A stream of the link's changes from now on; `owner` is retained until the stream ends.
     func changes(
         _ operation: BluetoothError.Operation, capacity: Int, from loop: EventLoop,
         keeping owner: (any AnyObject & Sendable)?

@@ -3,39 +3,39 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// The protection of a link: the one raise of it that may be going on, who waits for that, and what pairing has made.
+/// The security of a link: the raise under way, its waiting callers, and the key of the link's last pairing.
 ///
-/// While the host raises a link's protection at this side's wish it sends nothing on the attribute channel and drops what
-/// arrives there, so requests are held back before, until none is in flight. Everybody who wants it shares one raise. A
-/// raise that fails costs the link: the host ends it, or leaves a channel that never sends again.
+/// While the host raises a link's security on behalf of this side it sends nothing on the attribute channel and drops
+/// what arrives there, so requests are quiesced first. All callers share one raise. A failed raise costs the link: the
+/// host ends it, or leaves a channel that never sends again.
 ///
-/// Owned by its link, which it is given with each call.
+/// Owned by its link, which is passed to each call.
 final class LinkProtection {
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("LinkProtection") }
 
     private(set) var raise: SecurityRaise?
-    /// Which raise it is.
+    /// The number of the raise.
     private var number: UInt64 = 0
-    /// Everybody who waits for it.
+    /// The callers waiting for the raise.
     private var waiters = WaiterList<SecurityRaiseResult, BluetoothError>()
-    /// The question to the user whether to pair at all.
+    /// The question to the agent whether to pair.
     private var asking: Promise<Bool, BluetoothError>?
     private var timer: LoopTimer?
-    /// How often the link's protection was raised.
+    /// The number of successful raises.
     private(set) var changeCount: UInt64 = 0
-    /// How the last pairing that was not this side's came to nothing.
+    /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
-    /// What the host has told of the key this link's last pairing made, and who waits for that.
+    /// The key made by this link's last pairing.
     private(set) var madeKey: MadeKey?
     private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
 
-    /// Raises the protection, together with whoever wants that too.
+    /// Raises the security, or joins the raise under way.
     ///
     /// - Parameters:
     ///   - asks: whether the agent is asked first.
-    ///   - endsWithCaller: whether the link is closed when nobody waits any more.
+    ///   - endsWithCaller: whether the link is closed when no caller waits any more.
     nonisolated(nonsending) func raise(
         _ link: Link, to level: SecurityLevel, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
         asks: Bool = false, endsWithCaller: Bool = true
@@ -50,7 +50,7 @@ final class LinkProtection {
                 number &+= 1
                 raise = SecurityRaise(to: level, isWanted: !asks, at: loop.now)
             }
-            // Before anything is done, so that an outcome that is there at once is told as well.
+            // Before the raise begins, so that an immediate outcome reaches this caller as well.
             let (number, call) = (number, waiters.makePromise())
             if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
             do throws(BluetoothError) {
@@ -84,7 +84,7 @@ final class LinkProtection {
             }
             try await link.pairings?.prepare(operation)
         } catch {
-            // Where it was only this caller's business, the others try it themselves.
+            // An error of this caller alone lets the others retry.
             var shared = error
             if [.cancelled, .timedOut].contains(error.code) { shared.code = .gaveWay }
             if self.number == number { complete(link, .failure(shared)) }
@@ -94,8 +94,8 @@ final class LinkProtection {
         if self.number == number { perform(raise?.isPrepared(), link) }
     }
 
-    /// Waits for what the host tells of the key that a pairing makes, which comes after the link is encrypted; says
-    /// whether the key is kept.
+    /// Waits for the host's report of the key that a pairing made, which follows encryption; returns whether the key is
+    /// stored.
     nonisolated(nonsending) func keyIsStored(
         _ link: Link, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Bool {
@@ -111,36 +111,36 @@ final class LinkProtection {
         }
     }
 
-    /// A pairing begins: what was told of a key before is not of it.
+    /// Discards the key of an earlier pairing, as a new one begins.
     func forgetMadeKey() { madeKey = nil }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// Something was asked or answered, so that the pairing's time begins anew.
+    /// Restarts the pairing's time limit after a question or an answer.
     func pairingProgressed(_ link: Link) { perform(raise?.progresses(at: link.loop.now), link) }
 
-    /// Something is asked; says whether that is because this side wants the link protected.
+    /// Handles a pairing question; returns whether this side is raising the security.
     func pairingAsked(_ link: Link) -> Bool {
         perform(raise?.isAsked(at: link.loop.now), link)
         return raise?.isWanted == true
     }
 
-    /// The host tells of a key.
+    /// Handles the host's report of a new key.
     func keyWasMade(_ key: MadeKey) {
         madeKey = key
         keyWaiters.succeedAll(key)
     }
 
-    /// The host tells that pairing or encryption has failed.
+    /// Handles the host's report that pairing or encryption has failed.
     func pairingFailed(_ link: Link) {
         let failure = failureNow(link)
         if raise == nil { lastFailure = failure } else { perform(raise?.fails(failure), link) }
     }
 
-    /// There was no room for the bond that a pairing on this link has made, and its key is forgotten.
+    /// Ends the link, as the limit left no room for the bond of its pairing and the key was deleted.
     func bondWasRefused(_ link: Link) { endLink(link, .bondStoreFull) }
 
-    /// The channel can send, so encryption is over, if that was under way. Says whether it can indeed.
+    /// Handles a writable channel, which may mark the end of encryption. Returns whether the channel can be used.
     func encryptionMayBeOver(_ link: Link) -> Bool {
         guard let raise, raise.isUnderWay, let channel = link.attributeChannel else { return true }
         let isOver = channel.linkHandle != nil
@@ -149,7 +149,7 @@ final class LinkProtection {
         return action != .waitUntilWritable
     }
 
-    /// The link has ended.
+    /// Fails the raise, as the link has ended.
     func end(_ reason: BluetoothError) {
         keyWaiters.failAll(reason)
         guard raise != nil else { return }
@@ -163,7 +163,7 @@ final class LinkProtection {
         waiters.failAll(error)
     }
 
-    // MARK: Acting
+    // MARK: Actions
 
     private func perform(_ action: SecurityRaise.Action?, _ link: Link) {
         let operation = BluetoothError.Operation("raise the security level", peer: link.peer)
@@ -185,14 +185,18 @@ final class LinkProtection {
             changeCount &+= 1
             complete(link, .success(result))
         case .refuse(let error):
-            complete(link, .failure(BluetoothError(.failed, operation, "The kernel refused.", cause: error)))
+            complete(
+                link,
+                .failure(
+                    BluetoothError(.failed, operation, "The kernel refused to raise the security level.", cause: error))
+            )
         case .giveUp: complete(link, .failure(.cancelled(operation)))
         case .endLink(let failure?): endLink(link, failure)
         case .endLink(nil):
             link.pairings?.abort(link.addresses)
             link.finish(
                 BluetoothError(
-                    .disconnected, operation, "The link was closed because this program gave up pairing.",
+                    .disconnected, operation, "The link was closed because this program abandoned pairing.",
                     disconnectReason: .local))
         case .note(let failure): lastFailure = failure
         }
@@ -220,7 +224,7 @@ final class LinkProtection {
         for action in raise?.hostBegins(at: link.loop.now) ?? [] { perform(action, link) }
     }
 
-    /// Ends the raise and tells everybody who waits for it; the link goes on.
+    /// Completes the raise for all its callers; the link remains.
     private func complete(_ link: Link, _ result: Result<SecurityRaiseResult, BluetoothError>) {
         guard raise != nil else { return }
         (raise, timer) = (nil, nil)
@@ -229,7 +233,7 @@ final class LinkProtection {
         (try? link.bearer(for: .init("raise the security level", peer: link.peer)))?.resume()
     }
 
-    /// One of those who wait waits no more.
+    /// Abandons the raise if no caller waits for it any more.
     private func leave(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
         guard self.number == number, waiters.isEmpty else { return }
         perform(raise?.isAbandoned(), link)
@@ -251,7 +255,7 @@ final class LinkProtection {
         link.finish(reason)
     }
 
-    /// How a link that is up ends, with what that has to do with pairing.
+    /// Adds the pairing failure to the reason of a link's end, if pairing explains it.
     func explaining(_ reason: BluetoothError, _ link: Link) -> BluetoothError {
         guard reason.pairingFailure == nil, reason.disconnectReason != .local else { return reason }
         let isAuthentication = reason.disconnectReason == .authentication
@@ -259,8 +263,8 @@ final class LinkProtection {
         guard isAuthentication || isUnderWay else { return reason }
         var reason = reason
         let failure = isUnderWay || lastFailure == nil ? failureNow(link) : lastFailure
-        // The host ends a pairing that stands still, and a link whose peer has no key, as if for no reason; of the latter
-        // most controllers say no more than that this host did it.
+        // The host ends a stalled pairing, and a link whose peer has no key, without a specific reason; for the latter
+        // most controllers report only that the local host ended it.
         let isByAdapter = [.adapterOff, .adapterBlocked, .adapterRemoved].contains(reason.disconnectReason)
         let isByKernel =
             failure == .timedOut && !isByAdapter || failure == .keyMissing && reason.disconnectReason == .localHost

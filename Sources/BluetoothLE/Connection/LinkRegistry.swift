@@ -2,14 +2,14 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// The links of an adapter that are up, in the order they came about.
+/// The established links of an adapter, oldest first.
 final class LinkRegistry {
     private var links: [Link] = []
 
-    /// Those that the program holds.
+    /// The links that the program holds.
     var all: [Link] { links.filter { $0.connection != nil } }
 
-    /// How many are known, those that the program has just dropped included.
+    /// The number of links, including those that the program has just released.
     var count: Int { links.count }
 
     func add(_ link: Link) { links.append(link) }
@@ -18,7 +18,7 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
-    /// The newest link to a device: one before it may still be here, until it is known why it has ended.
+    /// The newest link to a device: an earlier one remains until the reason of its end is known.
     private func link(to peer: BluetoothAddress) -> Link? {
         all.last { $0.peer == peer } ?? all.last { $0.identity == peer }
     }
@@ -45,19 +45,19 @@ extension LinkRegistry: PairingLinks {
     }
 }
 
-/// What links use of their adapter.
+/// The services of the adapter that links use.
 final class LinkSurroundings {
-    /// Opens the channels of links, and explains their ends.
+    /// Opens the links' channels and explains their ends.
     let hostChannels: any HostChannels
     private let facts: AdapterFacts
     let registry: LinkRegistry
-    /// What the host tells of them.
+    /// The host's events of links.
     let links: any HostLinks
-    /// The names of devices, and who is behind their addresses.
+    /// The names of devices and the identities behind their addresses.
     let heard: HeardDevices
     let bonds: BondKeeper
     let pairings: Pairings
-    /// Opens the channels beside the attributes.
+    /// Opens connection-oriented channels.
     let channels: any LinkChannels
 
     init(
@@ -74,6 +74,6 @@ final class LinkSurroundings {
         self.channels = channels
     }
 
-    /// The adapter's address, by which the host knows it.
+    /// The host's address of the adapter.
     var address: BluetoothAddress { facts.information.address }
 }

@@ -4,22 +4,22 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// Where a connection's databases are remembered.
+/// A connection's place in the attribute cache.
 struct ConnectionCache: Sendable {
     var store: any AttributeCache
     var key: AttributeCacheKey
 }
 
-/// The peer's database: what a link knows of it, follows of it and has remembered of it.
+/// The peer's attribute database: its cached state, its discovery and the following of its changes.
 ///
-/// Owned by its link, which it is given with each call.
+/// Owned by its link, which is passed to each call.
 final class PeerDatabase {
     private let mark: ComponentCount.Mark
     private var known = KnownDatabase()
     private let cache: ConnectionCache?
-    /// The last change of what is remembered, which the next waits for.
+    /// The last write to the cache, which the next one waits for.
     private var remembering: Task<Void, Never>?
-    /// Whether that was to forget it, which need not be done twice.
+    /// Whether that write removed the entry, which need not be repeated.
     private var isForgotten = false
 
     init(rememberedIn cache: ConnectionCache?, on loop: EventLoop) {
@@ -30,12 +30,12 @@ final class PeerDatabase {
     /// The default time limit of a discovery; a peer may take 30 s for each response.
     private static let discoveryTimeLimit = Duration.seconds(300)
 
-    /// The whole database: as it is known or remembered where the peer confirms that, otherwise discovered.
+    /// Returns the whole database: the cached one if the peer confirms it, otherwise by discovery.
     nonisolated(nonsending) func discover(
         _ link: Link, cached: Bool, timeout: Duration?
     ) async throws(BluetoothError) -> RemoteDatabase {
         let operation = BluetoothError.Operation("discover all attributes", peer: link.peer)
-        // What is remembered needs no link, but handing it out without one, or to a task that is cancelled, helps nobody.
+        // A cached database needs no link, but returning it without one, or to a cancelled task, serves no purpose.
         _ = try link.bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
         if cached, let database = known.database { return database }
@@ -48,7 +48,7 @@ final class PeerDatabase {
             {
                 return adopt(remembered.database, hash: remembered.hash, link)
             }
-            // Read before the discovery, so that a database that changes under it is not kept under its new hash.
+            // Read before the discovery, so that a database that changes meanwhile is not stored under its new hash.
             hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
             if let hash, hash == remembered.hash { return adopt(remembered.database, hash: hash, link) }
         }
@@ -78,20 +78,20 @@ final class PeerDatabase {
         return stream
     }
 
-    /// Whether the attribute may not be any more what the caller takes it for.
+    /// Returns whether an attribute may have changed since its discovery.
     func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool { known.isStale(handle, type) }
 
-    /// The link has ended.
+    /// Ends the streams of changes, as the link has ended.
     func finish(_ reason: BluetoothError) { known.finish(reason) }
 
-    // MARK: What is known
+    // MARK: State
 
-    /// Takes note of the database as it is now, and ends the subscriptions to what is gone.
+    /// Stores the present database, and ends the subscriptions to attributes that are gone.
     @discardableResult
     func adopt(_ database: RemoteDatabase, hash: DatabaseHash?, _ link: Link) -> RemoteDatabase {
         let former = known.formerServices
         known.discovered(database.services, problems: database.problems, hash: hash)
-        guard let bearer = try? link.bearer(for: .init("take values", peer: link.peer)) else { return database }
+        guard let bearer = try? link.bearer(for: .init("receive values", peer: link.peer)) else { return database }
         bearer.peerServer.serviceChanged.handle = known.serviceChanged
         for handle in known.gone(among: bearer.peerServer.subscribers.handles, from: former) {
             link.endSubscriptions(to: handle)
@@ -99,7 +99,7 @@ final class PeerDatabase {
         return database
     }
 
-    /// Takes in that the peer's attributes in `range` are not what they were.
+    /// Handles a change of the peer's attributes in `range`.
     func servicesChanged(in range: AttributeHandleRange, _ link: Link) {
         link.log.debug("services changed in \(range)", metadata: ["peer": "\(link.peer)"])
         known.changed(in: range)
@@ -107,28 +107,28 @@ final class PeerDatabase {
     }
 
     private func remember(_ database: CachedDatabase?, _ link: Link) {
-        // A peer may tell of changes as fast as it can send.
+        // A peer may indicate changes as fast as it can send.
         guard let cache, database != nil || !isForgotten else { return }
         isForgotten = database == nil
         let key = key(of: cache, link)
-        // The caller does not wait for a file, but the next change of it does.
+        // The caller does not wait for the file, but the next write does.
         remembering = Task(executorPreference: link.loop) { [before = remembering] in
             await before?.value
             await cache.store.setDatabase(database, for: key)
         }
     }
 
-    /// Where the database is remembered: under who the peer is, whatever its address is today.
+    /// The cache key of the database: the peer's identity, whatever its present address.
     private func key(of cache: ConnectionCache, _ link: Link) -> AttributeCacheKey {
         AttributeCacheKey(adapter: cache.key.adapter, peer: link.identity)
     }
 
     // MARK: Following
 
-    /// Reads the hash of a database just discovered and remembers both where they belong together.
+    /// Reads the hash of a database just discovered, and stores both if they match.
     ///
-    /// The hash may be that of a later database. It is not if what was discovered has just this hash; where that cannot
-    /// be said, it is only remembered that there is one, and the next discovery reads it first.
+    /// The hash may belong to a later database. It does not if the discovered services have this hash; if that cannot
+    /// be determined, only the existence of a hash is stored, and the next discovery reads it first.
     private func learnHash(of database: RemoteDatabase, _ link: Link) {
         let services = database.services
         guard KnownDatabase.genericAttribute(.databaseHash, in: services) != nil else { return follow(services, link) }
@@ -144,8 +144,8 @@ final class PeerDatabase {
         }
     }
 
-    /// Asks the peer to refuse what relies on an old database, and to tell of changes, as far as it can
-    /// (Core Vol 3 Part G §7.1, §7.2).
+    /// Enables robust caching and change indications at the peer, as far as it supports them (Core Vol 3 Part G §7.1,
+    /// §7.2).
     private func follow(_ services: [RemoteService], _ link: Link) {
         guard !known.isFollowed else { return }
         known.isFollowed = true
@@ -159,18 +159,19 @@ final class PeerDatabase {
         }
     }
 
-    /// Asks the peer to tell of changes; a bonded one does so after this link as well.
+    /// Subscribes to Service Changed; a bonded peer persists the subscription.
     private func subscribeToChanges(_ configuration: AttributeHandle?, _ link: Link) {
         guard let configuration else { return }
         submit(ValueWrite([2, 0], to: configuration), link) { [weak self] answer, link in
             switch answer {
-            case .failure(let failure): link.log.debug("changes are not told of: \(failure)")
+            case .failure(let failure):
+                link.log.debug("the peer refused the subscription to Service Changed: \(failure)")
             case .success: self?.changesAreTold(configuration, link)
             }
         }
     }
 
-    /// The peer has agreed to tell of changes.
+    /// Handles the peer's confirmation of the subscription.
     private func changesAreTold(_ configuration: AttributeHandle, _ link: Link) {
         known.followedConfiguration = configuration
         guard link.bondedPeer.isBonded(link), let services = known.services else { return }
@@ -178,24 +179,24 @@ final class PeerDatabase {
             CachedDatabase(services: services, problems: known.problems, hash: known.hash, isFollowed: true), link)
     }
 
-    /// A pairing on this link has made a bond, perhaps in place of one before.
+    /// Handles a new bond from a pairing on this link, which may replace an earlier one.
     func bonded(isAgain: Bool, _ link: Link) {
         if let configuration = known.followedConfiguration {
-            // What was asked for before does not count for a bond that was not there.
+            // A subscription made before the bond is not part of it.
             subscribeToChanges(configuration, link)
         } else if isAgain {
-            // The peer has forgotten that it has to tell of changes.
+            // The peer has lost the subscription with the former bond.
             remember(nil, link)
         }
     }
 
-    /// Has a procedure done that nobody waits for.
+    /// Submits a procedure without a waiting caller.
     private func submit<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ link: Link,
         _ completion: @escaping (Result<Procedure.Output, TransactionFailure>, Link) -> Void
     ) {
         guard let bearer = try? link.bearer(for: .init("follow the database", peer: link.peer)) else { return }
-        // Later, since the transaction engine that tells is still at it.
+        // Deferred, since the transaction engine is still in the call that reports the outcome.
         let transaction = BackgroundProcedure(procedure) { [weak link, loop = link.loop] answer in
             loop.executeLocally { if let link { completion(answer, link) } }
         }
@@ -204,11 +205,12 @@ final class PeerDatabase {
 
     // MARK: Out of sync
 
-    /// Makes the peer take us for aware of its database again, after it has refused a request because of that
-    /// (Core Vol 3 Part G §2.5.2.1).
+    /// Makes this client change-aware again after the peer has refused a request because it was not (Core Vol 3 Part G
+    /// §2.5.2.1).
     ///
-    /// What was refused has not been done, so it may be asked again, provided that the database is the one we know.
-    /// - Throws: `.attributesChanged` when it is not.
+    /// The peer has not performed the refused request, so it may be repeated, provided that the database has not
+    /// changed.
+    /// - Throws: `.attributesChanged` if it has.
     nonisolated(nonsending) func resynchronize(
         _ link: Link, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
@@ -221,7 +223,7 @@ final class PeerDatabase {
 }
 
 extension GATTClientFeatures {
-    /// What we can do as a client.
+    /// The features of this client.
     static let ours: GATTClientFeatures = [.robustCaching, .multipleNotifications]
 }
 

@@ -2,25 +2,25 @@ import BluetoothATT
 import BluetoothGATT
 import Synchronization
 
-/// What a device does as a client of services that were published.
+/// An operation of a peer's client on published services.
 package enum PeerEvent: Sendable {
-    /// It reads a value.
+    /// The client reads a value.
     case read(AttributeRequest, PeerQuestion)
-    /// It writes values, all at once; without a question nobody waits for an answer.
+    /// The client writes values, all at once; without a question it expects no response.
     case write([AttributeWrite], PeerQuestion?)
-    /// It has subscribed to a value, or ended its subscription.
+    /// The client has subscribed to a value, or ended its subscription.
     case subscription(PeerSubscription)
 }
 
-/// When a program is told of a device's reads and writes; a change of a subscription is told as it arrives.
+/// The delivery of a client's reads and writes; changes of subscriptions are delivered as they arrive.
 package enum PeerEventDelivery: Sendable {
-    /// Takes what happens on a link, on the loop and in the order in which it happens; it may neither wait nor block.
+    /// Receives the events of a link, on the loop and in the order received; must neither suspend nor block.
     package typealias Receiver = @Sendable (PeerEvent, Connection) -> Void
 
-    /// Writes as they arrive, whatever waits, for who answers them before it returns or soon after.
+    /// As they arrive, for receivers that answer before they return or soon after.
     case atOnce(Receiver)
-    /// Each with a question and when the one before it has been answered, for who lets a person or a thread decide. They
-    /// wait and are given up like those of other handlers.
+    /// One at a time with a question each, for receivers that let a person or a thread decide. Requests wait and time
+    /// out like those of other handlers.
     case inTurn(Receiver)
 
     var receiver: Receiver {
@@ -30,14 +30,15 @@ package enum PeerEventDelivery: Sendable {
     }
 }
 
-/// What a device waits to be told; whoever drops it unanswered has it told Unlikely Error.
+/// A request that awaits a response; dropped unanswered, it is answered with Unlikely Error.
 package final class PeerQuestion: Sendable {
     package typealias Answer = Result<[UInt8], ATTErrorCode>
 
     private let isAnswered = Atomic(false)
     private let onAnswer: @Sendable (Answer) -> Bool
 
-    /// A question; `onAnswer` is called once, on the thread of whoever answers, and says whether that came in time.
+    /// Creates a question; `onAnswer` is called once, on the answering thread, and returns whether the answer was in
+    /// time.
     init(_ onAnswer: @escaping @Sendable (Answer) -> Bool) {
         self.onAnswer = onAnswer
     }
@@ -46,8 +47,8 @@ package final class PeerQuestion: Sendable {
         resolve(.failure(.unlikelyError))
     }
 
-    /// Answers with the value that was read, or with nothing that one was written; says whether that counts: it is the
-    /// first answer and comes in time. Called on any thread.
+    /// Answers with the value of a read, or with nothing for a write; returns whether the answer counts: it is the
+    /// first and in time. Called on any thread.
     @discardableResult
     package func resolve(_ answer: Answer) -> Bool {
         isAnswered.exchange(true, ordering: .acquiringAndReleasing) ? false : onAnswer(answer)

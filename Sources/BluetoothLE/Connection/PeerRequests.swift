@@ -4,23 +4,23 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-/// What a peer's client asks of the program, in order, and who wants to know of its subscriptions.
+/// The queue of a client's requests for the program's handlers, and the streams of its subscriptions.
 ///
-/// Owned by its link, which it is given with each call.
+/// Owned by its link, which is passed to each call.
 final class PeerRequests {
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("PeerRequests") }
 
     enum Job: Sendable {
-        // With the enhanced bearer it came by, to which the answer belongs; nil for the fixed channel.
+        // With the number of the enhanced bearer to respond on; nil for the fixed channel.
         case read(GATTReadRequest, bearer: UInt64?)
         case write(GATTWriteRequest, bearer: UInt64?)
         case authorization(GATTAuthorizationRequest, bearer: UInt64?)
         case command(AttributeWrite)
         case commandAuthorization(AttributeWrite, bearer: UInt64?)
 
-        /// Whether the peer waits for an answer.
+        /// Whether the peer expects a response.
         var isRequest: Bool {
             switch self {
             case .read, .write, .authorization: true
@@ -31,31 +31,32 @@ final class PeerRequests {
 
     struct Waiting: Sendable {
         var job: Job
-        /// When the peer has to have its answer; nil when it waits for none.
+        /// The deadline of the response; nil if none is expected.
         var deadline: KernelInstant?
     }
 
     private enum Work {
-        /// Nothing waits.
+        /// The queue is empty.
         case none
-        /// The program is at work on what it was given; the request among it.
+        /// A handler is running, with the request it serves, if any.
         case underWay(Task<Void, Never>, request: Waiting?)
-        /// The handler has used up its time, and has still not returned.
+        /// A handler has exceeded its time and has not returned yet.
         case stuck(Task<Void, Never>)
 
         var request: Waiting? { if case .underWay(_, let request) = self { request } else { nil } }
         var isStuck: Bool { if case .stuck = self { true } else { false } }
     }
 
-    /// The most that may wait: a request of each bearer, and commands, which a server may pass over when they are too many.
+    /// The maximum number of waiting jobs: a request of each bearer, and commands, which a server may drop when
+    /// overloaded.
     static let capacity = 256
 
     private var waiting = RingBuffer<Waiting>()
-    /// The deadlines of the requests among them.
+    /// The deadlines of the waiting requests.
     private var deadlines = RingBuffer<KernelInstant>()
-    /// What the request just answered needs besides, or what comes of a command just authorised: done before all others.
+    /// The follow-up of the request or command just authorised: processed before all others.
     private var next: Waiting?
-    /// What is being answered, so that what comes of it is known to go on with it.
+    /// The job being answered, to which a follow-up belongs.
     private var answered: Waiting?
     private var work = Work.none
     private var watchdog: LoopTimer?
@@ -73,7 +74,7 @@ final class PeerRequests {
                 return
             }
         } else if work.isStuck {
-            // Whoever has the handler's attention does not let go of it.
+            // The handler that exceeded its time is still running.
             return link.giveUp(job)
         }
         let deadline = job.isRequest ? link.loop.now.advanced(by: HandlerWork.limit) : nil
@@ -82,7 +83,7 @@ final class PeerRequests {
         if case .none = work { begin(link) } else { setWatchdog(link) }
     }
 
-    /// Ends what the program is at, since nobody waits for it any more.
+    /// Cancels the handler and drops all jobs, as the link has ended.
     func end(_ reason: BluetoothError) {
         watchdog?.cancel()
         switch work {
@@ -100,7 +101,7 @@ final class PeerRequests {
         return first
     }
 
-    // MARK: Working it off
+    // MARK: Processing
 
     private func begin(_ link: Link) {
         let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
@@ -113,11 +114,11 @@ final class PeerRequests {
         work = .underWay(task, request: nil)
     }
 
-    /// The next thing for the program to do; nil ends the task.
+    /// The next call of a handler; nil ends the task.
     private func nextWork(_ link: Link) -> HandlerWork? {
         while link.endReason == nil, case .underWay(let task, _) = work, let waiting = popFirst() {
             if let deadline = waiting.deadline {
-                // What came before it may have taken its time.
+                // The jobs before it may have used up its time.
                 guard link.loop.now < deadline else {
                     link.giveUp(waiting.job)
                     continue
@@ -134,11 +135,11 @@ final class PeerRequests {
         return nil
     }
 
-    /// Hands the peer the answer; says whether the task is of further use.
+    /// Sends the response to the peer; returns whether the task continues with the next job.
     private func finish(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link) -> Bool
     {
         guard case .underWay(let task, _) = work else {
-            // It was refused when the time was up, and its task cancelled, which is of no use for what comes next.
+            // The request was refused at its deadline and the task cancelled, so a new task continues.
             work = .none
             if link.endReason == nil, next != nil || !waiting.isEmpty { begin(link) }
             return false
@@ -150,9 +151,9 @@ final class PeerRequests {
         return true
     }
 
-    // MARK: Time
+    // MARK: Time limits
 
-    /// Sees to it that the peer has its answers in time, also to what waits behind a command's handler.
+    /// Sets the timer for the next deadline, including requests that wait behind a command's handler.
     private func setWatchdog(_ link: Link) {
         guard let deadline = work.request?.deadline ?? deadlines.first, !work.isStuck else {
             watchdog?.cancel()
@@ -164,8 +165,8 @@ final class PeerRequests {
         timer.set(after: link.loop.now.duration(to: deadline))
     }
 
-    /// Refuses a request whose handler has not answered in time, before the peer gives the link up, and those that wait
-    /// behind it on other bearers or behind a command.
+    /// Refuses a request whose handler has exceeded its time, before the peer closes the link, and all requests waiting
+    /// behind it.
     private func isLate(_ link: Link) {
         guard link.endReason == nil, case .underWay(let task, let request) = work else { return }
         link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
@@ -174,7 +175,7 @@ final class PeerRequests {
         for job in takeRequests(after: request) { link.giveUp(job) }
     }
 
-    /// Takes out all requests; commands go on waiting.
+    /// Removes all requests; commands remain.
     private func takeRequests(after first: Waiting?) -> [Job] {
         var requests = [first].compactMap { $0?.job }
         waiting.removeAll { waiting in
@@ -186,17 +187,17 @@ final class PeerRequests {
     }
 }
 
-/// One call of a program's handlers.
+/// A call of a program's handlers.
 struct HandlerWork: Sendable {
-    /// What came of it.
+    /// The outcome of a call.
     enum Outcome: Sendable {
         case value([UInt8])
         case accepted
-        /// Authorised; for as long as the link lasts where it says for what.
+        /// Authorised; with a range, for those attributes and the lifetime of the link.
         case authorized(AttributeHandleRange?)
     }
 
-    /// How long a request may take, five seconds less than the peer waits.
+    /// The time limit of a request, five seconds less than the peer's.
     static let limit = Duration.seconds(25)
 
     var waiting: PeerRequests.Waiting
@@ -221,7 +222,7 @@ struct HandlerWork: Sendable {
                 }
                 guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
                     log.warning(
-                        "a handler read \(value.count) bytes of \(request.handle), more than a value can have",
+                        "a handler read \(value.count) bytes of \(request.handle), more than the maximum of a value",
                         metadata: ["peer": "\(peer)"])
                     return .failure(.unlikelyError)
                 }
@@ -270,12 +271,12 @@ struct HandlerWork: Sendable {
         }
     }
 
-    /// Hands over an event with its question, and waits for the answer.
+    /// Delivers an event with its question, and waits for the answer.
     private func ask(
         _ receiver: PeerEventDelivery.Receiver, _ event: (PeerQuestion) -> PeerEvent
     ) async throws(ATTErrorCode) -> [UInt8] {
         let answer = Promise<[UInt8], ATTErrorCode>()
-        // The connection is not kept meanwhile.
+        // The connection is not retained meanwhile.
         if let connection = connection?.object {
             receiver(event(PeerQuestion { answer.resolve($0) }), connection)
         } else {
@@ -293,24 +294,24 @@ struct HandlerWork: Sendable {
     }
 
     private func logFailure(_ error: any Error) {
-        // One that was cancelled, since nobody waits for it any more, has not failed.
+        // A handler that was cancelled, as its answer is no longer needed, has not failed.
         log.log(
             level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)", metadata: ["peer": "\(peer)"])
     }
 }
 
-/// What a device wants to do that takes authorisation; see ``AttributeHandlers/authorize``.
+/// A client's access that requires authorisation; see ``AttributeHandlers/authorize``.
 public struct AuthorizationRequest: Sendable, Hashable {
-    /// The device that asks.
+    /// The client's device.
     public var peer: BluetoothAddress
     /// The attribute: the handle of a characteristic's value or of a descriptor.
     public var handle: AttributeHandle
-    /// What the attribute is.
+    /// The attribute's type.
     public var type: BluetoothUUID
-    /// Whether it wants to read or to write it.
+    /// Whether the client reads or writes the attribute.
     public var access: AttributeAccess
 
-    /// A request from its parts.
+    /// Creates a request from its parts.
     public init(peer: BluetoothAddress, handle: AttributeHandle, type: BluetoothUUID, access: AttributeAccess) {
         self.peer = peer
         self.handle = handle
@@ -319,13 +320,13 @@ public struct AuthorizationRequest: Sendable, Hashable {
     }
 }
 
-/// What a program says to a device that wants to do what takes authorisation.
+/// A program's answer to an ``AuthorizationRequest``.
 public enum ClientAuthorization: Sendable, Hashable {
-    /// It may not: it is told Insufficient Authorization, and the next time is asked about anew.
+    /// Refused with Insufficient Authorization; the next access is asked about again.
     case refused
-    /// It may this time, of which a write in several parts is one.
+    /// Permitted once; all parts of a long write count as one access.
     case once
-    /// It may, and may do everything that takes authorisation with the attributes published together with this one, for
-    /// as long as the link lasts; among it, be sent values. That alone is not asked about.
+    /// Permitted, together with every access that requires authorisation to the attributes published with this one, for
+    /// the lifetime of the link. This includes value updates, which are never asked about separately.
     case whileConnected
 }

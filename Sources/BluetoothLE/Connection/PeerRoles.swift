@@ -4,16 +4,16 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// The peer as a client: what it finds here, how well its link is protected, and who is told of what it does.
+/// The peer as a client: the attributes it is served and the security of its link.
 ///
-/// What it has configured is with the rules of the bearer, and of an enhanced one with those of the fixed channel's.
+/// Its configurations are part of the bearer's server; those of enhanced bearers are in the fixed channel's.
 struct PeerClient {
     private let localServer: LocalServer
     /// Called before a request is processed.
     var onRequest: (() -> Void)?
-    /// Called when what is known of the client has changed without a request.
+    /// Called when the client's state has changed without a request.
     var onChange: (() -> Void)?
-    /// Whether the controller has reported that the link is encrypted, which the host may take in a little later.
+    /// Whether the controller has reported the link as encrypted, which may precede the host's own report.
     var isToldEncrypted = false
 
     init(of localServer: LocalServer) {
@@ -22,7 +22,7 @@ struct PeerClient {
 
     // MARK: Requests
 
-    /// Processes a request or a command; returns what the program has to know or to answer.
+    /// Processes a request or a command; returns the events that concern the program.
     func receive(
         _ pdu: RawSpan, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
     ) -> [GATTServerEvent] {
@@ -32,7 +32,7 @@ struct PeerClient {
         return events
     }
 
-    /// Continues with what waited for the program; returns what else it has to know or to answer.
+    /// Continues a request with the program's answer; returns the further events that concern the program.
     func receive(
         _ answer: ServerAnswer, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
     ) -> [GATTServerEvent] {
@@ -44,53 +44,53 @@ struct PeerClient {
 
     // MARK: Values
 
-    /// Encodes the value whose turn it is; false when the client may not be sent it.
+    /// Encodes the next value update; false when the client may not receive it.
     func encodeValue(_ core: inout ATTBearerCore, into writer: inout ByteWriter) -> Bool {
         localServer.withDatabase { core.encodeValue(database: $0, into: &writer) }
     }
 
-    /// Reads how the link is protected, where that counts.
+    /// Updates the link's security in the server, if any attribute requires security.
     func updateSecurity(_ core: inout ATTBearerCore, of channel: any HostChannel) {
         guard localServer.isProtected, let security = try? channel.security() else { return }
         core.server.security = BearerSecurity(security)
         guard isToldEncrypted, !core.server.security.isEncrypted else { return }
-        // No link is encrypted with a shorter key.
+        // The minimum key size of an encrypted link.
         core.server.security = BearerSecurity(isEncrypted: true, encryptionKeySize: 7, hasLongTermKey: true)
     }
 
     // MARK: Changes
 
-    /// Our attributes have changed in `range`: the client is sent an indication if it wants to know.
+    /// Indicates Service Changed for a change of the local attributes, if the client has subscribed.
     func servicesChanged(
         in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?, _ core: inout ATTBearerCore
     ) {
         localServer.withDatabase { core.databaseChanged(in: range, $0, serviceChanged: serviceChanged) }
     }
 
-    /// Our attributes have changed while the client was away: it is sent an indication if it wants to know.
+    /// Indicates Service Changed for changes during the client's absence, if it has subscribed.
     func indicateMissedChanges(_ core: inout ATTBearerCore) {
         core.indicateServiceChanged(in: .all, at: localServer.serviceChanged)
     }
 
-    /// The attributes have changed, for what is prepared to be written on an enhanced bearer.
+    /// Marks prepared writes on an enhanced bearer as outdated by a change of the attributes.
     func preparedWritesMayBeStale(_ core: inout ATTBearerCore) {
         localServer.withDatabase { core.server.databaseChanged($0) }
     }
 }
 
-/// The peer as a server: who subscribes to its values, and what is known of it. The same on all bearers of a link.
+/// The peer as a server: the subscribers to its values, and its features. Shared by all bearers of a link.
 struct PeerServer {
-    /// Who subscribes to the peer's values, on whichever bearer.
+    /// The subscribers to the peer's values, on all bearers.
     var subscribers = SubscriberTable()
-    /// Where the peer indicates changes of its services.
+    /// The peer's Service Changed indications.
     var serviceChanged = RemoteServiceChanged()
-    /// What the peer has said it does not know.
+    /// The requests that the peer does not support.
     var unsupportedRequests: Set<ATTOpcode> = []
 
-    /// Hands the values of a PDU to those who subscribe to them.
+    /// Delivers the values of a PDU to their subscribers.
     ///
-    /// One that says that attributes have changed stays back: their range is returned, and ``deliverServiceChange(_:)``
-    /// follows when that is known to those it concerns.
+    /// An indication of Service Changed is withheld: its range is returned, and ``deliverServiceChange(_:)`` follows
+    /// after the database was invalidated.
     mutating func receive(_ pdu: ATTServerPDU, _ record: BearerRecord) -> AttributeHandleRange? {
         switch pdu {
         case .handleValueNotification(let handle, let value):
@@ -105,7 +105,7 @@ struct PeerServer {
         return nil
     }
 
-    /// Hands a change of attributes to those who subscribe to it themselves.
+    /// Delivers a Service Changed indication to its own subscribers.
     mutating func deliverServiceChange(_ pdu: ATTServerPDU) {
         guard case .handleValueIndication(let handle, let value) = pdu, subscribers.contains(handle) else { return }
         subscribers.deliver(value, of: handle, as: .indication)

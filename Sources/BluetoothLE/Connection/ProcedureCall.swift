@@ -4,16 +4,16 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// A client procedure with the caller that waits for it.
+/// A client procedure with its waiting caller.
 final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     // Not of the output: what is generic in a generic class is not specialised.
     let call = Promise<Void, BluetoothError>()
     private var procedure: Procedure
-    /// What the procedure has brought, once ``call`` has succeeded.
+    /// The output of the procedure, once ``call`` has succeeded.
     private(set) var output: Procedure.Output?
     private let operation: BluetoothError.Operation
     private unowned let bearer: ATTBearer
-    /// Told when a request is on its way, and the outcome as it arrives, before anything that comes after it.
+    /// Receives the sending of a request, and the outcome as it arrives, before any later event.
     private let report: RequestReport?
 
     init(
@@ -28,7 +28,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     var isAbandoned: Bool { call.isResolved }
 
-    /// What in the answers could not be true.
+    /// The inconsistencies in the peer's responses.
     var problems: [DatabaseProblem] { procedure.problems }
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
@@ -54,7 +54,7 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     }
 }
 
-/// A Write Command with the caller that waits until the host has it.
+/// A Write Command with its caller, which waits until the host has accepted it.
 final class CommandCall: CommandMessage {
     let call = Promise<Void, BluetoothError>()
     private let value: [UInt8]
@@ -78,7 +78,8 @@ final class CommandCall: CommandMessage {
         do {
             try ATTClientPDU.writeCommand(handle, value: value.span.bytes).encode(into: &writer)
         } catch {
-            throw .invalid("A Write Command takes at most \(writer.capacity - 3) bytes here, not \(value.count).")
+            throw .invalid(
+                "A Write Command has at most \(writer.capacity - 3) bytes of value on this link, not \(value.count).")
         }
     }
 
@@ -101,18 +102,18 @@ extension Promise where Value == Void, Failure == BluetoothError {
 }
 
 extension BluetoothError {
-    /// What a transaction's failure means to the caller, given why the bearer ended if it did.
+    /// Creates the caller's error for a failed transaction, given the reason of the bearer's end, if any.
     init(_ failure: TransactionFailure, _ operation: Operation, bearerEnd: BluetoothError?) {
         switch failure {
         case .refused(let error):
             var operation = operation
-            // Which of several it is, the peer says.
+            // Of several attributes, the response names the refused one.
             if operation.attribute == nil, error.handle.isValid { operation.attribute = error.handle }
             self.init(
                 .attributeProtocol, operation, "The peer refused: \(error.code).", remedy: Self.remedy(error.code),
                 cause: .attribute(error.code))
         case .violation(let what):
-            self.init(.protocolViolation, operation, "The peer broke the protocol: \(what).")
+            self.init(.protocolViolation, operation, "The peer violated the protocol: \(what).")
         case .invalid(let what): self.init(.invalidArgument, operation, what)
         case .timedOut:
             self.init(
@@ -136,12 +137,12 @@ extension BluetoothError {
         switch code {
         case .insufficientAuthentication, .insufficientEncryption, .insufficientAuthorization,
             .insufficientEncryptionKeySize:
-            "The device wants to be paired with before it gives access to this attribute."
+            "The device requires pairing before access to this attribute."
         default: nil
         }
     }
 
-    /// Why the rules of a bearer demand its end.
+    /// Creates the error for a bearer that its rules require to close.
     init(_ failure: ATTBearerCore.Failure, _ peer: BluetoothAddress) {
         switch failure {
         case .wrongAnswer(let opcode):

@@ -1,67 +1,67 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// What raising a link's protection came to.
+/// The outcome of raising a link's security.
 struct SecurityRaiseResult: Sendable, Equatable {
     var security: LinkSecurity
     var isPaired: Bool
 }
 
-/// The raising of a link's protection that is under way, as a pure state machine.
+/// The raising of a link's security, as a pure state machine.
 struct SecurityRaise: Equatable {
     enum Phase: Equatable {
-        /// The user is asked whether to pair at all, and pairing is set up.
+        /// The agent is asked whether to pair, and the pairing settings are applied.
         case preparing
-        /// Requests are held back until none is in flight.
+        /// Requests are quiesced.
         case quieting
-        /// The host has refused to begin so often: its Security Manager may not know of a link yet whose attribute
-        /// channel is up already.
+        /// The host has refused so often to begin: its Security Manager may not be ready for a link whose attribute
+        /// channel is established already.
         case refused(count: Int)
-        /// The host is at work on it.
+        /// The host is raising the security.
         case underWay
         case over
     }
 
-    /// Why the host does not begin.
+    /// The host's reason not to begin.
     enum Refusal: Equatable {
-        /// The link is protected like that already.
+        /// The link has the requested security already.
         case isSo(LinkSecurity)
         case tooEarly(BluetoothError.Cause)
         case other(BluetoothError.Cause)
     }
 
     enum Action: Equatable {
-        /// Hold requests back; then ``isQuiet()``.
+        /// Quiesce requests; then call ``isQuiet()``.
         case quiesce
-        /// Ask the host; then ``hostBegins(at:)`` or ``hostRefuses(_:)``.
+        /// Ask the host; then call ``hostBegins(at:)`` or ``hostRefuses(_:)``.
         case askHost(SecurityLevel)
-        /// Call ``timeIsOver()`` after so long, in place of what was set before.
+        /// Call ``timeIsOver()`` after the duration, in place of an earlier timer.
         case setTimer(Duration)
-        /// Tell when the channel can send again.
+        /// Call ``canSend(_:)`` when the channel is writable.
         case waitUntilWritable
-        /// The raise is over, and the link goes on.
+        /// The raise is complete, and the link remains.
         case succeed(SecurityRaiseResult)
         case refuse(BluetoothError.Cause)
         case giveUp
-        /// The raise is over, and so is the link.
+        /// The raise has failed, and the link must be closed.
         case endLink(PairingFailure?)
-        /// A pairing has failed that this side had no part in.
+        /// A pairing begun by the peer has failed.
         case note(PairingFailure)
     }
 
-    /// After how long without progress pairing is at an end (Core Vol 3 Part H §3.4).
+    /// The maximum time without progress of a pairing (Core Vol 3 Part H §3.4).
     static let limit = Duration.seconds(30)
-    /// For how long, in all, the host is asked again to begin.
+    /// The maximum number of attempts to make the host begin.
     static let refusalLimit = 20
     static let pauseAfterRefusal = Duration.milliseconds(50)
 
     let level: SecurityLevel
     private(set) var phase = Phase.preparing
-    /// Whether a pairing that begins now is this program's wish: not before its user was asked, where that is to be.
+    /// Whether a pairing that begins now is this program's own: after the agent's confirmation, if that is required.
     private(set) var isWanted: Bool
-    /// Whether there has been a question, so that it is a pairing and not only encryption with a key there was.
+    /// Whether there has been a question, which distinguishes pairing from encryption with an existing key.
     private(set) var isPairing = false
-    /// When something was heard of it last.
+    /// The time of the last progress.
     private(set) var lastProgress: KernelInstant
 
     init(to level: SecurityLevel, isWanted: Bool, at now: KernelInstant) {
@@ -70,22 +70,22 @@ struct SecurityRaise: Equatable {
         lastProgress = now
     }
 
-    /// Whether the host is at work on it.
+    /// Whether the host is raising the security.
     var isUnderWay: Bool { phase == .underWay }
 
     // MARK: Beginning
 
-    /// The user agrees to pairing.
+    /// Records the agent's confirmation.
     mutating func userAgrees() { isWanted = true }
 
-    /// Pairing is set up.
+    /// Records that the pairing settings are applied.
     mutating func isPrepared() -> Action? {
         guard phase == .preparing else { return nil }
         phase = .quieting
         return .quiesce
     }
 
-    /// No request is in flight any more.
+    /// Records that no request is in flight any more.
     mutating func isQuiet() -> Action? { phase == .quieting ? .askHost(level) : nil }
 
     mutating func hostBegins(at now: KernelInstant) -> [Action] {
@@ -111,25 +111,25 @@ struct SecurityRaise: Equatable {
 
     private var refusalCount: Int { if case .refused(let count) = phase { count } else { 0 } }
 
-    /// Whether the host is to say whether it begins.
+    /// Whether the host has yet to report whether it begins.
     private var isAsking: Bool { phase == .quieting || refusalCount > 0 }
 
     // MARK: Under way
 
-    /// Something was asked or answered, so that the pairing's time begins anew.
+    /// Restarts the time limit after a question or an answer.
     mutating func progresses(at now: KernelInstant) -> Action? {
         guard isUnderWay else { return nil }
         lastProgress = now
         return .setTimer(Self.limit)
     }
 
-    /// Something is asked.
+    /// Records a pairing question.
     mutating func isAsked(at now: KernelInstant) -> Action? {
         isPairing = true
         return progresses(at: now)
     }
 
-    /// The channel can send; `security` is nil when that was said before encryption began.
+    /// Handles a writable channel; `security` is nil if encryption has not begun.
     mutating func canSend(_ security: LinkSecurity?) -> Action? {
         guard isUnderWay else { return nil }
         guard let security else { return .waitUntilWritable }
@@ -149,14 +149,14 @@ struct SecurityRaise: Equatable {
 
     // MARK: Failing
 
-    /// Pairing or encryption has failed. Without a raise of ours the host knows what to do with the link.
+    /// Handles a failure of pairing or encryption. Without a raise by this side, the host decides about the link.
     mutating func fails(_ failure: PairingFailure) -> Action {
         guard isUnderWay else { return .note(failure) }
         phase = .over
         return .endLink(failure)
     }
 
-    /// Nobody waits any more; what is half done cannot be left so.
+    /// Handles the departure of the last caller; a raise by the host cannot be interrupted without ending the link.
     mutating func isAbandoned() -> Action? {
         guard phase != .over else { return nil }
         defer { phase = .over }

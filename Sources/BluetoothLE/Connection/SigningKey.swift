@@ -11,7 +11,8 @@ public final class SigningKey: AttributeSigner {
     private let key: UInt128
     private let counter: Mutex<UInt32?>
 
-    /// A key in the order of its distribution: sixteen bytes, least significant first. Nil for any other number of bytes.
+    /// Creates a key in the byte order of its distribution: sixteen bytes, least significant first. Nil for any other
+    /// number of bytes.
     /// - Parameter signCounter: the first counter value to sign with, or to accept.
     public init?(_ bytes: [UInt8], signCounter: UInt32 = 0) {
         guard bytes.count == 16 else { return nil }
@@ -31,17 +32,18 @@ public final class SigningKey: AttributeSigner {
         }
         guard let value else {
             throw BluetoothError(
-                .unsupported, .init("sign"), "The counter of this key has come to its end.",
-                remedy: "Pair with the device again, so that there is a new key.")
+                .unsupported, .init("sign"), "The counter of this key is exhausted.",
+                remedy: "Pair with the device again for a new key.")
         }
         return ATTAuthenticationSignature(
             signCounter: value, messageAuthenticationCode: code(of: message, counter: value))
     }
 
-    /// Whether a peer's signature of a PDU is valid and its counter value new; the counter then moves past that value.
+    /// Returns whether a peer's signature of a PDU is valid and its counter value new; the counter then moves past that
+    /// value.
     public func accepts(_ signature: ATTAuthenticationSignature, of message: [UInt8]) -> Bool {
         let code = code(of: message, counter: signature.signCounter)
-        // The comparison takes the same time wherever the first difference is.
+        // A constant-time comparison.
         let isRight = code ^ signature.messageAuthenticationCode == 0
         return counter.withLock { counter in
             guard isRight, let least = counter, signature.signCounter >= least else { return false }
