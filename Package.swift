@@ -148,14 +148,19 @@ let package = Package(
         // Programs.
         .systemLibrary(name: "CTerminal", path: "Examples/CTerminal"),
         .target(
+            name: "LINBLESample", dependencies: ["BluetoothLE", "LINBLE", "LINBLESimulation"],
+            path: "Examples/LINBLESample", swiftSettings: settings),
+        .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "LINBLE", "LINBLESimulation", "CTerminal", arguments, log,
+                "BluetoothLE", "BluetoothAdvertising", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal",
+                arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
-            name: "linble", dependencies: ["ExampleSupport"], path: "Examples/linble", swiftSettings: settings),
+            name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
+            swiftSettings: settings),
 
         // The README's.
         .executableTarget(
@@ -187,6 +192,7 @@ let package = Package(
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
         tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
         tests(of: "LINBLE", with: ["BluetoothSimulation", "LINBLESimulation"]),
+        tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",

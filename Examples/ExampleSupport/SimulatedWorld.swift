@@ -2,6 +2,7 @@ import BluetoothAdvertising
 import BluetoothLE
 import BluetoothSimulation
 import LINBLE
+import LINBLESample
 import LINBLESimulation
 
 /// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
@@ -15,13 +16,12 @@ enum SimulatedWorld {
         _ = SimulatedLINBLE(
             on: radio,
             .init(
-                name: "LINBLE-Z1", address: BluetoothAddress(0xC098_E512_3456, kind: .random), splitsAtRandom: true,
-                signalStrength: -58))
+                name: "LINBLE-Z1", address: BluetoothAddress(0xC098_E512_3456, kind: .random),
+                attached: SampleMicrocontroller(), splitsAtRandom: true, signalStrength: -58))
         _ = SimulatedLINBLE(
             on: radio,
             .init(
-                name: "LINBLE-ECHO", address: BluetoothAddress(0xC098_E512_3457, kind: .random), wiring: .loopback,
-                signalStrength: -63))
+                name: "LINBLE-ECHO", address: BluetoothAddress(0xC098_E512_3457, kind: .random), signalStrength: -63))
         SimulatedSensor.put(on: radio)
         for (index, field) in beacons.enumerated() {
             var data = AdvertisementDataBuilder()

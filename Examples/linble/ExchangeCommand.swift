@@ -2,6 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 import LINBLE
+import LINBLESample
 
 struct ExchangeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 import LINBLE
+import LINBLESample
 import Synchronization
 
 /// What is connected to the UART that is served.

@@ -9,16 +9,6 @@ import Synchronization
 ///
 /// It stays on the air until its ``peripheral`` is removed.
 public final class SimulatedLINBLE: Sendable {
-    /// What is connected to the device's UART.
-    public enum Wiring: Sendable {
-        /// A microcontroller that speaks the command protocol of the vendor's samples.
-        case microcontroller(SampleMicrocontroller)
-        /// A wire from its output to its input: everything comes back.
-        case loopback
-        /// Nothing.
-        case nothing
-    }
-
     /// How it is.
     public struct Configuration: Sendable {
         /// The name it advertises in its scan response.
@@ -29,8 +19,8 @@ public final class SimulatedLINBLE: Sendable {
         public var profile: UARTProfile
         /// Whether its advertisement lists the service.
         public var advertisesService: Bool
-        /// What is connected to its UART.
-        public var wiring: Wiring
+        /// The device on its UART.
+        public var attached: any AttachedDevice
         /// Whether what its UART takes in is cut at random places, as a real one may do.
         public var splitsAtRandom: Bool
         /// What the chance of the cutting comes from.
@@ -44,10 +34,10 @@ public final class SimulatedLINBLE: Sendable {
         /// How strong others receive it, in dBm.
         public var signalStrength: Int8
 
-        /// A LINBLE-Z1 in front of the sample's microcontroller; what is not given is as it is there.
+        /// A LINBLE-Z1 that echoes; what is not given is as it is there.
         public init(
             name: String = "LINBLE-Z1", address: BluetoothAddress? = nil, profile: UARTProfile = .linble,
-            advertisesService: Bool = true, wiring: Wiring = .microcontroller(SampleMicrocontroller()),
+            advertisesService: Bool = true, attached: any AttachedDevice = .loopback,
             splitsAtRandom: Bool = false, seed: UInt64 = 1, receiveMTU: UInt16 = 247, bufferCapacity: Int = 65_536,
             requiresEncryption: Bool = false, signalStrength: Int8 = -50
         ) {
@@ -55,7 +45,7 @@ public final class SimulatedLINBLE: Sendable {
             self.address = address
             self.profile = profile
             self.advertisesService = advertisesService
-            self.wiring = wiring
+            self.attached = attached
             self.splitsAtRandom = splitsAtRandom
             self.seed = seed
             self.receiveMTU = receiveMTU
@@ -97,13 +87,8 @@ public final class SimulatedLINBLE: Sendable {
     /// What it has counted so far.
     public var statistics: Statistics { device.statistics.withLock { $0 } }
 
-    /// The microcontroller behind its UART as it is now, if there is one.
-    public var microcontroller: SampleMicrocontroller? {
-        device.wiring.withLock {
-            guard case .microcontroller(let microcontroller) = $0 else { return nil }
-            return microcontroller
-        }
-    }
+    /// The device on its UART as it is now.
+    public var attached: any AttachedDevice { device.attached.withLock { $0 } }
 }
 
 extension SimulatedLINBLE.Configuration {
@@ -134,7 +119,7 @@ final class Device: Sendable {
     let database: AttributeDatabase
     let toDevice: AttributeHandle?
     let fromDevice: AttributeHandle?
-    let wiring: Mutex<SimulatedLINBLE.Wiring>
+    let attached: Mutex<any AttachedDevice>
     let generator: Mutex<SimulationGenerator>
     let statistics = Mutex(SimulatedLINBLE.Statistics())
 
@@ -146,38 +131,16 @@ final class Device: Sendable {
         self.database = database
         toDevice = database.valueHandle(of: profile.toDevice, in: profile.service)
         fromDevice = database.valueHandle(of: profile.fromDevice, in: profile.service)
-        wiring = Mutex(configuration.wiring)
+        attached = Mutex(configuration.attached)
         generator = Mutex(SimulationGenerator(seed: configuration.seed))
     }
 
     /// What comes back when bytes go out on the UART.
-    func transmit(_ bytes: [UInt8]) -> [SampleMicrocontroller.Action] {
-        withMicrocontroller({ $0.receive(bytes) }, orLoopback: [.send(bytes)])
-    }
+    func transmit(_ bytes: [UInt8]) -> [AttachedDeviceAction] { attached.withLock { $0.receive(bytes) } }
 
-    func timerExpired() -> [SampleMicrocontroller.Action] {
-        withMicrocontroller({ $0.timerExpired() }, orLoopback: [])
-    }
+    func timerExpired() -> [AttachedDeviceAction] { attached.withLock { $0.timerExpired() } }
 
-    func disconnected() -> [SampleMicrocontroller.Action] {
-        withMicrocontroller({ $0.disconnected() }, orLoopback: [])
-    }
-
-    private func withMicrocontroller(
-        _ body: (inout SampleMicrocontroller) -> [SampleMicrocontroller.Action],
-        orLoopback other: [SampleMicrocontroller.Action]
-    ) -> [SampleMicrocontroller.Action] {
-        wiring.withLock { wiring in
-            switch wiring {
-            case .microcontroller(var microcontroller):
-                let actions = body(&microcontroller)
-                wiring = .microcontroller(microcontroller)
-                return actions
-            case .loopback: return other
-            case .nothing: return []
-            }
-        }
-    }
+    func disconnected() -> [AttachedDeviceAction] { attached.withLock { $0.disconnected() } }
 
     /// How many of `available` bytes go into the next notification of at most `limit`.
     func pieceLength(of available: Int, limit: Int) -> Int {

@@ -116,7 +116,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
 
     // MARK: The UART
 
-    private func perform(_ actions: [SampleMicrocontroller.Action]) {
+    private func perform(_ actions: [AttachedDeviceAction]) {
         for action in actions {
             switch action {
             case .send(let bytes): take(bytes)

@@ -126,7 +126,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
 @Suite struct LINBLESnippets {
     @Test func twoWayData() async throws {
         try await Fixture.run { fixture in
-            let linble = SimulatedLINBLE(on: fixture.radio, .init(wiring: .loopback))
+            let linble = SimulatedLINBLE(on: fixture.radio, .init(attached: .loopback))
             let bytes = Data((0..<6000).map { UInt8(truncatingIfNeeded: $0) })
             // Slices, as they come when data is cut.
             let chunks = stride(from: 0, to: bytes.count, by: 20).map { bytes[$0..<min($0 + 20, bytes.count)] }

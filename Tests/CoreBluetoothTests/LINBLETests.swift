@@ -16,7 +16,7 @@ import Testing
     func aMebibyteArrives(credits: Int, chunkLength: Int?, sendBuffer: Int?) async throws {
         let bytes = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
         try await Fixture.run(writeCredits: credits, sendBuffer: sendBuffer) { fixture in
-            let linble = SimulatedLINBLE(on: fixture.radio, .init(wiring: .loopback, bufferCapacity: 1 << 21))
+            let linble = SimulatedLINBLE(on: fixture.radio, .init(attached: .loopback, bufferCapacity: 1 << 21))
             let sender = ChunkSender(bytes, chunkLength: chunkLength, queue: fixture.queue)
             let finished = await sender.journal.wait(on: fixture.radio.loop, limit: .seconds(3000)) {
                 $0.contains("all received")

@@ -18,7 +18,7 @@ import Testing
     @Test func aUART() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             try await ReadmePage.aUART(adapter)
-            #expect(fixture.lines == ["[1, 64]"])
+            #expect(fixture.lines == ["[1, 0]"])
             #expect(fixture.linble.statistics.bytesFromHosts == 2)
         }
     }

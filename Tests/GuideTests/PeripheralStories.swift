@@ -175,14 +175,6 @@ import Testing
         }
     }
 
-    @Test func theSampleProtocol() async throws {
-        try await Self.served(UARTPage.theSampleProtocol) { _, uart in
-            let client = SampleCommandClient(uart)
-            let name = try await client.readName()
-            #expect(name == "Greeter")
-        }
-    }
-
     // MARK: Publishing
 
     @Test func valuesThatAreKept() async throws {

@@ -842,14 +842,6 @@ enum UARTPage {
             }
         }
     }
-
-    /// The sample protocol
-    static func theSampleProtocol(_ adapter: Adapter) async throws {
-        try await UARTServer.run(on: adapter) { central in
-            var microcontroller = SampleMicrocontroller(name: "Greeter")
-            try await microcontroller.serve(central)
-        }
-    }
 }
 
 /// Docs/Guide/Security.md

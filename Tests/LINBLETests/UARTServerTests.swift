@@ -135,31 +135,6 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         }
     }
 
-    @Test func theSampleProtocolIsSpoken() async throws {
-        let left = Mutex<SampleMicrocontroller?>(nil)
-        let serve: @Sendable (UARTCentral) async throws -> Void = { central in
-            var own = SampleMicrocontroller()
-            defer { left.withLock { $0 = own } }
-            try await own.serve(central)
-        }
-        try await Served.run(serve: serve) { served in
-            let uart = try await served.open()
-            let client = SampleCommandClient(uart)
-            try await client.testLink()
-            #expect(try await client.readRegister(2) == 0xFF)
-            try await client.writeRegister(4, value: 0x0F)
-            #expect(try await client.readVersion() == "1.2.3.987654")
-            var samples = 0
-            for try await _ in try await client.samples(seconds: 2) { samples += 1 }
-            #expect(samples == 8)
-            try await client.writeName("other")
-            await uart.disconnect()
-            try await served.settle { left.withLock { $0 != nil } }
-            #expect(left.withLock { $0?.name } == "other")
-            #expect(left.withLock { $0?.registers[4] } == 0x0F)
-        }
-    }
-
     @Test func severalCentralsAreToldApart() async throws {
         let count = 4
         try await Served.run(centrals: count) { served in

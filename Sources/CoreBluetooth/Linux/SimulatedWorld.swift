@@ -14,7 +14,7 @@ struct SimulatedWorld: Decodable {
         var rssi: Int?
         var services: [Service]?
         var advertisedServices: [String]?
-        /// "microcontroller", "loopback" or "nothing" make it a LINBLE.
+        /// "loopback" or "nothing" make it a LINBLE.
         var linble: String?
     }
 
@@ -62,15 +62,15 @@ extension SimulatedWorld.Device {
         }
         let strength = Int8(clamping: rssi ?? -50)
         if let linble {
-            let wiring: SimulatedLINBLE.Wiring =
+            let attached: any AttachedDevice =
                 switch linble {
-                case "microcontroller": .microcontroller(.init())
                 case "loopback": .loopback
-                case "nothing": .nothing
+                case "nothing": .silent
                 default: throw SimulatedWorld.Problem(description: "\"\(linble)\" is nothing that a LINBLE has.")
                 }
             _ = SimulatedLINBLE(
-                on: radio, .init(name: name ?? "LINBLE-Z1", address: address, wiring: wiring, signalStrength: strength))
+                on: radio,
+                .init(name: name ?? "LINBLE-Z1", address: address, attached: attached, signalStrength: strength))
             return
         }
         let server = try SimulatedGATTServer(GATTService.system(name: name) + (services ?? []).map { try $0.layout })

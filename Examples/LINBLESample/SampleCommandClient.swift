@@ -1,4 +1,5 @@
 import BluetoothLE
+import LINBLE
 
 /// The host's side of the sample protocol, typed: one command at a time, its answer, and the events between.
 ///
@@ -24,7 +25,8 @@ public actor SampleCommandClient {
     public private(set) var missedSamples = 0
 
     private let trace: (@Sendable (Direction, [UInt8]) -> Void)?
-    private let turns = TurnQueue()
+    private var isBusy = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
     private var receiver = SampleReceiver<SampleResponse>()
     /// Events that came while an answer was awaited. A device samples a few times a second for a minute at most.
     private var events: [SampleResponse] = []
@@ -100,8 +102,8 @@ public actor SampleCommandClient {
 
     /// The next sample, or nil when the device says that there are no more.
     func nextSample() async throws(BluetoothError) -> Float? {
-        try await enter("take a sample")
-        defer { turns.leave() }
+        await enter()
+        defer { leave() }
         let deadline = uart.connection.loop.now.advanced(by: timeout)
         while true {
             let event = events.isEmpty ? try await nextMessage(until: deadline) : events.removeFirst()
@@ -117,10 +119,16 @@ public actor SampleCommandClient {
 
     private func operation(_ name: String) -> BluetoothError.Operation { .init(name, peer: uart.peer) }
 
-    private func enter(_ name: String) async throws(BluetoothError) {
-        guard await turns.enter() else {
-            throw BluetoothError(.cancelled, operation(name), "The task was cancelled.")
-        }
+    /// Waits for the turn; whoever got it calls ``leave()``. A task that is cancelled waits as well: then its turn ends
+    /// with the first thing it does.
+    private func enter() async {
+        guard isBusy else { return isBusy = true }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    private func leave() {
+        guard !waiting.isEmpty else { return isBusy = false }
+        waiting.removeFirst().resume()
     }
 
     private func request<Value: Sendable>(
@@ -132,8 +140,8 @@ public actor SampleCommandClient {
         } catch {
             throw BluetoothError(.invalidArgument, operation("send a command"), "Not possible: \(error).")
         }
-        try await enter("send a command")
-        defer { turns.leave() }
+        await enter()
+        defer { leave() }
         trace?(.sent, packet)
         try await uart.send(packet)
         let deadline = uart.connection.loop.now.advanced(by: timeout)
@@ -184,7 +192,11 @@ public actor SampleCommandClient {
         guard let bytes else {
             throw BluetoothError(.disconnected, operation("receive"), "The link has ended.")
         }
-        do throws(FramingError) { try receiver.append(bytes) } catch { throw uart.receivingEnd.violation(error) }
+        do throws(FramingError) {
+            try receiver.append(bytes)
+        } catch {
+            throw BluetoothError(.protocolViolation, operation("receive"), "The device sent \(error).")
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-import LINBLE
+import LINBLESample
 import TestSupport
 import Testing
 

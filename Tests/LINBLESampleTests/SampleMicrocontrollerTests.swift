@@ -1,11 +1,12 @@
-import LINBLE
+import LINBLESample
+import LINBLESimulation
 import TestSupport
 import Testing
 
 @Suite struct SampleMicrocontrollerTests {
     @Test func answersAsTheProtocolSays() {
         var microcontroller = SampleMicrocontroller()
-        func answer(_ request: String) -> [SampleMicrocontroller.Action] { microcontroller.receive(hex(request)) }
+        func answer(_ request: String) -> [AttachedDeviceAction] { microcontroller.receive(hex(request)) }
         #expect(answer("01 00") == [.send(hex("01 40"))])
         #expect(answer("02 01 02") == [.send(hex("03 41 02 FF"))])
         #expect(answer("03 02 04 0F") == [.send(hex("01 42"))])

@@ -1,17 +1,11 @@
 import BluetoothLE
+import LINBLE
+import LINBLESimulation
 
 /// The other side of the sample protocol: the microcontroller that sits behind a LINBLE's UART.
 ///
 /// Pure: bytes and expired timers in, actions out. Whoever runs it does the sending and the waiting.
-public struct SampleMicrocontroller: Sendable {
-    /// What is to be done, in order.
-    public enum Action: Hashable, Sendable {
-        /// Put bytes on the UART.
-        case send([UInt8])
-        /// Call ``SampleMicrocontroller/timerExpired()`` after this long, in place of any earlier wish; nil: not at all.
-        case setTimer(Duration?)
-    }
-
+public struct SampleMicrocontroller: AttachedDevice {
     /// The eight registers.
     public private(set) var registers: [UInt8]
     /// The version of its program.
@@ -44,7 +38,7 @@ public struct SampleMicrocontroller: Sendable {
     }
 
     /// Takes bytes from the UART.
-    public mutating func receive(_ bytes: [UInt8]) -> [Action] {
+    public mutating func receive(_ bytes: [UInt8]) -> [AttachedDeviceAction] {
         do {
             try receiver.append(bytes)
         } catch {
@@ -53,7 +47,7 @@ public struct SampleMicrocontroller: Sendable {
             discardedPackets &+= 1
             return []
         }
-        var actions: [Action] = []
+        var actions: [AttachedDeviceAction] = []
         while let element = receiver.next() {
             switch element {
             case .message(let command): actions += answer(command)
@@ -64,7 +58,7 @@ public struct SampleMicrocontroller: Sendable {
     }
 
     /// Takes the end of the wait it asked for last.
-    public mutating func timerExpired() -> [Action] {
+    public mutating func timerExpired() -> [AttachedDeviceAction] {
         guard remainingSampling > .zero else { return [] }
         remainingSampling -= sampleInterval
         guard remainingSampling >= .zero else { return endOfSampling() }
@@ -73,13 +67,13 @@ public struct SampleMicrocontroller: Sendable {
     }
 
     /// Stops what goes on by itself and forgets half a packet, as when the link is lost.
-    public mutating func disconnected() -> [Action] {
+    public mutating func disconnected() -> [AttachedDeviceAction] {
         receiver.reset()
         remainingSampling = .zero
         return [.setTimer(nil)]
     }
 
-    private mutating func answer(_ command: SampleCommand) -> [Action] {
+    private mutating func answer(_ command: SampleCommand) -> [AttachedDeviceAction] {
         switch command {
         case .linkTest: return send(.linkTest)
         case .readRegister(let register): return send(.register(register, value: registers[Int(register) & 7]))
@@ -97,13 +91,13 @@ public struct SampleMicrocontroller: Sendable {
         }
     }
 
-    private func send(_ response: SampleResponse) -> [Action] {
+    private func send(_ response: SampleResponse) -> [AttachedDeviceAction] {
         // Only a version or name that was not printable ASCII from the beginning cannot be sent.
         guard let bytes = try? response.encoded() else { return [] }
         return [.send(bytes)]
     }
 
-    private mutating func endOfSampling() -> [Action] {
+    private mutating func endOfSampling() -> [AttachedDeviceAction] {
         remainingSampling = .zero
         return send(.samplingEnded)
     }
@@ -114,21 +108,6 @@ public struct SampleMicrocontroller: Sendable {
         sampleCount &+= 1
         return 123 + Float(phase < 8 ? phase : 16 - phase) * 0.25
     }
-}
-
-/// Cuts bytes at random places into pieces of at least one and at most `maximumLength` bytes, as a LINBLE may cut what
-/// its UART hands it.
-public func splitAtRandom(
-    _ bytes: [UInt8], maximumLength: Int = .max, using generator: inout some RandomNumberGenerator
-) -> [[UInt8]] {
-    var pieces: [[UInt8]] = []
-    var rest = bytes[...]
-    while !rest.isEmpty {
-        let length = Int.random(in: 1...max(1, min(maximumLength, rest.count)), using: &generator)
-        pieces.append(Array(rest.prefix(length)))
-        rest = rest.dropFirst(length)
-    }
-    return pieces
 }
 
 extension SampleMicrocontroller {
@@ -144,7 +123,7 @@ extension SampleMicrocontroller {
         let loop = central.connection.loop
         var deadline: KernelInstant?
         while true {
-            let actions: [Action]
+            let actions: [AttachedDeviceAction]
             do throws(BluetoothError) {
                 let timeout = deadline.map { max(.zero, loop.now.duration(to: $0)) }
                 guard let bytes = try await central.read(timeout: timeout) else { return }

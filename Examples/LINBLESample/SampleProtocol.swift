@@ -1,4 +1,5 @@
-import BluetoothPrimitives
+import BluetoothLE
+import LINBLE
 
 // The invented command protocol of the vendor's sample applications: a packet is its length (one byte, counting what
 // follows it), its type and a payload; numbers are big-endian. A LINBLE does not need it; it is a peer to talk to.
