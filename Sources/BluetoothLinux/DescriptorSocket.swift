@@ -2,13 +2,13 @@ import BluetoothSockets
 import BluetoothSystem
 import Glibc
 
-/// What all sockets of this kernel have in common: a descriptor, its events, and its end.
+/// The common part of all sockets of this kernel: a descriptor, its events, and its end.
 ///
-/// The sockets handed out own one of these each. The driver holds it while it is registered, so that a socket may be
-/// dropped or closed from within its own events.
+/// Each socket owns one. The driver retains it while it is registered, so that a socket may be dropped or closed from
+/// within its own events.
 //
-// Unchecked: used on the loop's thread only, as the seam asks of its users; a socket dropped elsewhere is handed to
-// that thread to be closed (`EpollDriver.closeUnused`).
+// Unchecked: used on the loop's thread only, as the kernel seam requires; a socket dropped elsewhere is passed to that
+// thread to be closed (`EpollDriver.closeUnused`).
 final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private let driver: EpollDriver
     private(set) var descriptor: FileDescriptor
@@ -16,13 +16,13 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private var registration: Registration?
     private var isReading = true
     private var awaitsOutput = false
-    /// Whether a connection attempt is going on.
+    /// Whether a connection attempt is in progress.
     private(set) var isConnecting = false
     /// Ends an attempt that the kernel has lost; nil once it has succeeded.
     private var attemptLimit: LoopTimer?
     private var hasEnded = false
     private var backlog = Backlog()
-    /// An error that a call has taken from the socket before its end could be told.
+    /// The error that a call received from the socket before the end could be reported.
     private var takenError: KernelError?
 
     init(_ descriptor: consuming FileDescriptor, driver: EpollDriver) {
@@ -30,17 +30,17 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         self.driver = driver
     }
 
-    /// Begins to tell events to `handler`.
+    /// Starts reporting events to `handler`.
     func start(_ handler: @escaping SocketHandler) throws(KernelError) {
         guard descriptor.isOpen else { return }
         self.handler = handler
         registration = try driver.register(descriptor, for: wants, handler: self)
     }
 
-    /// Begins to tell events of a socket that connects to `handler`: first that it is writable or closed.
+    /// Starts reporting the events of a connecting socket to `handler`: the first is that it is writable or closed.
     ///
-    /// An attempt that begins while the kernel still gives up another to the same peer can be forgotten with that one
-    /// (seen on Linux 6.12); nothing is ever told of it, not even its time-out. `limit` ends it all the same.
+    /// The kernel can lose an attempt that begins while it still gives up another to the same peer (seen on Linux
+    /// 6.12); it then reports no event at all, not even the time-out. `limit` ends such an attempt.
     func startConnecting(
         limit: Duration, on loop: EventLoop, _ handler: @escaping SocketHandler
     ) throws(KernelError) {
@@ -71,7 +71,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         switch error.number {
         case .wouldBlock: return .wouldBlock
         case .messageTooLong, .notConnected, .brokenPipe, .notPermitted, .networkDown, .invalidArgument: break
-        // On a link that has ended, the call takes the reason with it.
+        // On a link that has ended, the call consumes the reason.
         default: if descriptor.isHungUp { takenError = KernelError("recv", error.number) }
         }
         return .failed(error)
@@ -83,7 +83,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         return driver.receiveBuffer.lend { buffer in
             do throws(KernelError) {
                 let count = try descriptor.receive(into: buffer)
-                // Nothing is an empty packet, unless there is nobody left who could have sent one.
+                // No bytes are an empty packet, unless the other end is closed.
                 guard count > 0 || !descriptor.isHungUp else { return receiveFailed(endError()) }
                 guard count <= buffer.count else { return receiveFailed(KernelError("recv", .messageTooLong)) }
                 backlog.didReceive()
@@ -124,12 +124,12 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         handler = nil
     }
 
-    /// Closes it after its last user has dropped it, on any thread.
+    /// Closes the socket after its last user has dropped it, on any thread.
     func closeUnused() {
         driver.closeUnused(self)
     }
 
-    /// Ends the socket with an error of ours.
+    /// Ends the socket with an error of this library.
     func fail(with error: KernelError) {
         guard !hasEnded, takenError == nil else { return }
         takenError = error
@@ -172,20 +172,20 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
         guard readiness.contains(.input) else { return }
         backlog.begin(inWait: driver.waitCount)
         repeat {
-            // The handler may have closed the socket, or stopped reading.
+            // The handler may have closed the socket or paused reading.
             guard isReading, registration != nil else { return }
             handler?(.readable)
         } while backlog.isWorthAnotherTry()
     }
 
-    /// Ends for a reason of ours, if there still is one: events that were waiting have been told before, and an attempt
-    /// that they said has succeeded is not over.
+    /// Ends the socket for a reason of this library if the reason still applies: queued events were delivered before,
+    /// and an attempt that succeeded by one of them is not over.
     func endIfDue() {
         if takenError == nil, isConnecting { takenError = KernelError("connect", .timedOut) }
         if takenError != nil { end() }
     }
 
-    /// Tells the end, once, with what is queued still there to be received, and closes.
+    /// Reports the end once, while queued packets can still be received, and closes.
     func end() {
         guard let handler, !hasEnded else { return }
         let error = endError()
@@ -198,22 +198,22 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     private func endError() -> KernelError {
         if let takenError { return takenError }
         if let number = descriptor.takeError() { return KernelError(isConnecting ? "connect" : "recv", number) }
-        // The kernel gives no reason where the other side simply ended.
+        // The kernel gives no reason if the other side closed normally.
         return isConnecting ? KernelError("connect", .connectionRefused) : KernelError("recv", .connectionReset)
     }
 }
 
-/// Tells when to try for another packet without asking the kernel which sockets are ready.
+/// A policy for trying to receive another packet without asking the kernel which sockets are ready.
 ///
-/// While packets come in faster than they are taken, that saves every other system call; while they come one by one,
-/// each try would be one more in vain. So it is tried where a socket was ready in several waits in a row, and left alone
-/// for a while where that was in vain.
+/// While packets arrive faster than they are processed, this saves every other system call; while they arrive one at a
+/// time, each try is one call in vain. So it tries if a socket was ready in several consecutive waits, and pauses for a
+/// while after a try in vain.
 struct Backlog {
-    /// How many packets one socket may hand out before it is another's turn.
+    /// The number of packets one socket may deliver before it is another's turn.
     private static let turn = 16
-    /// In how many waits in a row a socket has to be ready before a try.
+    /// The number of consecutive waits in which a socket must be ready before a try.
     private static let promising: UInt8 = 2
-    /// The same after a try that was in vain.
+    /// The same number after a try in vain.
     private static let patience: UInt8 = 16
 
     private var lastWait: UInt64 = 0
@@ -222,19 +222,19 @@ struct Backlog {
     private var received = 0
     private var told = 0
 
-    /// The socket is ready, as the wait with this number has told.
+    /// Records that the socket is ready, as the wait with this number reported.
     mutating func begin(inWait number: UInt64) {
         readyInARow = number == lastWait &+ 1 ? min(readyInARow, .max - 1) + 1 : 0
         lastWait = number
         (received, told) = (0, 0)
     }
 
-    /// A packet has been received.
+    /// Records that a packet was received.
     mutating func didReceive() {
         received &+= 1
     }
 
-    /// Whether the handler shall be told again in this turn.
+    /// Whether to call the handler again in this turn.
     mutating func isWorthAnotherTry() -> Bool {
         told &+= 1
         guard readyInARow >= needed else { return false }
@@ -248,7 +248,7 @@ struct Backlog {
     }
 }
 
-/// A socket that is handed out; what it adds to the common part is what its protocol asks for.
+/// A socket with the common part; it adds what its protocol requires.
 protocol DescriptorBacked: PacketSocket {
     var socket: DescriptorSocket { get }
 }

@@ -4,22 +4,22 @@ import CBluetoothSockets
 import Glibc
 import Synchronization
 
-/// What epoll says of a descriptor.
+/// The epoll events of a descriptor.
 struct Readiness: OptionSet {
     let rawValue: UInt32
 
     static let input = Readiness(rawValue: EPOLLIN.rawValue)
     static let output = Readiness(rawValue: EPOLLOUT.rawValue)
-    /// Told whether asked for or not.
+    /// Reported whether requested or not.
     static let ended = Readiness(rawValue: EPOLLERR.rawValue | EPOLLHUP.rawValue)
 }
 
-/// Takes what epoll says of a descriptor. Called on the loop's thread.
+/// A handler of a descriptor's epoll events. Called on the loop's thread.
 protocol ReadinessHandler: AnyObject, Sendable {
     func handle(_ readiness: Readiness)
 }
 
-/// A descriptor's place in a driver's table. One that has been removed is never mistaken for its successor.
+/// A descriptor's slot in a driver's table. A removed registration is never mistaken for its successor.
 struct Registration {
     fileprivate let index: Int
     fileprivate let generation: UInt32
@@ -37,13 +37,13 @@ struct Registration {
     fileprivate var token: UInt64 { UInt64(generation) << 32 | UInt64(index) }
 }
 
-/// Waits with epoll on one thread.
+/// An event loop driver that waits with epoll on one thread.
 ///
-/// The kernel is told tokens, not pointers, and every event of a batch looks its descriptor up again: one that an
-/// earlier event of the same batch has removed is found missing.
+/// The kernel stores tokens, not pointers, and every event of a batch looks its descriptor up again: one that an
+/// earlier event of the same batch has removed is not found.
 //
-// Unchecked because of the table, the buffers and the endings, which the loop's thread alone touches: `wait` runs on
-// it, and sockets are used on it. What other threads reach is immutable, atomic or under a mutex.
+// Unchecked because of the table, the buffers and the endings, which only the loop's thread uses: `wait` runs on it,
+// and sockets are used on it. State shared with other threads is immutable, atomic or under a mutex.
 final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     private struct Slot {
         var generation: UInt32 = 0
@@ -64,10 +64,10 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     private var endings: [DescriptorSocket] = []
     private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 64)
     private var hasPreciseWait = true
-    /// How many waits have ended so far.
+    /// The number of completed waits.
     private(set) var waitCount: UInt64 = 0
 
-    /// Where packets are received.
+    /// The buffer that packets are received into.
     let receiveBuffer = ReceiveBuffer()
 
     init() throws(KernelError) {
@@ -136,7 +136,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
                 do throws(KernelError) {
                     return try epoll.epollPreciseWait(events, nanoseconds: timeout)
                 } catch  where error.number == .notImplemented || error.number == .notPermitted {
-                    // Before Linux 5.11, or kept from us by a sandbox that does not know it.
+                    // Before Linux 5.11, or denied by a sandbox that does not know the call.
                     hasPreciseWait = false
                 }
             }
@@ -147,12 +147,12 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         }
     }
 
-    /// Goes on after waiting has failed, as it does when somebody in this process has closed our descriptor.
+    /// Recovers from a failed wait, which happens when code in this process has closed our descriptor.
     ///
-    /// What was registered is lost with the descriptor, so every socket is told to end, which it can tell its user. Without the means
-    /// to be woken up, the loop looks for work ten times a second: poorly, but those who wait hear of it.
+    /// The registrations are lost with the descriptor, so every socket ends and reports that to its user. Without a
+    /// wake-up descriptor the loop polls for work ten times a second: slow, but waiting callers are resumed.
     func recover(_ timeout: Int64?) {
-        // Where the number is still ours, it knows our event; another's descriptor is not ours to close.
+        // If the number is still ours, it has our event registered; another owner's descriptor must not be closed.
         if (try? epoll.epollControl(EPOLL_CTL_MOD, wakeEvent, Self.wakeInterest)) == nil { epoll.forget() }
         epoll.close()
         do throws(KernelError) {
@@ -164,12 +164,12 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         for handler in slots.compactMap(\.handler) { handler.handle(.ended) }
     }
 
-    /// The descriptor waited on, for a test that takes it away.
+    /// The epoll descriptor, for a test that closes it.
     var epollNumber: CInt { epoll.number }
 
     // MARK: Descriptors
 
-    /// Tells `handler` from now on what it `wants` to know of `descriptor`.
+    /// Registers `handler` for the events `wants` of `descriptor`.
     func register(
         _ descriptor: borrowing FileDescriptor, for wants: Readiness, handler: any ReadinessHandler
     ) throws(KernelError) -> Registration {
@@ -186,17 +186,17 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
         return registration
     }
 
-    /// Changes what a registered descriptor wants to know.
+    /// Changes the events requested for a registered descriptor.
     func update(
         _ registration: Registration, _ descriptor: borrowing FileDescriptor, for wants: Readiness
     ) throws(KernelError) {
         try control(EPOLL_CTL_MOD, registration, descriptor, wants)
     }
 
-    /// Tells nothing more, not even what this batch of events still holds.
+    /// Unregisters a descriptor, including its events in the current batch.
     func deregister(_ registration: Registration, _ descriptor: borrowing FileDescriptor) {
         guard isCurrent(registration) else { return }
-        // It can fail only for a descriptor that is not there, which is what is wanted.
+        // It fails only for a descriptor that is not registered, which is the goal.
         try? control(EPOLL_CTL_DEL, registration, descriptor, [])
         slots[registration.index].generation &+= 1
         slots[registration.index].handler = nil
@@ -216,12 +216,12 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 
     // MARK: Endings
 
-    /// Has `socket` told that it has ended after the events that are waiting, since the call that noticed must not.
+    /// Ends `socket` after the queued events, since the call that noticed the end must not call back.
     func endSoon(_ socket: DescriptorSocket) {
         endings.append(socket)
     }
 
-    /// Closes a socket that nobody uses any more, from whichever thread dropped it.
+    /// Closes an unused socket, from any thread.
     func closeUnused(_ socket: DescriptorSocket) {
         guard !isOnLoopThread else { return socket.close() }
         let isQueued = dropped.withLock { dropped -> Bool in
@@ -246,11 +246,11 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     }
 }
 
-/// The one buffer that packets are received into.
+/// The buffer that packets are received into.
 ///
-/// Lent for the duration of a call; a call from within another gets memory of its own.
+/// Lent for the duration of a call; a nested call gets memory of its own.
 final class ReceiveBuffer {
-    /// The longest L2CAP or HCI packet with its headers fits.
+    /// The capacity, sufficient for the longest L2CAP or HCI packet with its headers.
     static let capacity = 65536
 
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)

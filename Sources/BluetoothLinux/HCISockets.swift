@@ -48,7 +48,7 @@ final class LinuxManagementSocket: DescriptorBacked {
 final class LinuxMonitorSocket: DescriptorBacked {
     let socket: DescriptorSocket
 
-    /// A busy controller fills the usual buffer within a tenth of a second.
+    /// A busy controller fills the default buffer within a tenth of a second.
     private static let receiveBuffer = 4 << 20
 
     init(driver: EpollDriver, _ handler: @escaping SocketHandler) throws(KernelError) {

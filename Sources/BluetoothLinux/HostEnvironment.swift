@@ -8,7 +8,7 @@ private let netAdmin: UInt64 = 12
 private let netRaw: UInt64 = 13
 
 extension HostEnvironment {
-    /// What the system says of itself now.
+    /// The current environment, read from the system.
     static func current() -> HostEnvironment {
         let capabilities = effectiveCapabilities(status: fileText("/proc/self/status") ?? "")
         return HostEnvironment(
@@ -21,7 +21,8 @@ extension HostEnvironment {
             kernelRelease: systemRelease())
     }
 
-    /// Why the kernel makes no Bluetooth sockets. Asking loads its modules where they are there but not loaded.
+    /// The error of opening a Bluetooth socket; nil if that works. Opening loads modules that are installed but not
+    /// loaded.
     private static func socketError() -> KernelError? {
         do throws(KernelError) {
             _ = try FileDescriptor.hci()
@@ -32,7 +33,7 @@ extension HostEnvironment {
         }
     }
 
-    /// The line `CapEff:` of `/proc/PID/status`; none when it is not there.
+    /// The effective capabilities in `/proc/PID/status` (`CapEff:`); none if the line is missing.
     static func effectiveCapabilities(status: String) -> UInt64 {
         for line in status.split(separator: "\n") {
             let words = line.split { $0 == "\t" || $0 == " " }
@@ -52,7 +53,7 @@ extension HostEnvironment {
         }
     }
 
-    /// The switches of Bluetooth adapters in a folder laid out as `/sys/class/rfkill`.
+    /// The radio switches of Bluetooth adapters in a folder with the layout of `/sys/class/rfkill`.
     static func radioSwitches(in folder: String) -> [RadioSwitch] {
         entries(of: folder).sorted().compactMap { entry in
             func value(_ file: String) -> String? {
@@ -65,10 +66,10 @@ extension HostEnvironment {
 }
 
 extension KernelAdapter {
-    /// How many adapters are asked for; Linux lists what fits.
+    /// The number of adapters requested; Linux lists as many as fit.
     private static let listCapacity: UInt16 = 256
 
-    /// What `HCIGETDEVLIST` and `HCIGETDEVINFO` say now, lowest index first.
+    /// The adapters listed by `HCIGETDEVLIST` and `HCIGETDEVINFO`, lowest index first.
     static func current() throws(KernelError) -> [KernelAdapter] {
         let descriptor = try FileDescriptor.hci()
         var adapters: [KernelAdapter] = []
@@ -79,7 +80,7 @@ extension KernelAdapter {
             } catch  where error.number == .noSuchDevice {
                 continue  // Unplugged since it was listed.
             }
-            // Bits 4 and 5 tell what kind of controller it is; other than primary ones are no adapters.
+            // Bits 4 and 5 are the type of controller; only primary ones are adapters.
             guard information.type >> 4 & 0b11 == 0 else { continue }
             adapters.append(
                 KernelAdapter(
@@ -90,7 +91,7 @@ extension KernelAdapter {
     }
 
     private static func indexes(from descriptor: borrowing FileDescriptor) throws(KernelError) -> [UInt16] {
-        // How many, two bytes of nothing, and for each its index, two bytes of nothing, its flags.
+        // The count in two bytes, two unused bytes, and for each adapter its index, two unused bytes and its flags.
         var list = [UInt8](repeating: 0, count: 4 + 8 * Int(listCapacity))
         list[0] = UInt8(truncatingIfNeeded: listCapacity)
         list[1] = UInt8(truncatingIfNeeded: listCapacity >> 8)
@@ -105,7 +106,7 @@ extension KernelAdapter {
                 try reader.skip(6)
             }
         } catch {
-            // The kernel says at most what it was given room for.
+            // The kernel returns at most as many as there was room for.
         }
         return indexes
     }

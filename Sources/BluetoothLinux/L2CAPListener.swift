@@ -5,7 +5,7 @@ import CBluetoothSockets
 
 /// A listening L2CAP socket.
 final class LinuxL2CAPListener: L2CAPListener {
-    /// How long to wait before accepting again when the process has no descriptor or the system no memory left.
+    /// The pause before accepting again when the process has no descriptor left or the system no memory.
     private static let pause = Duration.seconds(1)
 
     let channel: L2CAPChannel
@@ -57,7 +57,7 @@ final class LinuxL2CAPListener: L2CAPListener {
             accepted = try LinuxL2CAPSocket(accepted: try socket.descriptor.accept(), driver: driver)
         } catch {
             switch error.number {
-            // The peer was quicker, or went away before it was accepted.
+            // Another accept was quicker, or the peer disconnected before it was accepted.
             case .wouldBlock, .connectionAborted, .notConnected: break
             default:
                 socket.setReading(false)
@@ -77,7 +77,7 @@ final class LinuxL2CAPListener: L2CAPListener {
         }
     }
 
-    /// On fixed channels the kernel does not raise a listener's connections by itself.
+    /// On fixed channels the kernel does not raise the security of a listener's connections.
     private func raiseSecurity(of accepted: LinuxL2CAPSocket) throws(KernelError) {
         guard case .fixed = channel, let level = options.security else { return }
         if try accepted.security().level < level { try accepted.raiseSecurity(to: level) }

@@ -4,19 +4,19 @@ import BluetoothSystem
 import CBluetoothSockets
 import Glibc
 
-/// One L2CAP channel, connecting, connected or accepted.
+/// An L2CAP channel, connecting, connected or accepted.
 //
-// Unchecked because of the remembered address, which like the rest is used on the loop's thread only.
+// Unchecked because of the cached address, which like the rest is used on the loop's thread only.
 final class LinuxL2CAPSocket: L2CAPSocket, DescriptorBacked, @unchecked Sendable {
-    /// How long the kernel tries unless told otherwise.
+    /// The kernel's default time limit of an attempt.
     private static let defaultConnectTimeout = Duration.seconds(40)
-    /// How much later than the kernel's own end of an attempt ours is.
+    /// The delay of our own time limit after the kernel's.
     private static let margin = Duration.seconds(1)
 
     let socket: DescriptorSocket
     private var lastPeer: BluetoothAddress
 
-    /// Begins to connect.
+    /// Starts to connect.
     init(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         driver: EpollDriver, loop: EventLoop, _ handler: @escaping SocketHandler
@@ -34,7 +34,7 @@ final class LinuxL2CAPSocket: L2CAPSocket, DescriptorBacked, @unchecked Sendable
             limit: (options.connectTimeout ?? Self.defaultConnectTimeout) + Self.margin, on: loop, handler)
     }
 
-    /// Takes over a connection that a listener accepted.
+    /// Creates a socket for a connection that a listener accepted.
     init(accepted descriptor: consuming FileDescriptor, driver: EpollDriver) throws(KernelError) {
         lastPeer = try descriptor.peerAddress().address
         socket = DescriptorSocket(descriptor, driver: driver)
@@ -68,7 +68,7 @@ final class LinuxL2CAPSocket: L2CAPSocket, DescriptorBacked, @unchecked Sendable
 }
 
 extension L2CAPChannel {
-    /// What a socket that connects is bound to: the same fixed channel, or a dynamic one without a service.
+    /// The address a connecting socket is bound to: the same fixed channel, or a dynamic one without a PSM.
     fileprivate var anySource: L2CAPChannel {
         switch self {
         case .fixed: self
@@ -78,7 +78,7 @@ extension L2CAPChannel {
 }
 
 extension timeval {
-    /// A time-out in microseconds, at least one: zero stands for "for ever".
+    /// A time-out in microseconds, at least one: zero means none.
     fileprivate init(_ duration: Duration) {
         let microseconds = max(1, duration.clampedNanoseconds / 1000)
         self.init(tv_sec: time_t(microseconds / 1_000_000), tv_usec: suseconds_t(microseconds % 1_000_000))
@@ -86,9 +86,9 @@ extension timeval {
 }
 
 extension FileDescriptor {
-    /// Sets what a socket is set up with once it is bound, but neither security nor time-out.
+    /// Applies the options that are set after binding, except security and time-out.
     func apply(_ options: L2CAPOptions) throws(KernelError) {
-        // The other mode is the kernel's own choice, and one without the enhanced mode does not know the option.
+        // The other mode is the kernel's default, and a kernel without the enhanced mode does not have the option.
         if options.flowControl == .enhancedCreditBased {
             try set(.mode, to: L2CAPFlowControl.enhancedCreditBased.rawValue)
         }
@@ -97,7 +97,7 @@ extension FileDescriptor {
         try applyBuffers(options)
     }
 
-    /// Sets the buffers' sizes.
+    /// Sets the sizes of the buffers.
     func applyBuffers(_ options: L2CAPOptions) throws(KernelError) {
         if let bytes = options.sendBuffer { try set(.sendBuffer, to: CInt(clamping: bytes)) }
         guard let bytes = options.receiveBuffer else { return }
@@ -110,7 +110,7 @@ extension FileDescriptor {
 
     func security() throws(KernelError) -> LinkSecurity {
         let security = try get(.security, into: bt_security())
-        // Level 0 stands for service discovery without protection; nothing above 4 is known.
+        // Level 0 means service discovery without security; levels above 4 are not defined.
         return LinkSecurity(level: SecurityLevel(rawValue: security.level) ?? .low, keySize: security.key_size)
     }
 

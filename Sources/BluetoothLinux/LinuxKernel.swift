@@ -2,11 +2,11 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
 
-/// Bluetooth by the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
+/// Bluetooth through the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
 ///
-/// Sockets are opened and used on ``loop``, whose thread waits in epoll; while nothing happens it sleeps.
+/// Sockets are opened and used on ``loop``, whose thread waits in epoll; without activity it sleeps.
 public final class LinuxKernel: BluetoothKernel {
-    /// The kernel with the loop that the whole process shares, made at first use.
+    /// The kernel with the loop shared by the whole process, created at first use.
     ///
     /// Throws when the process had no file descriptor or thread left for it then (`epoll_create1`, `eventfd`,
     /// `pthread_create`).
@@ -16,11 +16,11 @@ public final class LinuxKernel: BluetoothKernel {
 
     private static let sharedResult = Result { () throws(KernelError) in try LinuxKernel() }
 
-    /// The loop that owns every socket opened here.
+    /// The event loop of every socket opened here.
     public let loop: EventLoop
     private let driver: EpollDriver
 
-    /// A kernel with a loop and a thread of its own, which lasts until `loop.stop()`.
+    /// Creates a kernel with a loop and a thread of its own, which runs until `loop.stop()`.
     ///
     /// Throws when the process has no file descriptor or thread left (`epoll_create1`, `eventfd`, `pthread_create`).
     public init() throws(KernelError) {
@@ -28,31 +28,31 @@ public final class LinuxKernel: BluetoothKernel {
         loop = EventLoop(driver: driver)
     }
 
-    /// The adapters the kernel has (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
+    /// The adapters in the kernel (`HCIGETDEVLIST`, `HCIGETDEVINFO`), lowest index first. Needs no privilege.
     ///
-    /// Throws `socket: EAFNOSUPPORT` where the kernel has no Bluetooth.
+    /// Throws `socket: EAFNOSUPPORT` if the kernel has no Bluetooth.
     public func adapters() throws(KernelError) -> [KernelAdapter] {
         try KernelAdapter.current()
     }
 
-    /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; its name where it belongs
-    /// to none.
+    /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; the adapter's name if
+    /// it belongs to none.
     public func place(ofAdapter index: UInt16) -> String {
         let name = "hci\(index)"
         return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
     }
 
-    /// What `/proc`, `/sys` and trying to make sockets tell of this machine now.
+    /// The current environment: `/proc`, `/sys`, and the result of opening sockets.
     public func environment() -> HostEnvironment {
         .current()
     }
 
-    /// What `/sys/class/rfkill` says of Bluetooth adapters.
+    /// The radio switches of Bluetooth adapters in `/sys/class/rfkill`.
     public func radioSwitches() -> [HostEnvironment.RadioSwitch] {
         HostEnvironment.radioSwitches(in: "/sys/class/rfkill")
     }
 
-    /// Follows `/dev/rfkill`; nil where this process may not read it.
+    /// Follows `/dev/rfkill`; nil if this process may not read it.
     public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         assert(loop.isCurrent, "watches are made on the loop")
         return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
@@ -66,7 +66,7 @@ public final class LinuxKernel: BluetoothKernel {
 
     /// Opens a raw HCI socket of an adapter (`bind` to `HCI_CHANNEL_RAW`).
     ///
-    /// Throws `bind: ENODEV` where there is no such adapter.
+    /// Throws `bind: ENODEV` if there is no such adapter.
     public func openHCI(
         adapter: UInt16, _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any HCISocket {
@@ -82,13 +82,13 @@ public final class LinuxKernel: BluetoothKernel {
         return try LinuxMonitorSocket(driver: driver, handler)
     }
 
-    /// Begins to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).
+    /// Starts to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).
     ///
-    /// Closing cancels at once; another attempt to the same peer within a few milliseconds joins the one that is being
-    /// given up and may end with it (`connect: ECONNRESET`, `connect: ETIMEDOUT`).
+    /// Closing cancels at once; another attempt to the same peer within a few milliseconds joins the cancelled one and
+    /// may end with it (`connect: ECONNRESET`, `connect: ETIMEDOUT`).
     ///
-    /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` where LE is off,
-    /// and `connect: EBUSY` while another socket has the peer's fixed channel.
+    /// Throws at once `connect: EHOSTUNREACH` without an adapter that is up, `connect: ECONNREFUSED` if LE is off, and
+    /// `connect: EBUSY` while another socket has the peer's fixed channel.
     public func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
@@ -110,15 +110,15 @@ public final class LinuxKernel: BluetoothKernel {
             channel: channel, on: adapter, options: options, driver: driver, loop: loop, accept)
     }
 
-    /// The two ends of a connected channel within this process (`socketpair(AF_UNIX, SOCK_SEQPACKET)`).
+    /// Creates the two ends of a connected channel within this process (`socketpair(AF_UNIX, SOCK_SEQPACKET)`).
     ///
-    /// For tests and measurements of what stands above the seam, on machines without Bluetooth: real descriptors, real
-    /// buffers, no link. Each end's peer has a made-up address, the connection handle is 1, nothing is encrypted and
-    /// cannot be. Called on the loop.
+    /// For tests and measurements of the layers above the kernel seam, on machines without Bluetooth: real descriptors,
+    /// real buffers, no link. Each end's peer has a synthetic address, the connection handle is 1, and encryption is
+    /// not possible. Called on the loop.
     /// - Parameters:
-    ///   - options: MTUs and buffers of both ends; what else is asked for is left aside.
-    ///   - first: takes the first end's events.
-    ///   - second: takes the second end's events.
+    ///   - options: MTUs and buffers of both ends; other options are ignored.
+    ///   - first: the handler of the first end's events.
+    ///   - second: the handler of the second end's events.
     public func unixPair(
         options: L2CAPOptions = L2CAPOptions(), _ first: @escaping SocketHandler, _ second: @escaping SocketHandler
     ) throws(KernelError) -> (first: any L2CAPSocket, second: any L2CAPSocket) {

@@ -1,12 +1,12 @@
 import BluetoothSockets
 import BluetoothSystem
 
-/// Follows `/dev/rfkill`, which tells of every change of a switch, Bluetooth's or not.
+/// A watch on `/dev/rfkill`, which reports every change of a switch, of Bluetooth or not.
 final class LinuxRadioSwitchWatch: RadioSwitchWatch {
     private let loop: EventLoop
     private let reader: RadioSwitchReader
 
-    /// Nil where the device cannot be opened.
+    /// Nil if the device cannot be opened.
     init?(driver: EpollDriver, loop: EventLoop, _ handler: @escaping () -> Void) {
         guard let descriptor = try? FileDescriptor.radioSwitchEvents() else { return nil }
         self.loop = loop
@@ -21,7 +21,7 @@ final class LinuxRadioSwitchWatch: RadioSwitchWatch {
 
 /// The watch's descriptor.
 //
-// Unchecked: used on the loop's thread only; whoever drops the watch hands it there.
+// Unchecked: used on the loop's thread only; the watch passes it there when it is dropped.
 private final class RadioSwitchReader: ReadinessHandler, @unchecked Sendable {
     private let driver: EpollDriver
     private var descriptor: FileDescriptor
@@ -34,7 +34,7 @@ private final class RadioSwitchReader: ReadinessHandler, @unchecked Sendable {
         self.handler = handler
     }
 
-    /// Begins to follow what comes after now.
+    /// Starts to follow later changes.
     func start() -> Bool {
         guard descriptor.skipRadioSwitchEvents() else { return false }
         registration = try? driver.register(descriptor, for: .input, handler: self)

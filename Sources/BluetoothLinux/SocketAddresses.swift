@@ -11,8 +11,8 @@ extension sockaddr_hci {
 }
 
 extension sockaddr_l2 {
-    /// A channel at an address. Zero stands for any adapter of ours and counts as public, since the kernel looks at
-    /// the kind to tell LE from BR/EDR.
+    /// A channel at an address. Zero means any local adapter and counts as public, since the kernel distinguishes LE
+    /// from BR/EDR by the address type.
     init(_ address: BluetoothAddress, _ channel: L2CAPChannel) {
         self.init()
         l2_family = sa_family_t(AF_BLUETOOTH)

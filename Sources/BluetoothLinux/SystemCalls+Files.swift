@@ -2,15 +2,15 @@ import BluetoothSockets
 import BluetoothSystem
 import Glibc
 
-// Files: the radio switches', and those in which the system tells of itself.
+// Files: the radio switches' device, and system information.
 
 extension FileDescriptor {
-    /// The events of the machine's radio switches; those that are there come as the first.
+    /// The events of the machine's radio switches; the first are those of the present ones.
     static func radioSwitchEvents() throws(KernelError) -> FileDescriptor {
         FileDescriptor(try check("open") { open("/dev/rfkill", O_RDONLY | O_CLOEXEC | O_NONBLOCK) })
     }
 
-    /// Takes all events that are there without looking at them; false when there will be no more.
+    /// Discards the queued events; false when there will be no more.
     func skipRadioSwitchEvents() -> Bool {
         // One event a call, of 8 or, since Linux 5.11, 9 bytes.
         var event = [UInt8](repeating: 0, count: 16)
@@ -38,7 +38,7 @@ func fileText(_ path: String, limit: Int = 4096) -> String? {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// Where a symbolic link leads; nil when it cannot be read.
+/// The target of a symbolic link; nil when it cannot be read.
 func linkTarget(_ path: String) -> String? {
     var buffer = [CChar](repeating: 0, count: 4096)
     let count = readlink(path, &buffer, buffer.count)
@@ -46,7 +46,7 @@ func linkTarget(_ path: String) -> String? {
     return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
-/// A path without symbolic links; nil when there is nothing (`realpath`).
+/// A path without symbolic links; nil when there is no such file (`realpath`).
 func resolvedPath(_ path: String) -> String? {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }

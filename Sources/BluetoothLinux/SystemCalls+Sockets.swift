@@ -4,24 +4,24 @@ import BluetoothSystem
 import CBluetoothSockets
 import Glibc
 
-// Sockets, their options, and what is asked of adapters by them.
+// Sockets, their options, and the adapter ioctls.
 
 extension FileDescriptor {
     private static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
 
-    /// A raw HCI socket, bound to nothing.
+    /// A raw HCI socket, not bound.
     static func hci() throws(KernelError) -> FileDescriptor {
         let type = CInt(SOCK_RAW.rawValue) | socketFlags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_HCI) })
     }
 
-    /// An L2CAP socket that keeps packet boundaries.
+    /// An L2CAP socket that preserves packet boundaries.
     static func l2cap() throws(KernelError) -> FileDescriptor {
         let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_L2CAP) })
     }
 
-    /// The two ends of a pair of local sockets that keep packet boundaries.
+    /// The two ends of a pair of local sockets that preserve packet boundaries.
     static func pair() throws(KernelError) -> UnixPair {
         let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
         var numbers: (CInt, CInt) = (-1, -1)
@@ -38,7 +38,7 @@ extension FileDescriptor {
         var second: FileDescriptor
     }
 
-    /// Runs `body` with `address` as the system's calls take it.
+    /// Runs `body` with `address` as the generic socket address of the system calls.
     private func withSocketAddress<Address, Result>(
         _ address: inout Address, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
@@ -54,13 +54,13 @@ extension FileDescriptor {
         try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
     }
 
-    /// Gives an L2CAP socket its own address and channel.
+    /// Binds an L2CAP socket to an address and channel.
     func bind(_ address: sockaddr_l2) throws(KernelError) {
         var address = address
         try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     func connect(to address: sockaddr_l2) throws(KernelError) {
         var address = address
         do throws(KernelError) {
@@ -72,12 +72,12 @@ extension FileDescriptor {
         try check("listen") { Glibc.listen(number, backlog) }
     }
 
-    /// The next connection that waits to be taken.
+    /// The next queued connection.
     func accept() throws(KernelError) -> FileDescriptor {
         FileDescriptor(try check("accept4") { accept4(number, nil, nil, Self.socketFlags) })
     }
 
-    /// The socket's own address.
+    /// The socket's local address.
     func localAddress() throws(KernelError) -> sockaddr_l2 {
         var address = sockaddr_l2()
         try check("getsockname") {
@@ -89,7 +89,7 @@ extension FileDescriptor {
         return address
     }
 
-    /// The other side's address.
+    /// The peer's address.
     func peerAddress() throws(KernelError) -> sockaddr_l2 {
         var address = sockaddr_l2()
         try check("getpeername") {
@@ -101,7 +101,7 @@ extension FileDescriptor {
         return address
     }
 
-    /// Hands one packet to the kernel.
+    /// Sends one packet.
     @inline(__always)
     func send(_ packet: RawSpan) throws(KernelError) {
         let number = number
@@ -109,7 +109,7 @@ extension FileDescriptor {
         try check("send") { packet.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, flags) } }
     }
 
-    /// Takes one packet from the kernel and returns its length, more than `buffer` holds when it was cut.
+    /// Receives one packet and returns its length, more than `buffer` holds if it was truncated.
     @inline(__always)
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(KernelError) -> Int {
         let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL) | CInt(MSG_TRUNC)
@@ -179,7 +179,7 @@ extension FileDescriptor {
         return value
     }
 
-    /// What the socket failed with; the kernel tells it once. Nil when it has not.
+    /// The socket's error; the kernel reports it once. Nil when there is none.
     func takeError() -> ErrorNumber? {
         do throws(KernelError) {
             let number = try get(.error, into: 0)
@@ -193,7 +193,7 @@ extension FileDescriptor {
 // MARK: Adapters
 
 extension FileDescriptor {
-    /// `HCIGETDEVLIST`: fills in `request`, which begins with how many adapters it has room for.
+    /// `HCIGETDEVLIST`: fills `request`, which begins with the number of adapters it has room for.
     func adapterList(_ request: inout [UInt8]) throws(KernelError) {
         try check("HCIGETDEVLIST") { ioctl(number, UInt(kernel_hci_get_device_list), &request) }
     }

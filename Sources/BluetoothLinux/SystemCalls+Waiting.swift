@@ -26,7 +26,8 @@ extension FileDescriptor {
         try check("epoll_ctl") { epoll_ctl(number, operation, target, &event) }
     }
 
-    /// Waits to the nanosecond for at most `nanoseconds` (nil: for ever). Returns 0 when a signal came.
+    /// Waits with a precision of nanoseconds for at most `nanoseconds` (nil: for ever). Returns 0 when interrupted by a
+    /// signal.
     func epollPreciseWait(
         _ events: UnsafeMutableBufferPointer<epoll_event>, nanoseconds: Int64?
     ) throws(KernelError) -> Int {
@@ -42,14 +43,15 @@ extension FileDescriptor {
         return try Self.waitResult("epoll_pwait2", result)
     }
 
-    /// Waits for at most `nanoseconds`, rounded up to the millisecond (nil: for ever). Returns 0 when a signal came.
+    /// Waits for at most `nanoseconds`, rounded up to the millisecond (nil: for ever). Returns 0 when interrupted by a
+    /// signal.
     func epollWait(_ events: UnsafeMutableBufferPointer<epoll_event>, nanoseconds: Int64?) throws(KernelError) -> Int {
         let timeout = nanoseconds.map { CInt(clamping: $0 / 1_000_000 + ($0 % 1_000_000 > 0 ? 1 : 0)) } ?? -1
         return try Self.waitResult(
             "epoll_wait", epoll_wait(number, events.baseAddress, CInt(clamping: events.count), timeout))
     }
 
-    /// A wait that a signal ended is not begun again: its time-out has to be computed anew.
+    /// An interrupted wait is not restarted here: its time-out must be computed anew.
     private static func waitResult(_ name: String, _ result: CInt) throws(KernelError) -> Int {
         guard result == -1 else { return Int(result) }
         let number = errno
@@ -58,14 +60,14 @@ extension FileDescriptor {
     }
 }
 
-/// Nanoseconds on the system's monotonic clock.
+/// The system's monotonic clock in nanoseconds.
 func monotonicNanoseconds() -> Int64 {
     var time = timespec()
     _ = clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
 }
 
-/// Something that tells the calling thread from every other that runs; never 0.
+/// An identifier of the calling thread, unique among the running ones; never 0.
 func currentThread() -> UInt {
     UInt(pthread_self())
 }

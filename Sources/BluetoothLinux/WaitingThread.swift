@@ -3,9 +3,9 @@ import BluetoothSystem
 import Glibc
 import Synchronization
 
-/// A thread that is there before it has anything to do, so that giving it its work cannot fail.
+/// A thread created before its work is known, so that starting the work cannot fail.
 final class WaitingThread: Sendable {
-    // Unchecked because of the pointer, which never changes; what it points to is only given to the semaphore's calls.
+    // Unchecked because of the pointer, which never changes; its target is only passed to the semaphore's calls.
     private final class Shared: @unchecked Sendable {
         let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         let body = Mutex<(@Sendable () -> Void)?>(nil)
@@ -37,11 +37,11 @@ final class WaitingThread: Sendable {
     }
 
     deinit {
-        // Ends it if it was never given anything.
+        // Ends the thread if it was never started.
         sem_post(shared.semaphore)
     }
 
-    /// Has it run `body`, once, and end.
+    /// Makes the thread run `body`, once, and end.
     func start(_ body: @escaping @Sendable () -> Void) {
         shared.body.withLock { $0 = body }
         sem_post(shared.semaphore)

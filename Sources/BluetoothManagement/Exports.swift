@@ -1,4 +1,4 @@
-// What a program finds with the packets that carry it, though other floors have it as well.
+// Types of other modules that the packets contain.
 @_exported import struct BluetoothPrimitives.IOCapability
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
 @_exported import struct BluetoothPrimitives.LongTermKey

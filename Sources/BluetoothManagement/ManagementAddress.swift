@@ -1,10 +1,10 @@
 import BluetoothPrimitives
 
-/// A device's address as the management interface names it, which knows BR/EDR devices too.
+/// A device's address in the management interface, which includes BR/EDR devices.
 public struct ManagementAddress: Hashable, Sendable {
     /// The address; a BR/EDR device's is public.
     public var address: BluetoothAddress
-    /// Whether the device is meant as an LE device.
+    /// Whether the address is an LE device's.
     public var isLowEnergy: Bool
 
     /// An LE device's address.
@@ -20,7 +20,7 @@ public struct ManagementAddress: Hashable, Sendable {
         return result
     }
 
-    /// Every device, where a command can be about all.
+    /// All devices, in commands that allow that.
     public static let any = brEDR(.zero)
 
     private static let randomType: UInt8 = 2
@@ -49,7 +49,7 @@ extension ManagementAddress: CustomStringConvertible {
     public var description: String { "\(address) (\(isLowEnergy ? "LE \(address.kind)" : "BR/EDR"))" }
 }
 
-/// Which kinds of devices a discovery looks for.
+/// The address types of a discovery.
 public struct ManagementAddressTypes: OptionSet, Hashable, Sendable {
     /// The byte in the packet.
     public let rawValue: UInt8
@@ -65,7 +65,7 @@ public struct ManagementAddressTypes: OptionSet, Hashable, Sendable {
     public static let lowEnergyPublic = ManagementAddressTypes(rawValue: 1 << 1)
     /// LE devices with a random address.
     public static let lowEnergyRandom = ManagementAddressTypes(rawValue: 1 << 2)
-    /// All LE devices; the kernel takes the two LE bits only together.
+    /// All LE devices; the kernel accepts the two LE bits only together.
     public static let lowEnergy: ManagementAddressTypes = [.lowEnergyPublic, .lowEnergyRandom]
 }
 

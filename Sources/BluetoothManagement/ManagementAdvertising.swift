@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-/// What kind of advertising instance the kernel makes, and what it adds to the data.
+/// The kind of an advertising instance, and the data that the kernel adds.
 public struct AdvertisingInstanceFlags: OptionSet, Hashable, Sendable {
     /// The four bytes in the packet.
     public let rawValue: UInt32
@@ -10,7 +10,7 @@ public struct AdvertisingInstanceFlags: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// A central may connect, whatever the connectable setting says.
+    /// A central may connect, regardless of the connectable setting.
     public static let connectable = AdvertisingInstanceFlags(rawValue: 1 << 0)
     /// General discoverable; the kernel adds the Flags AD structure, three bytes.
     public static let generalDiscoverable = AdvertisingInstanceFlags(rawValue: 1 << 1)
@@ -30,18 +30,18 @@ public struct AdvertisingInstanceFlags: OptionSet, Hashable, Sendable {
     public static let secondaryLE2M = AdvertisingInstanceFlags(rawValue: 1 << 8)
     /// Extended advertising on LE Coded.
     public static let secondaryLECoded = AdvertisingInstanceFlags(rawValue: 1 << 9)
-    /// Only told by the kernel: a transmit power can be asked for.
+    /// Only reported by the kernel: a transmit power can be requested.
     public static let canSetTransmitPower = AdvertisingInstanceFlags(rawValue: 1 << 10)
-    /// Only told by the kernel: the controller has advertising sets.
+    /// Only reported by the kernel: the controller has advertising sets.
     public static let hardwareOffload = AdvertisingInstanceFlags(rawValue: 1 << 11)
 
-    // The following say which parameters of Add Extended Advertising Parameters count, and which packets come.
+    // These flags select which parameters of Add Extended Advertising Parameters apply, and which commands follow.
     static let duration = AdvertisingInstanceFlags(rawValue: 1 << 12)
     static let timeout = AdvertisingInstanceFlags(rawValue: 1 << 13)
     static let intervals = AdvertisingInstanceFlags(rawValue: 1 << 14)
     static let requestedTransmitPower = AdvertisingInstanceFlags(rawValue: 1 << 15)
 
-    /// In Add Extended Advertising Parameters: a scan response will follow, so the advertisement has to be scannable.
+    /// In Add Extended Advertising Parameters: a scan response follows, so the set has to be scannable.
     public static let scanResponse = AdvertisingInstanceFlags(rawValue: 1 << 16)
 
     static let parameterPresence: AdvertisingInstanceFlags = [.duration, .timeout, .intervals, .requestedTransmitPower]
@@ -63,20 +63,20 @@ extension AdvertisingInstanceFlags: CustomStringConvertible {
 
 /// Add Advertising: an instance in one command, at the kernel's interval.
 public struct AdvertisingInstance: Hashable, Sendable {
-    /// Which instance, 1 to the most the adapter has; one that exists is changed.
+    /// The instance's number, 1 to the adapter's maximum; an existing one is changed.
     public var instance: UInt8
-    /// What kind, and what the kernel adds.
+    /// The kind, and the data that the kernel adds.
     public var flags: AdvertisingInstanceFlags
-    /// For how long it is advertised before the next instance has its turn, in seconds; zero is the default, 2.
+    /// The time it is advertised before the next instance has its turn, in seconds; zero is the default, 2.
     public var duration: UInt16
-    /// After how long the instance is removed, in seconds; zero is never.
+    /// The time until the instance is removed, in seconds; zero is never.
     public var timeout: UInt16
-    /// What to advertise: AD structures.
+    /// The advertising data: AD structures.
     public var advertisingData: [UInt8]
-    /// What to answer scanners: AD structures.
+    /// The scan response data: AD structures.
     public var scanResponse: [UInt8]
 
-    /// An advertising instance.
+    /// Creates an advertising instance.
     public init(
         instance: UInt8, flags: AdvertisingInstanceFlags, duration: UInt16 = 0, timeout: UInt16 = 0,
         advertisingData: [UInt8] = [], scanResponse: [UInt8] = []
@@ -106,37 +106,37 @@ public struct AdvertisingInstance: Hashable, Sendable {
     }
 }
 
-/// Add Extended Advertising Parameters: the first of the two commands that make an instance with an interval and a
-/// transmit power of one's own.
+/// Add Extended Advertising Parameters: the first of the two commands that add an instance with an interval and a
+/// transmit power of its own.
 public struct ExtendedAdvertisingInstanceParameters: Hashable, Sendable {
-    /// The shortest and longest interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
+    /// A range of advertising intervals, in units of 0.625 ms, 0x20 to 0xFFFFFF.
     public struct Intervals: Hashable, Sendable {
         /// The shortest, in units of 0.625 ms.
         public var minimum: UInt32
         /// The longest, in units of 0.625 ms, not below ``minimum``.
         public var maximum: UInt32
 
-        /// A range of intervals in units of 0.625 ms.
+        /// Creates a range of intervals in units of 0.625 ms.
         public init(minimum: UInt32, maximum: UInt32) {
             self.minimum = minimum
             self.maximum = maximum
         }
     }
 
-    /// Which instance, 1 to the most the adapter has; one that exists is changed.
+    /// The instance's number, 1 to the adapter's maximum; an existing one is changed.
     public var instance: UInt8
-    /// What kind, and what the kernel adds. The bits that say which parameters are given are set from them.
+    /// The kind, and the data that the kernel adds. The bits that select the parameters given are set automatically.
     public var flags: AdvertisingInstanceFlags
-    /// For how long it is advertised before the next instance has its turn, in seconds.
+    /// The time it is advertised before the next instance has its turn, in seconds.
     public var duration: UInt16?
-    /// After how long the instance is removed, in seconds.
+    /// The time until the instance is removed, in seconds.
     public var timeout: UInt16?
-    /// How often to advertise.
+    /// The range of advertising intervals.
     public var intervals: Intervals?
-    /// The wanted transmit power in dBm, -127 to 20.
+    /// The requested transmit power in dBm, -127 to 20.
     public var transmitPower: Int8?
 
-    /// Parameters of an advertising instance; the kernel chooses what is nil.
+    /// Creates parameters; the kernel chooses those that are nil.
     public init(
         instance: UInt8, flags: AdvertisingInstanceFlags, duration: UInt16? = nil, timeout: UInt16? = nil,
         intervals: Intervals? = nil, transmitPower: Int8? = nil
@@ -181,14 +181,14 @@ public struct ExtendedAdvertisingInstanceParameters: Hashable, Sendable {
 
 /// Add Extended Advertising Data: the second of the two commands, after which the instance advertises.
 public struct ExtendedAdvertisingInstanceData: Hashable, Sendable {
-    /// Which instance.
+    /// The instance's number.
     public var instance: UInt8
-    /// What to advertise: AD structures.
+    /// The advertising data: AD structures.
     public var advertisingData: [UInt8]
-    /// What to answer scanners: AD structures.
+    /// The scan response data: AD structures.
     public var scanResponse: [UInt8]
 
-    /// The data of an advertising instance.
+    /// Creates the data of an advertising instance.
     public init(instance: UInt8, advertisingData: [UInt8] = [], scanResponse: [UInt8] = []) {
         self.instance = instance
         self.advertisingData = advertisingData
@@ -207,7 +207,7 @@ public struct ExtendedAdvertisingInstanceData: Hashable, Sendable {
 }
 
 extension ByteReader {
-    /// Two lengths and then the two pieces of data.
+    /// Reads two lengths and then the two pieces of data.
     @_lifetime(self: copy self)
     mutating func readAdvertisingData() throws(TruncatedBytes) -> (advertisingData: [UInt8], scanResponse: [UInt8]) {
         let advertisingCount = Int(try readUInt8())
@@ -227,20 +227,20 @@ extension ByteWriter {
     }
 }
 
-/// What Read Advertising Features tells.
+/// The answer to Read Advertising Features.
 public struct AdvertisingFeatures: Hashable, Sendable {
-    /// The flags an instance may have.
+    /// The flags that an instance may have.
     public var supportedFlags: AdvertisingInstanceFlags
-    /// The most bytes of advertising data, of which flags take some.
+    /// The capacity of the advertising data in bytes, including the flags' share.
     public var maximumAdvertisingDataLength: UInt8
-    /// The most bytes of scan response, of which flags take some.
+    /// The capacity of the scan response in bytes, including the flags' share.
     public var maximumScanResponseLength: UInt8
-    /// How many instances there can be.
+    /// The maximum number of instances.
     public var maximumInstances: UInt8
-    /// The instances there are.
+    /// The numbers of the present instances.
     public var instances: [UInt8]
 
-    /// An adapter's means of advertising.
+    /// Creates the features from their values.
     public init(
         supportedFlags: AdvertisingInstanceFlags, maximumAdvertisingDataLength: UInt8,
         maximumScanResponseLength: UInt8, maximumInstances: UInt8, instances: [UInt8] = []
@@ -274,18 +274,18 @@ public struct AdvertisingFeatures: Hashable, Sendable {
     }
 }
 
-/// What Add Extended Advertising Parameters answers.
+/// The answer to Add Extended Advertising Parameters.
 public struct ExtendedAdvertisingInstanceLimits: Hashable, Sendable {
-    /// Which instance.
+    /// The instance's number.
     public var instance: UInt8
     /// The transmit power the controller chose, in dBm.
     public var transmitPower: Int8
-    /// The most bytes of advertising data that the flags leave.
+    /// The capacity of the advertising data in bytes, without the flags' share.
     public var maximumAdvertisingDataLength: UInt8
-    /// The most bytes of scan response that the flags leave.
+    /// The capacity of the scan response in bytes, without the flags' share.
     public var maximumScanResponseLength: UInt8
 
-    /// What an instance may hold.
+    /// Creates the limits from their values.
     public init(
         instance: UInt8, transmitPower: Int8, maximumAdvertisingDataLength: UInt8, maximumScanResponseLength: UInt8
     ) {

@@ -1,28 +1,28 @@
 import BluetoothPrimitives
 
-/// A request to the kernel's management socket.
+/// A command to the kernel's management socket.
 ///
-/// Encodes for whoever sends it and decodes for a simulated kernel. A command that this type does not name is
+/// It encodes for the sender and decodes for a simulated kernel. A command that this type does not name is
 /// ``unknown(_:parameters:)`` in both directions. Most commands need CAP_NET_ADMIN.
 public enum ManagementCommand: Hashable, Sendable {
-    // About no adapter.
+    // Commands without an adapter.
 
-    /// Asks for the version of the interface. Needs no privilege.
+    /// Reads the version of the interface. Needs no privilege.
     case readVersionInformation
-    /// Asks for the commands and events there are. Needs no privilege.
+    /// Reads the supported commands and events. Needs no privilege.
     case readSupportedCommands
-    /// Asks for the adapters there are. Needs no privilege.
+    /// Reads the list of adapters. Needs no privilege.
     case readControllerIndexList
 
-    // About an adapter.
+    // Commands about an adapter.
 
-    /// Asks for addresses, settings and names. Needs no privilege.
+    /// Reads addresses, settings and names. Needs no privilege.
     case readControllerInformation
-    /// Switches the adapter on or off.
+    /// Powers the adapter on or off.
     case setPowered(Bool)
-    /// Lets others connect, or not.
+    /// Allows or refuses incoming connections.
     case setConnectable(Bool)
-    /// Makes pairing keep and tell its keys, or not.
+    /// Makes pairing store and report its keys, or not.
     case setBondable(Bool)
     /// Switches LE on or off, whether the adapter is on or not.
     case setLowEnergy(Bool)
@@ -32,73 +32,73 @@ public enum ManagementCommand: Hashable, Sendable {
     case setSecureSimplePairing(Bool)
     /// Switches Secure Connections; a dual-mode adapter needs Secure Simple Pairing for it.
     case setSecureConnections(SecureConnectionsMode)
-    /// Sets the static random address; zero is none. Rejected while the adapter is on.
+    /// Sets the static random address; zero removes it. Rejected while the adapter is on.
     case setStaticAddress(BluetoothAddress)
-    /// Makes the adapter use private addresses made with the key, or not. Rejected while the adapter is on.
+    /// Makes the adapter use private addresses generated with the key, or not. Rejected while the adapter is on.
     case setPrivacy(PrivacyMode, SecurityKey)
-    /// Says what the user can see and enter when pairing.
+    /// Sets the input and output capabilities of this side for pairing.
     case setIOCapability(IOCapability)
     /// Sets the appearance that instances can add to their data.
     case setAppearance(UInt16)
 
     /// Ends the connection with a device.
     case disconnect(ManagementAddress)
-    /// Asks for the connected devices.
+    /// Reads the connected devices.
     case getConnections
-    /// Asks for signal strength and transmit power of a connection.
+    /// Reads RSSI and transmit power of a connection.
     case getConnectionInformation(ManagementAddress)
-    /// Connects to a device by itself when it is heard, or tells of it, until removed.
+    /// Connects to a device automatically when it advertises, or reports it, until it is removed.
     case addDevice(ManagementAddress, AddDeviceAction)
-    /// Takes back Add Device; ``ManagementAddress/any`` for all devices.
+    /// Reverts Add Device; ``ManagementAddress/any`` for all devices.
     case removeDevice(ManagementAddress)
-    /// Replaces what the kernel knows of devices' wanted connection parameters.
+    /// Replaces the kernel's connection parameters of devices.
     case loadConnectionParameters([DeviceConnectionParameters])
 
-    /// Pairs with a device, connecting to it if need be.
+    /// Pairs with a device, connecting to it first if needed.
     case pairDevice(ManagementAddress, IOCapability)
-    /// Stops pairing with a device.
+    /// Cancels pairing with a device.
     case cancelPairDevice(ManagementAddress)
-    /// Forgets a device's keys and, if asked to, disconnects it.
+    /// Removes a device's keys and, if `disconnect`, ends its connection.
     case unpairDevice(ManagementAddress, disconnect: Bool)
-    /// Says yes to a User Confirmation Request.
+    /// Accepts a User Confirmation Request.
     case userConfirmationReply(ManagementAddress)
-    /// Says no to a User Confirmation Request.
+    /// Rejects a User Confirmation Request.
     case userConfirmationNegativeReply(ManagementAddress)
     /// Answers a User Passkey Request with a number from 0 to 999999.
     case userPasskeyReply(ManagementAddress, passkey: UInt32)
-    /// Says that there is no answer to a User Passkey Request.
+    /// Rejects a User Passkey Request.
     case userPasskeyNegativeReply(ManagementAddress)
-    /// Replaces the long term keys the kernel knows; to be sent at start, even with none.
+    /// Replaces the kernel's long term keys; must be sent at start, even without any.
     case loadLongTermKeys([LongTermKey])
-    /// Replaces the identity resolving keys the kernel knows; to be sent at start, even with none: only then are
-    /// identities exchanged when pairing.
+    /// Replaces the kernel's identity resolving keys; must be sent at start, even without any: only then does pairing
+    /// exchange identities.
     case loadIdentityResolvingKeys([IdentityResolvingKey])
 
     /// Scans actively until stopped, or for about ten seconds.
     case startDiscovery(ManagementAddressTypes)
-    /// Stops what Start Discovery or Start Service Discovery began.
+    /// Ends Start Discovery or Start Service Discovery.
     case stopDiscovery(ManagementAddressTypes)
-    /// Scans for advertisers of one of the services, or all if none is given, with at least the signal strength in dBm,
-    /// or any if nil. Unlike Start Discovery it tells of the same device again and again.
+    /// Scans for advertisers of one of the services, or all if none is given, with at least the given RSSI in dBm, or
+    /// any if nil. Unlike Start Discovery it reports the same device repeatedly.
     case startServiceDiscovery(ManagementAddressTypes, rssiThreshold: Int8?, services: [BluetoothUUID])
 
-    /// Advertises by a setting; Add Advertising is better, since outgoing connections fail beside this.
+    /// Switches advertising by setting; Add Advertising is preferable, since outgoing connections fail beside this.
     case setAdvertising(AdvertisingMode)
-    /// Asks for the means of advertising.
+    /// Reads the advertising features.
     case readAdvertisingFeatures
-    /// Makes an advertising instance.
+    /// Adds an advertising instance.
     case addAdvertising(AdvertisingInstance)
-    /// Removes an advertising instance; zero is all of them.
+    /// Removes an advertising instance; zero removes all.
     case removeAdvertising(UInt8)
-    /// Begins making an advertising instance with parameters of one's own.
+    /// Starts adding an advertising instance with parameters of its own.
     case addExtendedAdvertisingParameters(ExtendedAdvertisingInstanceParameters)
-    /// Gives an instance begun so its data, and advertises.
+    /// Sets the data of an instance that was started, and advertises it.
     case addExtendedAdvertisingData(ExtendedAdvertisingInstanceData)
 
     /// A command this type does not name.
     case unknown(ManagementOpcode, parameters: [UInt8])
 
-    /// The command's code.
+    /// The command's opcode.
     public var opcode: ManagementOpcode {
         switch self {
         case .readVersionInformation: return .readVersionInformation
@@ -155,7 +155,7 @@ public enum ManagementCommand: Hashable, Sendable {
 
     /// Appends the command as a packet for the adapter hci`index`, or for none.
     ///
-    /// Throws ``BufferFull`` when `writer` or the command has no room for it, and leaves `writer` as it was.
+    /// Throws ``BufferFull`` when `writer` or the command has no room for it, leaving `writer` unchanged.
     public func encode(
         for index: UInt16 = ManagementPacket.noController, into writer: inout ByteWriter
     ) throws(BufferFull) {
@@ -164,7 +164,7 @@ public enum ManagementCommand: Hashable, Sendable {
         }
     }
 
-    /// At least as many bytes as the parameters take.
+    /// An upper bound of the parameters' size in bytes.
     private var parameterCapacity: Int {
         switch self {
         case .loadLongTermKeys(let keys): return 2 + LongTermKey.byteCount * keys.count
@@ -178,7 +178,7 @@ public enum ManagementCommand: Hashable, Sendable {
     }
 }
 
-/// What Set Advertising switches on.
+/// The mode of Set Advertising.
 public struct AdvertisingMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
@@ -190,16 +190,16 @@ public struct AdvertisingMode: RawRepresentable, Hashable, Sendable, CustomStrin
 
     /// No advertising.
     public static let off = AdvertisingMode(rawValue: 0)
-    /// Advertising, connectable if the setting says so.
+    /// Advertising, connectable according to the setting.
     public static let on = AdvertisingMode(rawValue: 1)
-    /// Connectable advertising, whatever the setting says.
+    /// Connectable advertising, regardless of the setting.
     public static let connectable = AdvertisingMode(rawValue: 2)
 
     /// The mode in words.
     public var description: String { [0: "off", 1: "on", 2: "connectable"][rawValue] ?? "mode \(rawValue)" }
 }
 
-/// What the kernel does when it hears a device that was added.
+/// The kernel's action when an added device advertises.
 public struct AddDeviceAction: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
@@ -209,11 +209,11 @@ public struct AddDeviceAction: RawRepresentable, Hashable, Sendable, CustomStrin
         self.rawValue = rawValue
     }
 
-    /// Scans passively and tells with Device Found.
+    /// Scan passively and report the device with Device Found.
     public static let backgroundScan = AddDeviceAction(rawValue: 0)
-    /// Lets the device connect; to LE devices by directed advertising.
+    /// Let the device connect; for LE devices by directed advertising.
     public static let allowIncomingConnection = AddDeviceAction(rawValue: 1)
-    /// Connects, again and again.
+    /// Connect, and reconnect after each end.
     public static let autoConnect = AddDeviceAction(rawValue: 2)
 
     /// The action in words.

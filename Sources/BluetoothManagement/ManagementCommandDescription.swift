@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 extension ManagementCommand: CustomStringConvertible {
-    /// The command's name and its parameters; of keys only whose they are.
+    /// The command's name and its parameters; for keys only their owner.
     public var description: String {
         let parameters = parameterDescription
         return parameters.isEmpty ? "\(opcode)" : "\(opcode): \(parameters)"
@@ -28,7 +28,7 @@ extension ManagementCommand: CustomStringConvertible {
         case .loadConnectionParameters(let list): return lines(list)
         case .pairDevice(let address, let capability): return "\(address), \(capability)"
         case .unpairDevice(let address, let disconnect): return "\(address)\(disconnect ? ", disconnect" : "")"
-        // The passkey is a secret for as long as the pairing lasts.
+        // The passkey is secret during the pairing.
         case .userPasskeyReply(let address, _): return "\(address)"
         case .loadLongTermKeys(let keys): return lines(keys)
         case .loadIdentityResolvingKeys(let keys): return lines(keys)
@@ -46,7 +46,7 @@ extension ManagementCommand: CustomStringConvertible {
         case .addExtendedAdvertisingData(let data):
             return "instance \(data.instance), data \(data.advertisingData.hexadecimal), "
                 + "scan response \(data.scanResponse.hexadecimal)"
-        // Commands this type does not name may hold keys of BR/EDR.
+        // Commands this type does not name may contain keys of BR/EDR.
         case .unknown(_, let parameters): return "\(parameters.count) bytes"
         }
     }

@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
 extension ManagementCommand {
-    /// Reads the command of a packet.
+    /// Decodes the command of a packet.
     ///
-    /// An unnamed command is ``unknown(_:parameters:)``. Throws when a named one has too few parameters. Parameters
-    /// beyond those known are ignored, and values without a meaning are kept where the type can hold them, so that a command
-    /// which does not encode to the bytes it came from is one the kernel refuses with Invalid Parameters.
+    /// A command that this type does not name is ``unknown(_:parameters:)``. Throws when a named one has too few
+    /// parameters. Excess parameters are ignored, and undefined values are kept where the type can hold them, so that a
+    /// command which does not encode to the bytes it came from is one the kernel refuses with Invalid Parameters.
     public init(decoding packet: ManagementPacket) throws(TruncatedBytes) {
         let opcode = ManagementOpcode(rawValue: packet.code)
         var reader = ByteReader(packet.parameters)
@@ -20,7 +20,7 @@ extension ManagementCommand {
         }
     }
 
-    /// The commands about the interface, the adapter and its settings; nil for any other.
+    /// Decodes the commands about the interface, the adapter and its settings; nil for any other.
     private init?(setting opcode: ManagementOpcode, reading reader: inout ByteReader) throws(TruncatedBytes) {
         switch opcode {
         case .readVersionInformation: self = .readVersionInformation
@@ -44,7 +44,7 @@ extension ManagementCommand {
         }
     }
 
-    /// The commands about other devices; nil for any other.
+    /// Decodes the commands about other devices; nil for any other.
     private init?(device opcode: ManagementOpcode, reading reader: inout ByteReader) throws(TruncatedBytes) {
         switch opcode {
         case .disconnect: self = .disconnect(try ManagementAddress(reading: &reader))
@@ -84,7 +84,7 @@ extension ManagementCommand {
         }
     }
 
-    /// The commands of discovery and advertising; nil for any other.
+    /// Decodes the commands of discovery and advertising; nil for any other.
     private init?(advertising opcode: ManagementOpcode, reading reader: inout ByteReader) throws(TruncatedBytes) {
         switch opcode {
         case .startDiscovery: self = .startDiscovery(ManagementAddressTypes(rawValue: try reader.readUInt8()))
@@ -161,10 +161,10 @@ extension ManagementCommand {
     }
 }
 
-/// Stands for a transmit power or signal strength that is not known.
+/// The value for an unknown transmit power or RSSI.
 let powerUnavailable: Int8 = 127
 
-/// The value, or nil for the one that stands for "none".
+/// The value, or nil for the one that means "not available".
 func unlessUnavailable(_ power: Int8) -> Int8? {
     power == powerUnavailable ? nil : power
 }

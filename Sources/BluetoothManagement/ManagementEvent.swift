@@ -1,66 +1,66 @@
 import BluetoothPrimitives
 
-/// What the kernel's management socket tells.
+/// An event of the kernel's management socket.
 ///
-/// Answers, data and unnamed events are borrowed from the packet. Without CAP_NET_ADMIN only Index Added and Removed,
-/// New Settings and answers to one's own commands arrive.
+/// Replies, data and unknown events borrow from the packet. Without CAP_NET_ADMIN only Index Added and Removed, New
+/// Settings and replies to own commands arrive.
 public enum ManagementEvent: ~Escapable {
-    /// A command was carried out, or refused with an answer.
+    /// A command was carried out, or refused with a reply.
     case commandComplete(ManagementCommandComplete)
     /// A command was refused, or is being carried out.
     case commandStatus(ManagementOpcode, ManagementStatus)
-    /// The controller found a fault in itself, with a code of its maker.
+    /// The controller reported a fault, with a vendor-specific code.
     case controllerError(UInt8)
-    /// There is a new adapter.
+    /// An adapter was added.
     case indexAdded
-    /// An adapter is gone.
+    /// An adapter was removed.
     case indexRemoved
     /// An adapter's settings changed.
     case newSettings(ManagementSettings)
-    /// Pairing made a long term key; without `isStored` it is for this connection only.
+    /// Pairing made a long term key; without `isStored` it is valid for this connection only.
     case newLongTermKey(LongTermKey, isStored: Bool)
-    /// A device told its identity resolving key. `randomAddress` is the private address it was known by, if any; from
-    /// now on it is known by the identity in the key.
+    /// A device distributed its identity resolving key. `randomAddress` is the private address it was known by, if any;
+    /// from now on it is known by the identity in the key.
     case newIdentityResolvingKey(IdentityResolvingKey, randomAddress: BluetoothAddress?, isStored: Bool)
-    /// Pairing made a signature resolving key.
+    /// Pairing exchanged a signature resolving key.
     case newSignatureResolvingKey(SignatureResolvingKey, isStored: Bool)
-    /// A peripheral asked for connection parameters and got them.
+    /// A peripheral requested connection parameters and got them.
     case newConnectionParameters(DeviceConnectionParameters, isStored: Bool)
-    /// There is a new connection.
+    /// A device connected.
     case deviceConnected(ManagementDeviceConnected)
     /// A connection ended.
     case deviceDisconnected(ManagementAddress, ManagementDisconnectReason)
     /// A connection could not be made.
     case connectFailed(ManagementAddress, ManagementStatus)
-    /// Pairing needs a yes or no. With `isSimple` there is no number to compare, and the question is whether to pair at
-    /// all; it is asked for Just Works too, and pairing waits for the answer.
+    /// Pairing needs a confirmation. With `isSimple` there is no number to compare, and the question is whether to pair
+    /// at all; it is asked for Just Works too, and pairing waits for the answer.
     case userConfirmationRequest(ManagementAddress, isSimple: Bool, value: UInt32)
-    /// Pairing needs the number the other device shows.
+    /// Pairing needs the passkey that the other device shows.
     case userPasskeyRequest(ManagementAddress)
-    /// Pairing needs a number shown here to be entered there; `enteredCount` digits have been.
+    /// Pairing shows a passkey here that is entered at the device; `enteredCount` digits were entered so far.
     case passkeyNotify(ManagementAddress, passkey: UInt32, enteredCount: UInt8)
     /// Pairing failed, or a connection could not be encrypted.
     case authenticationFailed(ManagementAddress, ManagementStatus)
-    /// Somebody else's command made the kernel forget a device's keys.
+    /// Another program made the kernel forget a device's keys.
     case deviceUnpaired(ManagementAddress)
     /// Discovery found a device.
     case deviceFound(ManagementDeviceFound)
     /// Discovery began or ended.
     case discovering(ManagementAddressTypes, isDiscovering: Bool)
-    /// Somebody else's command added a device.
+    /// Another program added a device.
     case deviceAdded(ManagementAddress, AddDeviceAction)
-    /// Somebody else's command removed a device.
+    /// Another program removed a device.
     case deviceRemoved(ManagementAddress)
-    /// Somebody else's command added an advertising instance.
+    /// Another program added an advertising instance.
     case advertisingAdded(UInt8)
-    /// Somebody else's command, or its time limit, removed an advertising instance.
+    /// Another program, or a time limit, removed an advertising instance.
     case advertisingRemoved(UInt8)
     /// An event this type does not name.
     case unknown(ManagementEventCode, parameters: RawSpan)
 
-    /// Reads the event of a packet.
+    /// Decodes the event of a packet.
     ///
-    /// Throws when a named event has too few parameters; those beyond the known ones are ignored.
+    /// Throws when a named event has too few parameters; excess ones are ignored.
     @_lifetime(copy packet)
     public init(decoding packet: ManagementPacket) throws(TruncatedBytes) {
         var reader = ByteReader(packet.parameters)
@@ -100,7 +100,7 @@ public enum ManagementEvent: ~Escapable {
         }
     }
 
-    /// The events of pairing and its keys, and those without a name.
+    /// Decodes the events of pairing and its keys, and unknown ones.
     @_lifetime(copy parameters)
     private init(pairing code: ManagementEventCode, parameters: RawSpan) throws(TruncatedBytes) {
         var reader = ByteReader(parameters)

@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-/// Which event a packet holds.
+/// The code of an event.
 ///
 /// The set is open: kernels add events, and a code without a name keeps its value.
 public struct ManagementEventCode: RawRepresentable, Hashable, Sendable {

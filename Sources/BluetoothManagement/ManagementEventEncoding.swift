@@ -43,7 +43,7 @@ extension ManagementEvent {
 
     /// Appends the event as a packet about the adapter hci`index`, or about none, as the kernel sends it.
     ///
-    /// Throws ``BufferFull`` when `writer` or the event has no room for it, and leaves `writer` as it was.
+    /// Throws ``BufferFull`` when `writer` or the event has no room for it, leaving `writer` unchanged.
     public func encode(
         for index: UInt16 = ManagementPacket.noController, into writer: inout ByteWriter
     ) throws(BufferFull) {
@@ -52,7 +52,7 @@ extension ManagementEvent {
         }
     }
 
-    /// At least as many bytes as the parameters take.
+    /// An upper bound of the parameters' size in bytes.
     private var parameterCapacity: Int {
         switch self {
         case .commandComplete(let event): return 3 + event.returnParameters.byteCount
@@ -121,7 +121,7 @@ extension ManagementEvent {
         }
     }
 
-    /// The event's name and its parameters; of keys only whose they are, and no number that pairing keeps secret.
+    /// The event's name and its parameters; for keys only their owner, and no secret number of pairing.
     public var description: String {
         let parameters = parameterDescription
         return parameters.isEmpty ? "\(code)" : "\(code): \(parameters)"
@@ -152,7 +152,7 @@ extension ManagementEvent {
         case .discovering(let types, let isDiscovering): return "\(types), \(isDiscovering ? "on" : "off")"
         case .deviceAdded(let address, let action): return "\(address), \(action)"
         case .advertisingAdded(let instance), .advertisingRemoved(let instance): return "instance \(instance)"
-        // Events this type does not name may hold keys of BR/EDR.
+        // Events this type does not name may contain keys of BR/EDR.
         case .unknown(_, let parameters): return "\(parameters.byteCount) bytes"
         }
     }

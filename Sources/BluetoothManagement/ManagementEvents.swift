@@ -1,15 +1,15 @@
 import BluetoothPrimitives
 
-/// The answer to a command.
+/// Command Complete: the reply to a command.
 public struct ManagementCommandComplete: ~Escapable {
-    /// Which command.
+    /// The command's opcode.
     public var opcode: ManagementOpcode
-    /// How it ended.
+    /// The command's status.
     public var status: ManagementStatus
-    /// The rest of the answer, which ``ManagementReply`` reads.
+    /// The return parameters, which ``ManagementReply`` decodes.
     public var returnParameters: RawSpan
 
-    /// The answer to a command, given as bytes.
+    /// Creates a reply from its bytes.
     @_lifetime(copy returnParameters)
     public init(opcode: ManagementOpcode, status: ManagementStatus, returnParameters: RawSpan) {
         self.opcode = opcode
@@ -17,7 +17,7 @@ public struct ManagementCommandComplete: ~Escapable {
         self.returnParameters = returnParameters
     }
 
-    /// The command, how it ended and what it answered.
+    /// The command, its status and its reply.
     public var description: String {
         let reply = try? ManagementReply(decoding: self)
         return "\(opcode), \(status), \(reply?.description ?? "\(returnParameters.byteCount) bytes")"
@@ -34,15 +34,15 @@ public struct ManagementDeviceFlags: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The kernel would like to hear whether the name is known.
+    /// The kernel asks whether the name is already known.
     public static let confirmName = ManagementDeviceFlags(rawValue: 1 << 0)
     /// BR/EDR pairing will ask for a PIN.
     public static let legacyPairing = ManagementDeviceFlags(rawValue: 1 << 1)
-    /// The device takes no connections.
+    /// The device accepts no connections.
     public static let notConnectable = ManagementDeviceFlags(rawValue: 1 << 2)
-    /// This side made the connection.
+    /// This side initiated the connection.
     public static let initiatedConnection = ManagementDeviceFlags(rawValue: 1 << 3)
-    /// The BR/EDR name could not be asked for.
+    /// The BR/EDR name could not be requested.
     public static let nameRequestFailed = ManagementDeviceFlags(rawValue: 1 << 4)
 }
 
@@ -58,16 +58,16 @@ extension ManagementDeviceFlags: CustomStringConvertible {
     }
 }
 
-/// Device Connected: a new connection, whoever made it.
+/// Device Connected: a new connection, initiated by either side.
 public struct ManagementDeviceConnected: ~Escapable {
-    /// The device, by its identity where that is known.
+    /// The device, by its identity address if known.
     public var address: ManagementAddress
     /// Properties of the device.
     public var flags: ManagementDeviceFlags
-    /// What the device advertised last: AD structures.
+    /// The device's last advertising data: AD structures.
     public var data: RawSpan
 
-    /// A connection with a device.
+    /// Creates the event from its values.
     @_lifetime(copy data)
     public init(address: ManagementAddress, flags: ManagementDeviceFlags = [], data: RawSpan) {
         self.address = address
@@ -93,18 +93,18 @@ public struct ManagementDeviceConnected: ~Escapable {
     public var description: String { "\(address), \(flags), \([UInt8](data).hexadecimal)" }
 }
 
-/// Device Found: discovery heard a device. An advertisement and its scan response come as one.
+/// Device Found: discovery found a device. An advertisement and its scan response are reported as one.
 public struct ManagementDeviceFound: ~Escapable {
-    /// The device, by its identity where that is known.
+    /// The device, by its identity address if known.
     public var address: ManagementAddress
-    /// The strength of its signal in dBm, where it is known.
+    /// The RSSI in dBm, if known.
     public var rssi: Int8?
     /// Properties of the device.
     public var flags: ManagementDeviceFlags
-    /// What it advertises: AD structures.
+    /// The advertising data: AD structures.
     public var data: RawSpan
 
-    /// A device that was heard.
+    /// Creates the event from its values.
     @_lifetime(copy data)
     public init(address: ManagementAddress, rssi: Int8?, flags: ManagementDeviceFlags = [], data: RawSpan) {
         self.address = address
@@ -129,14 +129,14 @@ public struct ManagementDeviceFound: ~Escapable {
         try writer.write(lengthAndBytes: data)
     }
 
-    /// The device, its signal, its properties and its data.
+    /// The device, its RSSI, its properties and its data.
     public var description: String {
         "\(address), \(rssi.map { "\($0) dBm" } ?? "no RSSI"), \(flags), \([UInt8](data).hexadecimal)"
     }
 }
 
 extension ByteWriter {
-    /// Writes the number of bytes in two and then the bytes.
+    /// Writes the length in two bytes and then the bytes.
     mutating func write(lengthAndBytes bytes: RawSpan) throws(BufferFull) {
         guard let length = UInt16(exactly: bytes.byteCount) else {
             throw BufferFull(needed: bytes.byteCount, available: Int(UInt16.max))
@@ -146,7 +146,7 @@ extension ByteWriter {
     }
 }
 
-/// Why a connection ended, as far as the management interface tells; the socket's error tells more.
+/// The reason for a connection's end in the management interface; the socket's error is more precise.
 public struct ManagementDisconnectReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
@@ -156,9 +156,9 @@ public struct ManagementDisconnectReason: RawRepresentable, Hashable, Sendable, 
         self.rawValue = rawValue
     }
 
-    /// Nobody knows.
+    /// The reason is not known.
     public static let unspecified = ManagementDisconnectReason(rawValue: 0)
-    /// The other side was not heard any more.
+    /// The supervision time-out was reached.
     public static let timeout = ManagementDisconnectReason(rawValue: 1)
     /// This side ended it.
     public static let localHost = ManagementDisconnectReason(rawValue: 2)
@@ -166,7 +166,7 @@ public struct ManagementDisconnectReason: RawRepresentable, Hashable, Sendable, 
     public static let remoteHost = ManagementDisconnectReason(rawValue: 3)
     /// Pairing or encryption failed.
     public static let authenticationFailure = ManagementDisconnectReason(rawValue: 4)
-    /// This side ended it because it goes to sleep.
+    /// This side ended it because it is being suspended.
     public static let localHostSuspend = ManagementDisconnectReason(rawValue: 5)
 
     /// The reason in words.

@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-// Keys and parameters of devices as packets carry them.
+// Keys and connection parameters of devices, as encoded in packets.
 
 extension LongTermKey {
     static let byteCount = 36
@@ -52,7 +52,7 @@ extension SignatureResolvingKey {
     }
 }
 
-/// The connection parameters that a peripheral asked for, kept for the next connection.
+/// The connection parameters that a peripheral requested, stored for the next connection.
 public struct DeviceConnectionParameters: Hashable, Sendable {
     /// The device's identity: a public or static random address.
     public var address: BluetoothAddress
@@ -60,14 +60,14 @@ public struct DeviceConnectionParameters: Hashable, Sendable {
     public var intervalMinimum: UInt16
     /// The longest connection interval, in units of 1.25 ms, 6 to 3200.
     public var intervalMaximum: UInt16
-    /// How many events in a row the peripheral may sleep through, 0 to 499.
+    /// The peripheral latency in connection events, 0 to 499.
     public var latency: UInt16
-    /// After how long without a packet the connection is lost, in units of 10 ms, 10 to 3200.
+    /// The supervision time-out in units of 10 ms, 10 to 3200.
     public var supervisionTimeout: UInt16
 
     static let byteCount = 15
 
-    /// Parameters in the units of the packets.
+    /// Creates parameters in the units of the packets.
     public init(
         address: BluetoothAddress, intervalMinimum: UInt16, intervalMaximum: UInt16, latency: UInt16,
         supervisionTimeout: UInt16

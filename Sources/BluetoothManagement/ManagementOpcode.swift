@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-/// Which command a packet holds.
+/// The opcode of a command.
 ///
 /// The set is open: kernels add commands, and a code without a name keeps its value.
 public struct ManagementOpcode: RawRepresentable, Hashable, Sendable {

@@ -1,22 +1,21 @@
 import BluetoothPrimitives
 
-/// A packet of the kernel's management socket: commands go in, events come out, both with the same head of code,
-/// adapter and length.
+/// A packet of the kernel's management socket: a command or an event, with a header of code, adapter and length.
 public struct ManagementPacket: ~Escapable {
-    /// Stands for "no adapter" in commands and events that concern none.
+    /// The index in commands and events without an adapter.
     public static var noController: UInt16 { 0xFFFF }
 
-    /// How many bytes come before the parameters.
+    /// The size of the header in bytes.
     public static var headerByteCount: Int { 6 }
 
     /// An opcode in a command, an event code in an event.
     public let code: UInt16
-    /// Which adapter: 0 is hci0; ``noController`` is none.
+    /// The adapter's index: 0 is hci0; ``noController`` is none.
     public let index: UInt16
-    /// What the command or event is about.
+    /// The parameters of the command or event.
     public let parameters: RawSpan
 
-    /// Takes apart a packet as it was read from the socket; bytes after the length it gives are ignored.
+    /// Parses a packet as read from the socket; bytes after the length it gives are ignored.
     @_lifetime(copy packet)
     public init(decoding packet: RawSpan) throws(TruncatedBytes) {
         var reader = ByteReader(packet)
@@ -28,7 +27,7 @@ public struct ManagementPacket: ~Escapable {
 }
 
 extension ByteWriter {
-    /// Writes a packet whole, or nothing of it.
+    /// Writes a whole packet, or nothing.
     mutating func writePacket(
         code: UInt16, index: UInt16, parameters: (inout ByteWriter) throws(BufferFull) -> Void
     ) throws(BufferFull) {
@@ -62,8 +61,8 @@ extension ByteWriter {
         for element in elements { try body(element, &self) }
     }
 
-    /// Writes `text` as UTF-8 in a field of `byteCount` bytes that ends in at least one zero; what does not fit is left
-    /// out, at a boundary of characters.
+    /// Writes `text` as UTF-8 in a field of `byteCount` bytes that ends in at least one zero; the excess is truncated
+    /// at a character boundary.
     mutating func writeText(_ text: String, byteCount: Int) throws(BufferFull) {
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars {
@@ -77,14 +76,14 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    /// A byte that says yes or no; anything but zero is yes.
+    /// Reads a Boolean byte; anything but zero is true.
     @_lifetime(self: copy self)
     mutating func readBool() throws(TruncatedBytes) -> Bool {
         try readUInt8() != 0
     }
 
-    /// Reads text that ends at the first zero or after `byteCount` bytes, and passes over all of them; what is not
-    /// UTF-8 becomes replacement characters.
+    /// Reads text that ends at the first zero or after `byteCount` bytes, and skips all of them; invalid UTF-8 becomes
+    /// replacement characters.
     @_lifetime(self: copy self)
     mutating func readText(byteCount: Int) throws(TruncatedBytes) -> String {
         let bytes = [UInt8](try read(byteCount))

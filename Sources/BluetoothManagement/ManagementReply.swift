@@ -1,17 +1,17 @@
 import BluetoothPrimitives
 
-/// Signal strength and transmit power of a connection.
+/// The RSSI and the transmit power of a connection.
 public struct ConnectionInformation: Hashable, Sendable {
-    /// Which device.
+    /// The connected device.
     public var address: ManagementAddress
-    /// The strength of its signal in dBm, where it is known.
+    /// The RSSI in dBm, if known.
     public var rssi: Int8?
-    /// The power this side sends with in dBm, where it is known.
+    /// This side's transmit power in dBm, if known.
     public var transmitPower: Int8?
-    /// The most power this side can send with in dBm, where it is known.
+    /// This side's maximum transmit power in dBm, if known.
     public var maximumTransmitPower: Int8?
 
-    /// A connection's signal.
+    /// Creates the information from its values.
     public init(address: ManagementAddress, rssi: Int8?, transmitPower: Int8?, maximumTransmitPower: Int8?) {
         self.address = address
         self.rssi = rssi
@@ -32,26 +32,25 @@ public struct ConnectionInformation: Hashable, Sendable {
     }
 }
 
-/// The answers that Command Complete events bring, by command.
+/// The return parameters of Command Complete events, by command.
 public enum ManagementReply: Hashable, Sendable {
-    /// No more than the status: of commands without an answer, of those not named here, and of most that failed.
+    /// Only the status: of commands without return parameters, of those not named here, and of most that failed.
     case none
     /// Read Management Version Information.
     case version(UInt8, revision: UInt16)
-    /// Read Management Supported Commands, all but that and the version, which every kernel has.
+    /// Read Management Supported Commands: all but itself and the version, which every kernel has.
     case supported(commands: [ManagementOpcode], events: [ManagementEventCode])
     /// Read Controller Index List, in the kernel's order: the newest adapter first.
     case controllerIndexes([UInt16])
     /// Read Controller Information.
     case controllerInformation(ControllerInformation)
-    /// What an adapter does now: of all commands that change a setting.
+    /// The adapter's current settings: of all commands that change a setting.
     case settings(ManagementSettings)
     /// Get Connections.
     case connections([ManagementAddress])
     /// Get Connection Information.
     case connectionInformation(ConnectionInformation)
-    /// Which device the command was about: of disconnecting, pairing, adding and removing devices, even of those that
-    /// failed.
+    /// The device of the command: of disconnecting, pairing, adding and removing devices, even of those that failed.
     case device(ManagementAddress)
     /// Start and Stop Discovery, Start Service Discovery.
     case discovery(ManagementAddressTypes)
@@ -62,12 +61,12 @@ public enum ManagementReply: Hashable, Sendable {
     /// Add Extended Advertising Parameters.
     case extendedAdvertisingParameters(ExtendedAdvertisingInstanceLimits)
 
-    /// Reads the answer to the command the event names.
+    /// Decodes the reply to the command that the event names.
     ///
-    /// Throws when a command succeeded and its answer is shorter than it should be.
+    /// Throws when a command succeeded and its reply is too short.
     public init(decoding event: ManagementCommandComplete) throws(TruncatedBytes) {
         var reader = ByteReader(event.returnParameters)
-        // Commands about a device name it when they failed as well, if they came that far.
+        // Commands about a device name it in failures as well, if they got that far.
         if event.status.isSuccess || (event.opcode.repliesWithDevice && !reader.isAtEnd) {
             try self.init(to: event.opcode, reading: &reader)
         } else {
@@ -114,7 +113,7 @@ public enum ManagementReply: Hashable, Sendable {
         }
     }
 
-    /// The answer's bytes, without the status.
+    /// Encodes the return parameters, without the status.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         switch self {
         case .none: break
@@ -145,7 +144,7 @@ public enum ManagementReply: Hashable, Sendable {
         }
     }
 
-    /// The Command Complete event with this answer, as a packet about the adapter hci`index` or about none.
+    /// The Command Complete event with this reply, as a packet about the adapter hci`index` or about none.
     ///
     /// Throws ``BufferFull`` when a list takes more than 65535 bytes.
     public func commandComplete(
@@ -161,7 +160,7 @@ public enum ManagementReply: Hashable, Sendable {
 }
 
 extension ManagementOpcode {
-    /// Whether the answer is the device the command was about.
+    /// Whether the reply is the device of the command.
     fileprivate var repliesWithDevice: Bool {
         switch self {
         case .disconnect, .pairDevice, .cancelPairDevice, .unpairDevice, .userConfirmationReply,

@@ -1,19 +1,19 @@
-// Which packets carry keys, passkeys or out-of-band data: nobody prints or records what stands in them.
+// The packets that carry keys, passkeys or out-of-band data, whose content must not be printed or recorded.
 
 extension ManagementOpcode {
-    /// Whether the command's parameters have a key, a passkey or out-of-band data.
+    /// Whether the command's parameters contain a key, a passkey or out-of-band data.
     public var carriesSecret: Bool {
         switch self {
         case .loadLinkKeys, .loadLongTermKeys, .loadIdentityResolvingKeys, .loadBlockedKeys, .setPrivacy, .pinCodeReply,
             .userPasskeyReply, .addRemoteOutOfBandData:
             return true
-        // It may be any command to the controller.
+        // It may contain any command to the controller.
         case .hciCommandSync: return true
         default: return false
         }
     }
 
-    /// Whether what the command returns has out-of-band data, or what a controller answers to any command.
+    /// Whether the reply contains out-of-band data, or a controller's answer to an arbitrary command.
     public var answersWithSecret: Bool {
         switch self {
         case .readLocalOutOfBandData, .readLocalOutOfBandExtendedData, .hciCommandSync: return true
@@ -23,7 +23,7 @@ extension ManagementOpcode {
 }
 
 extension ManagementEventCode {
-    /// Whether the event has a key, a passkey or a number that a user compares.
+    /// Whether the event contains a key, a passkey or a number that a user compares.
     public var carriesSecret: Bool {
         switch self {
         case .newLinkKey, .newLongTermKey, .newIdentityResolvingKey, .newSignatureResolvingKey,

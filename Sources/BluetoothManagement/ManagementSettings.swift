@@ -1,16 +1,16 @@
 import BluetoothPrimitives
 
-/// What Read Controller Information tells of an adapter.
+/// The answer to Read Controller Information.
 public struct ControllerInformation: Hashable, Sendable {
-    /// The public address; zero when the adapter has none.
+    /// The public address; zero if the adapter has none.
     public var address: BluetoothAddress
     /// The version as numbered by the Bluetooth SIG: 6 is 4.0, 9 is 5.0.
     public var bluetoothVersion: UInt8
-    /// The maker's company identifier.
+    /// The manufacturer's company identifier.
     public var manufacturer: UInt16
-    /// What the adapter can do.
+    /// The settings that the adapter supports.
     public var supportedSettings: ManagementSettings
-    /// What it does now.
+    /// The settings that are on.
     public var currentSettings: ManagementSettings
     /// The BR/EDR class of device, 24 bits.
     public var classOfDevice: UInt32
@@ -22,7 +22,7 @@ public struct ControllerInformation: Hashable, Sendable {
     static let nameByteCount = 249
     static let shortNameByteCount = 11
 
-    /// An adapter's properties.
+    /// Creates the information from its values.
     public init(
         address: BluetoothAddress, bluetoothVersion: UInt8, manufacturer: UInt16,
         supportedSettings: ManagementSettings, currentSettings: ManagementSettings, classOfDevice: UInt32 = 0,
