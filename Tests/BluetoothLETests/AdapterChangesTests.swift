@@ -5,7 +5,7 @@ import Testing
 
 import BluetoothLE
 
-/// Adapters that come and go, and which one a program gets.
+/// Adapters that are plugged in and removed, and the choice among several.
 @Suite struct AdapterChangesTests {
     @Test func adaptersThatComeGoAndChangeAreTold() async throws {
         try await Fixture.run([SimulatedController(), .fresh]) { fixture in
@@ -17,7 +17,7 @@ import BluetoothLE
             fixture.kernel.setPowered(true, adapter: 1)
             told.append(try await next())
             fixture.kernel.setRadioSwitch(adapter: 1, isSoftBlocked: true)
-            // The switch and the power are two things.
+            // The radio switch and the power state are independent.
             told.append(try await next())
             try await fixture.radio.sleep(for: .seconds(1))
             fixture.kernel.unplug(0)
@@ -66,9 +66,9 @@ import BluetoothLE
                 error?.message
                     == "No adapter can be used. hci0 is blocked by rfkill (hard). hci1 is blocked by rfkill (soft). hci2 is off."
             )
-            // One line for each, and a second for the one that is off.
+            // One line for each adapter, and a second for the one that is off.
             #expect(error?.remedy?.split(separator: "\n").count == 4)
-            // One that is asked for is not replaced by another.
+            // A requested adapter is not replaced by another.
             let own = await failure { _ = try await Adapter.open(.index(0), power: .powerOn, on: fixture.kernel) }
             #expect(own?.code == .adapterBlocked)
         }

@@ -64,7 +64,7 @@ private let controller = SimulatedController(address: address)
                 break
             }
             #expect(slow.missedCount == 6)
-            // Leaving its loop is the end of a stream.
+            // Leaving its loop ends a stream.
             try await fixture.settle { adapter.session.standing.followerCount == 0 }
         }
     }
@@ -120,7 +120,7 @@ private let controller = SimulatedController(address: address)
             fixture.kernel.unplug(0)
             try await fixture.settle { adapter.state == .absent }
             #expect(adapter.information.name == "hci0")
-            // Another one takes its place.
+            // Another adapter takes its index.
             #expect(fixture.kernel.plug() == 0)
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(adapter.state == .absent)
@@ -144,11 +144,11 @@ private let controller = SimulatedController(address: address)
             fixture.kernel.plug(SimulatedController(address: address, isPowered: false, isLEEnabled: false))
             try await fixture.radio.sleep(for: .seconds(3))
             #expect(adapter.state == (power == .leave ? .poweredOff : .poweredOn))
-            // Somebody else powers it on, as `btmgmt power on` does, without LE.
+            // Another program powers it on without LE, as `btmgmt power on` does.
             if power == .leave { fixture.kernel.setPowered(true, adapter: 0) }
             try await adapter.ready(timeout: .seconds(1))
 
-            // Given free by its radio switch.
+            // Released by its radio switch.
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             try await fixture.settle { adapter.state == .blocked(isHard: false) }
             fixture.kernel.setRadioSwitch(adapter: 0)
@@ -157,12 +157,12 @@ private let controller = SimulatedController(address: address)
             if power == .leave { fixture.kernel.setPowered(true, adapter: 0) }
             try await adapter.ready(timeout: .seconds(1))
 
-            // Somebody powers it off.
+            // Another program powers it off.
             fixture.kernel.setPowered(false, adapter: 0)
             try await fixture.radio.sleep(for: .seconds(1))
             #expect(adapter.state == (power == .keepOn ? .poweredOn : .poweredOff))
             if power != .keepOn {
-                // It stays so after a time under a radio switch, too.
+                // It stays off after the radio switch was on for a time.
                 fixture.kernel.setRadioSwitch(adapter: 0, isHardBlocked: true)
                 try await fixture.settle { adapter.state == .blocked(isHard: true) }
                 fixture.kernel.setRadioSwitch(adapter: 0)
@@ -170,7 +170,7 @@ private let controller = SimulatedController(address: address)
                 #expect(adapter.state == .poweredOff)
             }
 
-            // This program's own word counts.
+            // This program's own request counts.
             try await adapter.setPowered(true)
             #expect(adapter.state == .poweredOn)
             try await adapter.setPowered(false)
@@ -194,7 +194,7 @@ private let controller = SimulatedController(address: address)
             #expect(await failure { try await adapter.setPowered(false) }?.code == .noAdapter)
             fixture.kernel.plug(controller)
             try await adapter.ready(timeout: .seconds(1))
-            // Busy for a while is waited out.
+            // A busy adapter is waited for.
             fixture.kernel.setRefusal(.busy, of: .setPowered)
             let off = fixture.begin { try await adapter.setPowered(false) }
             try await fixture.radio.sleep(for: .seconds(1))
@@ -250,7 +250,7 @@ private let controller = SimulatedController(address: address)
             let end = await failure { for try await _ in ending {} }
             #expect(end?.code == (isReplug ? .noAdapter : .adapterOff))
             try await fixture.radio.sleep(for: .seconds(10))
-            // A scan that is left while the adapter is away does not come back.
+            // A scan whose loop is left while the adapter is absent is not resumed.
             do { _ = left.makeAsyncIterator() }
             if isReplug {
                 fixture.kernel.plug()

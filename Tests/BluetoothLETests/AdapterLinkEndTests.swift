@@ -8,7 +8,8 @@ import Testing
 
 private let controller = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))
 
-/// Links whose adapter goes: everything under way ends with the reason, and works again without another `Adapter`.
+/// Links whose adapter is removed or powered off: every operation ends with the reason, and works again without another
+/// `Adapter`.
 @Suite struct AdapterLinkEndTests {
     @Test(arguments: Ending.allCases) func everythingUnderWayEndsWithTheReason(_ ending: Ending) async throws {
         try await Fixture.run([controller]) { fixture in
@@ -57,7 +58,8 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
         }
     }
 
-    /// The kernel ends the links, with the error of a peer's end, while the adapter still counts as up.
+    /// The kernel ends the links, with the error of a disconnection by the peer, while it still reports the adapter as
+    /// up.
     @Test func anotherProgramPowersTheAdapterOff() async throws {
         try await Fixture.run([controller]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
@@ -74,7 +76,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             #expect(reason.code == .adapterOff)
             #expect(reason.disconnectReason == .adapterOff)
             #expect(reason.cause == .kernel(KernelError("recv", .connectionReset)))
-            // The scanner keeps out of it: the end of the scan, and the good-bye.
+            // Only the end of the scan and the disconnection; the scanner sends nothing.
             #expect(commands.commandCount == 2)
             try await other.setPowered(true)
             let back = fixture.radio.now
@@ -163,14 +165,14 @@ extension Ending {
         }
     }
 
-    /// Takes it back, as far as a machine does that by itself.
+    /// Restores the adapter, as far as a machine does that automatically.
     fileprivate func undo(
         on kernel: SimulatedKernel, with controller: SimulatedController, adapter index: UInt16
     ) async throws {
         switch self {
         case .powerOff: break
         case .unplug:
-            // Another takes the place, so that it comes back as another.
+            // Another adapter takes the index, so that it returns under another.
             if index == 0 { kernel.plug() }
             kernel.plug(controller)
         case .block: kernel.setRadioSwitch(adapter: index)

@@ -56,7 +56,7 @@ import BluetoothLE
             #expect(adapter.information.currentSettings.contains(.staticAddress))
             let seen = try await adapter.first(timeout: .seconds(5)) { _ in true }
             #expect(seen.address == peripheral.address)
-            // A second program finds it switched on, and cannot know the address.
+            // A second program finds it powered on, and does not know the address.
             let again = try await Adapter.open(on: fixture.kernel)
             _ = try await again.first(timeout: .seconds(5)) { _ in true }
         }
@@ -94,12 +94,12 @@ import BluetoothLE
             let off = await failure { _ = try await Adapter.open(.index(0), power: .powerOn, on: fixture.kernel) }
             #expect(off?.code == .notPermitted)
             #expect(off?.remedy?.contains("setcap 'cap_net_raw,cap_net_admin+eip' \"/opt/my program\"") == true)
-            // One that is ready can be opened, but not scanned with.
+            // A powered adapter without permissions can be opened, but not scanned with.
             let adapter = try await Adapter.open(.index(1), on: fixture.kernel)
             let scan = await failure { _ = try await adapter.scan() }
             #expect(scan?.code == .notPermitted)
             #expect(scan?.remedy?.contains("/opt/my program") == true)
-            // Connecting needs none.
+            // Connecting needs no privilege.
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let connection = try await adapter.connect(to: peripheral.address)
             await connection.disconnect()

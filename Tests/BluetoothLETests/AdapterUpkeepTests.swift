@@ -3,14 +3,14 @@ import Testing
 
 @testable import BluetoothLE
 
-/// When this program brings an adapter back by itself, for each way it may have come to stand as it does.
+/// The automatic restoration of an adapter, for every change of its state.
 @Suite struct AdapterUpkeepTests {
     private static let states: [AdapterState] = [
         .poweredOn, .lowEnergyOff, .poweredOff, .blocked(isHard: false), .blocked(isHard: true), .absent, .unsupported,
     ]
 
-    /// What is expected after a change from any state to each, by what the program wants: `-` nothing is to be done,
-    /// `+` it is brought back, `o` it is unless somebody has switched it off while it was on.
+    /// The expectation for each new state by power policy: `-` no restoration, `+` restoration, `o` restoration unless
+    /// another program has powered off the adapter while it was on.
     @Test(arguments: [
         (PowerPolicy.leave, "-o-----"), (.powerOn, "-oo----"), (.keepOn, "-++----"),
     ])
@@ -21,7 +21,7 @@ import Testing
                     var upkeep = AdapterUpkeep(AdapterWish(power: power))
                     upkeep.isSwitchedOffHere = isSwitchedOffHere
                     upkeep.stateChanged(from: before, to: now)
-                    // Only one that is on is switched off; by this program, even where it is to be kept on.
+                    // Only an adapter that was on is powered off; this program's own request counts even with `keepOn`.
                     let isSwitchedOff = before == .poweredOn && (mark == "o" || isSwitchedOffHere)
                     let isExpected = mark != "-" && !isSwitchedOff
                     #expect(
@@ -43,7 +43,7 @@ import Testing
         #expect(!upkeep.isSwitchedOffHere)
     }
 
-    /// One that was plugged in again knows nothing of privacy, until it was prepared.
+    /// An adapter that was plugged in again has lost the privacy setting, until it was prepared.
     @Test(arguments: [PrivacyMode?.none, .off, .on], [false, true])
     func privacyIsAskedForAgain(_ privacy: PrivacyMode?, hidesAddress: Bool) {
         for power in [PowerPolicy.leave, .powerOn, .keepOn] {

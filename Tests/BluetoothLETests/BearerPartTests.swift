@@ -8,7 +8,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// The parts of a bearer, each without the others.
+/// The parts of a bearer in isolation.
 @Suite struct BearerPartTests {
     private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
@@ -43,13 +43,13 @@ import Testing
         #expect(try receive("1D 0300 1000 2000", &server) == range)
         #expect(try receive("1D 0300 01", &server) == .all)
         #expect(seen.values == [])
-        // A notification says nothing of the kind.
+        // A notification does not report a change of services.
         #expect(try receive("1B 0300 1000 2000", &server) == nil)
         #expect(seen.values.count == 1)
     }
 }
 
-/// The values that a link's events tell of.
+/// The values reported by a link's events.
 private final class ValueRecord: LinkEventReceiver {
     let events = LinkEvents()
     private(set) var values: [String] = []

@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// Leaving the loop, dropping the stream unread, and cancelling the task that reads.
+    /// Leaving the loop, dropping the stream unread, and cancelling the reading task.
     @Test func aStreamThatEndsLeavesTheOthersAlone() async throws {
         try await Fixture.run { fixture in
             let source = Source(fixture.radio.loop)
@@ -72,7 +72,7 @@ import Testing
             let left = await source.stream()
             let cancelled = await source.stream()
             await source.send(1)
-            // It ends in the midst of a value's delivery to it.
+            // The loop ends during the delivery of a value.
             for try await value in left {
                 #expect(value == 1)
                 break
@@ -111,7 +111,7 @@ import Testing
 
 private final class Element: Sendable {}
 
-/// An owner, as the library has them.
+/// An owner like those of the library.
 private actor Source: LoopActor {
     nonisolated let loop: EventLoop
     private var broadcaster = Broadcaster<Int>()

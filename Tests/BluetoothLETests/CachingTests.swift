@@ -7,9 +7,9 @@ import Testing
 
 import BluetoothLE
 
-/// Databases that are remembered, and that change (Core Vol 3 Part G §2.5.2, §7).
+/// Cached databases, and changes of databases (Core Vol 3 Part G §2.5.2, §7).
 @Suite struct CachingTests {
-    /// What a Generic Attribute service has.
+    /// The characteristics of the Generic Attribute service.
     enum Follows: String, CaseIterable, Sendable { case nothing, changes, everything }
 
     static func genericAttribute(_ follows: Follows) -> [GATTService] {
@@ -35,7 +35,7 @@ import BluetoothLE
             GATTCharacteristic(0xFFF2, properties: [.read, .write], value: .stored([2])),
         ])
 
-    /// A machine whose packets are counted, and a peripheral with a server.
+    /// An adapter whose packets are counted, and a peripheral with a server.
     struct CachingFixture: Sendable {
         var base: Fixture
         var kernel: FaultingKernel
@@ -43,7 +43,7 @@ import BluetoothLE
         var server: SimulatedGATTServer
         var peripheral: SimulatedPeripheral
 
-        /// How many PDUs `body` takes, those included that follow it behind its back.
+        /// The number of PDUs during `body`, including those of background procedures.
         func count(_ body: () async throws -> Void) async throws -> Int {
             kernel.arm(at: nil) {}
             try await body()
@@ -67,7 +67,8 @@ import BluetoothLE
         }
     }
 
-    /// PDUs in both directions: of the discovery with what follows it, of asking again, of the next link.
+    /// The PDUs in both directions: of the discovery with its background procedures, of a second discovery, and of the
+    /// next link.
     @Test(
         "a known device is asked for its hash and for nothing else",
         arguments: [(Follows.nothing, [6, 0, 6]), (.changes, [8, 0, 8]), (.everything, [12, 0, 2])])
@@ -128,7 +129,7 @@ import BluetoothLE
 
     @Test func aHashThatIsNotThatOfWhatWasFoundIsReadFirstNextTime() async throws {
         try await Fixture.run { fixture in
-            // Extended properties are part of the hash, and nobody has read them.
+            // Extended properties are part of the hash, and have not been read.
             let server = try SimulatedGATTServer(
                 Self.genericAttribute(.everything) + [
                     GATTService(
@@ -175,7 +176,7 @@ import BluetoothLE
             let database = try AttributeDatabase(services)
             let hash = database.hash.bytes
             let sent = isLeastSignificantFirst ? hash : hash.reversed()
-            // Any server will do that has the structure: ours, behind a hand that turns the hash around.
+            // A server of this library with the structure, whose hash is altered on the way.
             let server = HashTurner(database, hash: sent)
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in server }
             let kernel = FaultingKernel(fixture.kernel)
@@ -217,7 +218,7 @@ import BluetoothLE
                 state.writer.removeAll()
                 _ = state.server.receive(request.span.bytes, database: &state.database, into: &state.writer)
                 let bytes = state.writer.bytes
-                // The response to the request for its type: a handle and sixteen bytes.
+                // The response to the read by type: a handle and sixteen bytes.
                 return bytes.count == 20 && bytes.first == 9 ? Array(bytes.prefix(4)) + hash : bytes
             }
             if !answer.isEmpty { link.send(answer) }
@@ -263,7 +264,7 @@ import BluetoothLE
             let characteristic = try #require(after.service(0xFFF0)?.characteristic(0xFFF2))
             let value = try await connection.read(characteristic)
             #expect(value == [2])
-            // The old one is known for what it is even now.
+            // The stale attribute is recognised at once.
             #expect(await failure { _ = try await connection.read(level) }?.code == .attributesChanged)
             await connection.disconnect()
             #expect(await failure { _ = try await iterator.next() }?.code == .disconnected)
@@ -293,7 +294,7 @@ import BluetoothLE
         }
     }
 
-    /// A store on a slow disk.
+    /// A cache on a slow disk.
     private final class SlowCache: AttributeCache {
         let changes = Mutex<[Bool]>([])
         private let radio: SimulatedRadio
@@ -338,7 +339,7 @@ import BluetoothLE
             let services = try await connection.discover()
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             try await fixture.base.radio.sleep(for: .seconds(1))
-            // Gone and back again: the hash is what it was.
+            // Removed and added again: the hash is the former one.
             let added = try #require(try fixture.server.change(adding: [Self.other], isTold: false))
             try fixture.server.change(removing: added, isTold: false)
             let count = try await fixture.count {

@@ -7,7 +7,7 @@ import BluetoothSockets
 import Synchronization
 import Testing
 
-/// Connections over channels of the kernel that are connected already.
+/// Connections over connected channels of the kernel.
 @Suite(.timeLimit(.minutes(1)))
 struct ChannelTests {
     @Test func twoConnectionsOverAPairOfSocketsReadEachOther() async throws {
@@ -44,7 +44,7 @@ struct ChannelTests {
     }
 }
 
-/// A handler that is known only after its socket was made.
+/// A handler that is set after its socket was created.
 private final class HandlerPlace: Sendable {
     private let loop: EventLoop
 

@@ -8,7 +8,7 @@
 
     @testable import BluetoothLE
 
-    /// Every handle takes the components behind it along: soon after the last one went there are none.
+    /// Every handle retains the components behind it: soon after the last handle is released, none is left.
     @Suite struct ComponentTests {
         private static let service: BluetoothUUID = 0xFFF0
         private static let characteristic: BluetoothUUID = 0xFFF3
@@ -22,7 +22,7 @@
                 ])
         ]
 
-        /// Two machines, on each of which `body` opens what it wants; nothing is left when it has returned.
+        /// Two machines, on each of which `body` opens what it needs; no component is left when it has returned.
         private static func run(
             _ body: @escaping @Sendable (_ fixture: Fixture, _ other: SimulatedKernel) async throws -> Void
         ) async throws {
@@ -36,7 +36,7 @@
             }
         }
 
-        /// Serves on a machine until the session is let go of.
+        /// Serves on a machine until the session is released.
         private static func serve(_ kernel: SimulatedKernel) async throws -> (
             Adapter, PublishedServices, AdvertisingSet
         ) {
@@ -157,7 +157,7 @@
             }
         }
 
-        /// What the program keeps of a link that has ended keeps its adapter no longer than it must.
+        /// Handles of an ended link do not retain its adapter.
         @Test func anEndedHandleKeepsNoAdapter() async throws {
             try await Fixture.run { fixture in
                 let other = fixture.radio.makeKernel()

@@ -6,13 +6,13 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Many who want to be connected to at once, and those who never answer.
+/// Many simultaneous connection attempts, including to devices that never respond.
 @Suite struct ConnectQueueTests {
     private static func makePeripheral(_ fixture: Fixture) throws -> SimulatedPeripheral {
         SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
     }
 
-    /// Begins to connect to devices that are not there, for ever.
+    /// Begins to connect to absent devices, without a time limit.
     private static func wait(
         for count: Int, _ fixture: Fixture, _ adapter: Adapter
     ) -> [Task<Void, any Error>] {
@@ -42,9 +42,9 @@ import Testing
                     try await group.waitForAll()
                 }
             }
-            // Those before them in the line have had a slice each, sixteen at a time.
+            // The attempts before it in the queue have had a slice each, sixteen at a time.
             #expect(time < ConnectQueue.slice * 3 + .seconds(2))
-            // Whoever was waited for is found whenever it comes.
+            // An awaited device is found whenever it appears.
             let late = SimulatedPeripheral(
                 on: fixture.radio, address: BluetoothAddress(0xC000_0000_0007, kind: .random),
                 gatt: try SimulatedGATTServer([]))
@@ -80,7 +80,7 @@ import Testing
                 #expect(fixture.kernel.links(adapter: 0).count == 64)
                 for connection in connections { await connection.disconnect() }
             }
-            // Each takes an advertisement to be heard and one to be answered.
+            // Each needs one advertisement to be found and one to connect.
             #expect(time < .seconds(30))
         }
     }
@@ -158,7 +158,7 @@ import Testing
                 await (try await adapter.connect(to: peripheral.address)).disconnect()
             }
             #expect(time < .seconds(3))
-            // After a link that was up there is nothing to wait for.
+            // After an established link there is no pause.
             let again = try await fixture.duration {
                 await (try await adapter.connect(to: peripheral.address)).disconnect()
             }
@@ -219,7 +219,7 @@ import Testing
                 #expect(time < .seconds(3))
                 try await expectReports("after \(index + 1) have come")
             }
-            // The scan ends; the kernel goes on looking for the third by itself.
+            // The scan ends; the kernel continues to look for the third on its own.
             scan.cancel()
             try await fixture.radio.sleep(for: .seconds(20))
             peripherals[2].setHidden(false)
@@ -228,7 +228,7 @@ import Testing
         }
     }
 
-    // MARK: Whom to connect to
+    // MARK: Targets
 
     @Test func whoeverMatchesFirstIsConnectedTo() async throws {
         try await Fixture.run { fixture in

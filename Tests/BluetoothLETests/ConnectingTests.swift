@@ -7,7 +7,7 @@ import Testing
 import BluetoothLE
 
 @Suite struct ConnectingTests {
-    /// A story with an adapter that is open and a peripheral with attributes.
+    /// Runs `body` with an open adapter and a peripheral with attributes.
     private func run(
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral) async throws -> Void
     ) async throws {
@@ -234,7 +234,7 @@ import BluetoothLE
     }
 }
 
-/// Refuses every request as Unlikely Error.
+/// A server that refuses every request with Unlikely Error.
 private final class Refusing: SimulatedLinkHandler {
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         link.send([0x01, [UInt8](packet)[0], 0, 0, 0x0E])

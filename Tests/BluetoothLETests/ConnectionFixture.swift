@@ -8,7 +8,7 @@ import Testing
 
 /// Runs `body` in virtual time on a connection whose peer follows `script`; fails when either deviates from it.
 ///
-/// Time moves only while everything waits, so a limit of 30 s takes no time, and a wait that would never end is told.
+/// Time advances only while everything waits, so a limit of 30 s takes no time, and a wait without end is detected.
 func withConnection(
     _ script: Exchange..., mtu: Int = 23,
     _ body: @escaping @Sendable (Connection, ScriptedSocket) async throws -> Void
@@ -30,7 +30,7 @@ func withConnection(
     }
 }
 
-/// The peer of a scripted connection saw something else than the script has.
+/// A deviation of the connection from the peer's script.
 struct ScriptDeviation: Error, CustomStringConvertible {
     var description: String
 
@@ -41,7 +41,7 @@ struct ScriptDeviation: Error, CustomStringConvertible {
 }
 
 extension Connection {
-    /// Lets what is ready on the loop happen until `condition` holds, as it must before much has happened.
+    /// Runs the loop until `condition` holds, which it must after a few turns.
     func settle(
         sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
     ) async {

@@ -184,7 +184,7 @@ private let characteristic = RemoteCharacteristic(
             socket.deliver("19")
             socket.deliver("59 01")
             socket.deliver("99 01")
-            // Everything that was delivered is answered before a later call is.
+            // All delivered requests are answered before a later call.
             await connection.settle { socket.sent.count == 3 }
             #expect(await connection.maximumTransmissionUnit == 247)
         }
@@ -273,7 +273,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    /// The peer takes its time to say that we may not know its attributes any more, and what their hash is.
+    /// The peer delays both the refusal because of an unknown database and the hash.
     @Test func theTimeLimitIsForWhatIsAskedInBetweenAsWell() async throws {
         try await withConnection(
             Exchange("0A 0300"), Exchange("08 0100 FFFF 2A2B"), Exchange.optional("0A 0300")
@@ -329,7 +329,7 @@ private let characteristic = RemoteCharacteristic(
 }
 
 extension Connection {
-    /// Takes note of a database with this hash.
+    /// Stores a database with this hash.
     fileprivate func expectHash(_ hash: String) async {
         await core { link in
             _ = link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)

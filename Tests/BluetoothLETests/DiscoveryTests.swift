@@ -27,7 +27,7 @@ import BluetoothLE
         ])
     }
 
-    /// Runs `body` on a link to a peripheral with that server.
+    /// Runs `body` on a link to a peripheral with the given server.
     private static func connected(
         mtu: UInt16 = 517, _ body: @escaping @Sendable (Connection) async throws -> Void
     ) async throws {
@@ -115,7 +115,7 @@ import BluetoothLE
         }
     }
 
-    /// A service at every handle, one an answer.
+    /// A server with a service at every handle, one per response.
     private final class EndlessServer: SimulatedLinkHandler {
         private let pause: Duration?
         private let loop: EventLoop

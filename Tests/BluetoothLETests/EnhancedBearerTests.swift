@@ -7,7 +7,8 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct EnhancedBearerTests {
-    /// A connection to a machine that takes enhanced bearers, and somebody who pairs on both sides.
+    /// Runs `body` with a connection to a machine that supports enhanced bearers and agents that accept pairing on both
+    /// sides.
     private static func run(
         mtu: UInt16 = 517, takesBearers: Bool = true,
         _ body: @escaping @Sendable (TwoMachines, Connection, RemoteCharacteristic) async throws -> Void
@@ -43,7 +44,7 @@ import Testing
         }
     }
 
-    /// Each answer takes a connection interval or two; on one bearer twenty of them come one after the other.
+    /// Each response takes a connection interval or two; on one bearer twenty of them would be sequential.
     @Test func requestsMadeAtTheSameTimeAreSpread() async throws {
         try await Self.run { machines, connection, value in
             func readTwenty() async throws -> Duration {
@@ -81,13 +82,13 @@ import Testing
         try await Self.run { machines, connection, value in
             try await connection.openEnhancedBearers(count: 2)
             let server = try #require(machines.attributes.connections.last)
-            // The peer's program closes one of them.
+            // The peer's program closes one bearer.
             await server.closeFirstEnhancedBearer()
             try await machines.fixture.settle { await connection.bearerCount == 2 }
             #expect(await connection.isConnected)
             let reads = (0..<6).map { _ in machines.fixture.begin { try await connection.read(value) } }
             for read in reads { _ = try await read.value }
-            // The fixed channel's end is the end of all.
+            // The end of the fixed channel ends all bearers.
             machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
             _ = await connection.closed()
             #expect(await connection.bearerCount == 0)
@@ -130,7 +131,7 @@ import Testing
         }
     }
 
-    /// A fault at every packet, on whichever bearer, while bearers are opened and used.
+    /// A fault at every packet, on any bearer, while bearers are opened and used.
     @Test(arguments: [Fault.cutLink, .cancel, .unplug, .powerOff, .disconnect])
     func everyFaultAtEveryPacketEndsTyped(_ fault: Fault) async throws {
         let packets = try await Self.disturbed(by: nil, at: nil)
@@ -138,7 +139,7 @@ import Testing
         for index in 0..<packets { _ = try await Self.disturbed(by: fault, at: index) }
     }
 
-    /// Opens bearers and reads over them; says how many packets that took.
+    /// Opens bearers and reads over them; returns the number of packets.
     private static func disturbed(by fault: Fault?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
         try await run { machines, connection, value in

@@ -3,11 +3,11 @@ import Testing
 
 import BluetoothLE
 
-// Kinds of work with attributes.
+// The work with attributes.
 extension FaultTests {
     static let secondService: BluetoothUUID = "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"
 
-    /// Works with several attributes, beginning with nothing known.
+    /// Uses several attributes, without a cached database.
     static func performAttributes(
         _ work: Work, on connection: Connection, _ server: SimulatedGATTServer
     ) async throws {

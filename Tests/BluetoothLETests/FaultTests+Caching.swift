@@ -3,12 +3,12 @@ import Testing
 
 @testable import BluetoothLE
 
-// Kinds of work with a database that is remembered.
+// The work with a cached database.
 extension FaultTests {
     static func performCaching(_ work: Work, on connection: Connection, _ server: SimulatedGATTServer) async throws {
         let services = try await connection.discover()
         let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
-        // What goes on behind the caller's back has come to its end after as many requests.
+        // The background procedures are complete after as many requests.
         for _ in 0..<4 {
             let value = try await connection.read(level)
             #expect(value == [9])
@@ -27,6 +27,6 @@ extension FaultTests {
 }
 
 extension Connection {
-    /// Knows no more than a connection just made.
+    /// Discards the discovered database, as on a new connection.
     fileprivate func forgetDatabase() async { await core { $0.forgetDatabase() } }
 }

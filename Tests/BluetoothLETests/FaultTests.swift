@@ -5,11 +5,11 @@ import Testing
 
 import BluetoothLE
 
-/// What can go wrong at any packet.
+/// The faults injected at any packet.
 enum Fault: String, CaseIterable, Sendable {
     case cutLink, disconnectByPeer, cancel, unplug, powerOff, block, disconnect
 
-    /// What ends with it may end with.
+    /// The error codes with which operations may end.
     var codes: Set<BluetoothError.Code> {
         switch self {
         case .cancel: [.cancelled]
@@ -22,7 +22,7 @@ enum Fault: String, CaseIterable, Sendable {
 }
 
 extension Fault {
-    /// Lets it happen to a connection of the machine's to a peripheral, with a task at work on it.
+    /// Injects the fault on a connection between the fixture's adapter and a peripheral, while a task uses it.
     func happen(
         to connection: Connection?, of peripheral: SimulatedPeripheral, during task: Task<Void, any Error>?,
         _ fixture: Fixture
@@ -40,18 +40,18 @@ extension Fault {
     }
 }
 
-/// What is under way when it does.
+/// The operations under way at the fault.
 enum Work: String, CaseIterable, Sendable {
     case connect, discover, read, write, commands, notifications, indications, channel, link
     case remembered, outOfSync
     case steps, readByUUID, readSeveral, readSeveralOfKnownLength, reliableWrite, bothKinds
 
-    /// Whether what goes to and comes from the controller counts as well.
+    /// Whether packets to and from the controller count as well.
     var isAboutTheController: Bool { self == .link }
 }
 
-/// Every fault at every packet of every kind of work: all ends with a typed error, nothing is left, and the next
-/// connection works.
+/// Every fault at every packet of every kind of work: each operation ends with a typed error, nothing is left, and the
+/// next connection works.
 @Suite struct FaultTests {
     static let service: BluetoothUUID = 0xFFF0
     static let long: [UInt8] = (0..<200).map { UInt8($0) }
@@ -76,7 +76,7 @@ enum Work: String, CaseIterable, Sendable {
             ] + CachingTests.genericAttribute(.everything))
     }
 
-    /// What a run of one story came to.
+    /// The outcome of one run.
     private struct Outcome: Sendable {
         var packets: Int
         var error: BluetoothError?
@@ -108,7 +108,8 @@ enum Work: String, CaseIterable, Sendable {
             let remains = Remains()
             let result = try await disturbed(work, fault, at: index, fixture, kernel, peripheral, server, remains)
             outcome.withLock { $0 = result }
-            // What is gone is gone within the two seconds the kernel keeps a link, and those in which a task ends.
+            // Everything is released within the two seconds that the kernel keeps a link and those in which a task
+            // ends.
             try await fixture.settle { remains.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
             #expect(remains.isEmpty, "\(work) \(String(describing: fault)) at \(String(describing: index)) leaks")
             try await again(fixture, peripheral)
@@ -116,7 +117,7 @@ enum Work: String, CaseIterable, Sendable {
         return outcome.withLock { $0 }
     }
 
-    /// The work with its fault.
+    /// Performs the work with its fault.
     private static func disturbed(
         _ work: Work, _ fault: Fault?, at index: Int?, _ fixture: Fixture, _ kernel: FaultingKernel,
         _ peripheral: SimulatedPeripheral, _ server: SimulatedGATTServer, _ remains: Remains
@@ -182,7 +183,7 @@ enum Work: String, CaseIterable, Sendable {
             for number in 0..<60 as Range<UInt8> {
                 try await connection.writeCommand([number], to: try handle(0xFFF2))
             }
-            // So that the link has carried them.
+            // So that the link has carried the packets.
             _ = try await connection.read(try handle(0xFFF1))
         case .channel:
             let channel = try await connection.openChannel(psm: 0x0085)
@@ -191,7 +192,7 @@ enum Work: String, CaseIterable, Sendable {
             var received: [UInt8] = []
             while received.count < 2000 {
                 guard let sdu = try await channel.read() else {
-                    // The kernel does not tell a channel that is closed from a link that is ended.
+                    // The kernel does not distinguish a closed channel from an ended link.
                     throw await channel.closed()
                 }
                 received += sdu
@@ -203,7 +204,7 @@ enum Work: String, CaseIterable, Sendable {
             _ = try await connection.requestParameters(.lowPower)
             _ = try await connection.setPHYs(transmit: .le2M, receive: .le2M)
             try await connection.requestDataLength(251)
-            // So that the link has carried something.
+            // So that the link has carried a packet.
             _ = try await connection.read(try handle(0xFFF1))
         case .notifications, .indications:
             try await subscribe(work == .notifications ? .notification : .indication, on: connection, server, fixture)
@@ -243,7 +244,7 @@ enum Work: String, CaseIterable, Sendable {
         Issue.record("a stream that was not left ended without an error")
     }
 
-    /// A machine on which all is well again connects and reads.
+    /// Connects and reads on an adapter that was restored.
     private static func again(_ fixture: Fixture, _ peripheral: SimulatedPeripheral) async throws {
         if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug() }
         fixture.kernel.setRadioSwitch(adapter: 0)
@@ -259,7 +260,7 @@ enum Work: String, CaseIterable, Sendable {
     }
 }
 
-/// What must not remain.
+/// The objects that must be released.
 final class Remains: Sendable {
 
     private let objects = Mutex<[@Sendable () -> Bool]>([])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Files that hold databases: whole, or not used.
+/// Files with databases: read whole, or not used.
 @Suite struct FileAttributeCacheTests {
     private static let key = AttributeCacheKey(
         adapter: BluetoothAddress(0x0011_2233_4455, kind: .public),
@@ -16,7 +16,7 @@ import Testing
         services: [RemoteService(uuid: 0x180F, handles: AttributeHandleRange(start: 1, end: 3))],
         hash: DatabaseHash([UInt8](1...16)))
 
-    /// Runs `body` with a cache in a directory of its own.
+    /// Runs `body` with a cache in its own directory.
     private static func withCache(_ body: (FileAttributeCache, String) async throws -> Void) async throws {
         let directory =
             (SystemFiles.environment("TMPDIR") ?? "/tmp")
@@ -40,7 +40,7 @@ import Testing
             await next.setDatabase(nil, for: Self.key)
             let gone = await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
             #expect(gone == nil)
-            // Once more is no error.
+            // A second removal is no error.
             await next.setDatabase(nil, for: Self.key)
         }
     }

@@ -4,12 +4,12 @@ import Testing
 
 import BluetoothLE
 
-/// A machine on a radio, in virtual time unless a story uses threads of its own.
+/// A machine on a simulated radio, in virtual time unless a test uses its own threads.
 struct Fixture: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
 
-    /// Runs `body` on a machine with these adapters. A wait that would never end fails the test.
+    /// Runs `body` on a machine with these adapters. A wait without end fails the test.
     static func run(
         _ adapters: [SimulatedController] = [SimulatedController()], time: SimulatedTime = .virtual, seed: UInt64 = 1,
         limit: Duration = .seconds(600),
@@ -23,19 +23,19 @@ struct Fixture: Sendable {
         radio.tearDown()
     }
 
-    /// How long `body` takes on the radio's clock.
+    /// The duration of `body` on the radio's clock.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
         try await radio.duration(of: body)
     }
 
-    /// Lets time pass, at most a minute, until `condition` holds.
+    /// Advances the time, by at most a minute, until `condition` holds.
     func settle(
         sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
     ) async throws {
         try await radio.settle(sourceLocation: sourceLocation, condition)
     }
 
-    /// Begins `body` as a task on the radio's loop.
+    /// Starts `body` as a task on the radio's loop.
     func begin<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) -> Task<Result, any Error> {
         Task(executorPreference: radio.loop) { try await body() }
     }

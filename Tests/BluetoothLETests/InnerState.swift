@@ -5,7 +5,7 @@ import BluetoothManagement
 @testable import BluetoothLE
 
 extension Adapter {
-    /// Has the kernel do something by the adapter's management client.
+    /// Sends a command by the adapter's management client.
     @discardableResult
     func sendToManagement(
         _ command: ManagementCommand, to index: UInt16
@@ -15,14 +15,14 @@ extension Adapter {
 }
 
 extension AdapterSession {
-    /// How many links are known, those that the program has just dropped included.
+    /// The number of registered links, including those that the program has just released.
     var linkCount: Int { links.count }
-    /// Where the databases of devices are remembered.
+    /// The cache of devices' databases.
     var attributeCache: (any AttributeCache)? { linkMaker.attributeCache }
-    /// The links that the program accepts.
+    /// The program's acceptance of links.
     var acceptedLinks: AcceptedLinks? { incoming.accepted }
 
-    /// What the kernel does for the adapter.
+    /// The kernel host of the adapter.
     private var kernelAdapter: AdapterHost {
         get throws(BluetoothError) {
             guard let host = host as? AdapterHost else { throw .noAdapter(operation("look inside")) }
@@ -35,42 +35,42 @@ extension AdapterSession {
         get throws(BluetoothError) { LoopBound(try kernelAdapter.management, on: loop) }
     }
 
-    /// Has the kernel do something by the adapter's management client.
+    /// Sends a command by the adapter's management client.
     fileprivate func sendToManagement(
         _ command: ManagementCommand, to index: UInt16
     ) async throws(BluetoothError) -> ManagementReply {
         try await kernelAdapter.management.send(command, to: index)
     }
 
-    /// How many wait for the adapter to be ready.
+    /// The number of callers that wait for the adapter to be ready.
     var readyWaiterCount: Int { life.value.waiterCount }
-    /// Whether it is being brought back.
+    /// Whether a restoration is under way.
     var isRestoring: Bool { life.value.isRestoring }
 
     /// Whether the controller's socket is open.
     var hasControllerSocket: Bool { (try? kernelAdapter.controller.hasSocket) ?? false }
-    /// How many connects are under way or wait for their turn.
+    /// The number of connection attempts, under way and waiting.
     var connectCount: Int { connects.count }
-    /// How many links wait for why they have ended.
+    /// The number of links whose end is not explained yet.
     var unexplainedEndCount: Int { (host.channels as? KernelChannels)?.unexplainedCount ?? 0 }
-    /// How often an address was looked up among keys.
+    /// The number of address look-ups among keys.
     var lookUpCount: Int { heard.resolution.lookUpCount }
 
-    /// What pairings ask.
+    /// The pairing questions.
     var pairingQuestions: PairingQuestions { pairings.value.questions }
-    /// What the kernel is told of this side of pairings.
+    /// The pairing settings that the kernel has.
     var pairingSettings: KernelPairingSettings? { (pairings.value.host as? KernelPairing)?.progress }
 
-    /// Forgets that there is a key, where the bonds are not known.
+    /// Removes the record of a key, for when the bonds are not loaded.
     func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }
 
-    /// When the queue of connects has something to do next.
+    /// The next time at which the queue of attempts has something to do.
     func nextConnectMoment(after now: KernelInstant) -> KernelInstant? {
         connects.nextMoment(after: now)
     }
 }
 
-/// Tells whether anything of a session is left.
+/// Shows whether any part of a session is alive.
 struct SessionLife: Sendable {
     weak let session: AdapterSession?
 

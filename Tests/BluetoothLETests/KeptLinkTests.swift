@@ -9,9 +9,9 @@ import Testing
 @testable import BluetoothLE
 @testable import BluetoothKernelHost
 
-/// Links that end while an answer is outstanding, and which a channel of this program keeps all the same.
+/// Links that end while a response is outstanding, and which a channel of this program keeps up.
 @Suite struct KeptLinkTests {
-    /// A connection that has ended so, and its channel.
+    /// Runs `body` with a connection that ended like that, and its channel.
     private static func run(
         awaiting opcode: ATTOpcode = .readRequest, late delay: Duration,
         _ body: @escaping @Sendable (LateFixture, ConnectionOrientedChannel) async throws -> Void
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Makes sure that whoever connects is told after so much time that the device is busy.
+    /// Checks that connecting fails with `.busy` after the given time.
     private static func expectBusy(
         _ late: LateFixture, after limit: Duration = EndingLinks.linger,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -38,7 +38,7 @@ import Testing
         #expect(time >= limit && time < limit + .milliseconds(10), "\(time)", sourceLocation: sourceLocation)
     }
 
-    /// Makes sure that a link has nothing of the one before.
+    /// Checks that a link shows no trace of the one before.
     private static func expectOwnLink(
         _ late: LateFixture, links: Int, within limit: Duration, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -64,7 +64,7 @@ import Testing
     @Test(arguments: LateFixture.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
         try await Self.run(awaiting: opcode, late: .seconds(6)) { late, channel in
             try await Self.expectBusy(late)
-            // Each waits as long.
+            // Each attempt waits as long.
             try await Self.expectBusy(late)
             var next: Connection?
             let time = try await late.base.duration { next = try await late.connect() }
@@ -134,7 +134,7 @@ import Testing
     @Test func aDeviceThatNeverAnswersIsBusyUntilItsLinkEnds() async throws {
         try await Self.run(late: .seconds(38)) { late, channel in
             for _ in 0..<20 { try await Self.expectBusy(late) }
-            // The answer has come, and was too late for any bearer.
+            // The response has arrived, too late for any bearer.
             await channel.close()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(2800))
         }
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// The answer comes while nobody has the attribute channel, as far as the program can know.
+    /// The response arrives while no program has the attribute channel, as far as this one can determine.
     @Test func aChannelThatIsOpenedWhileTheKernelWaitsKeepsTheLink() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
@@ -180,7 +180,7 @@ import Testing
 
     @Test func aChannelOnALinkThatIsNewIsNobodysHindrance() async throws {
         try await LateFixture.run { late in
-            // Who listens is given the attribute channel of a link that is made for another channel.
+            // A listener receives the attribute channel of a link that is established for another channel.
             await late.services.withdraw()
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
@@ -193,10 +193,10 @@ import Testing
         }
     }
 
-    /// What is only being opened has no link that it could keep.
+    /// A channel that is still being opened has no link to keep.
     @Test func aChannelThatNobodyAnswersIsNobodysHindrance() async throws {
         try await LateFixture.run { late in
-            // Nobody tells that the link has ended.
+            // The end of the link is not reported.
             await late.services.withdraw()
             late.kernel.refuseController(.notPermitted)
             let connection = try await late.connect()
@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    /// What is outstanding outlives the adapter as long as its link does.
+    /// An outstanding response outlives the adapter as long as its link does.
     @Test func anAdapterThatIsClosedLeavesNothingBehind() async throws {
         try await Self.run(late: .seconds(5)) { late, channel in
             await late.adapter.close()

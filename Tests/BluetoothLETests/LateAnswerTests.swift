@@ -9,7 +9,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Links that end while an answer is outstanding, and what the next connection to the device sees of it.
+/// Links that end while a response is outstanding, and their effect on the next connection to the device.
 @Suite struct LateAnswerTests {
     @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
         try await LateFixture.run { late in
@@ -47,7 +47,7 @@ import Testing
                 try await late.expectOwnAnswers(opcode, after: delay, on: next)
                 await next.disconnect()
             }
-            // The link is the same: waiting for the kernel to drop it takes longer.
+            // The link is the same: waiting for the kernel to end it takes longer.
             #expect(late.peer.linkCount == 1)
             #expect(time < .seconds(7))
         }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// Another program has kept the link beyond the time that it is waited for, and lets it go when it is used again.
+    /// Another program has kept the link beyond the time limit, and ends it when it is used again.
     @Test func aLinkThatEndsWhenItIsUsedAgainIsMadeAnew() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// The same where the link is protected before anything is asked.
+    /// The same, with pairing before the first request.
     @Test func aLinkThatEndsWhileItIsProtectedIsMadeAnew() async throws {
         try await LateFixture.run { late in
             late.peripheral.setSecurity(SimulatedSecurity())

@@ -8,9 +8,9 @@ import Testing
 
 @testable import BluetoothLE
 
-/// A device that answers late, on a radio in virtual time.
+/// A device that responds late, on a radio in virtual time.
 struct LateFixture: Sendable {
-    /// Everything that a link can end in the middle of, by the PDU that is not answered.
+    /// The PDUs without a response at which a link can end.
     static let requests: [ATTOpcode] = [
         .exchangeMTURequest, .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readRequest,
         .readBlobRequest, .readMultipleRequest, .readByGroupTypeRequest, .writeRequest, .prepareWriteRequest,
@@ -25,7 +25,7 @@ struct LateFixture: Sendable {
     let services: PublishedServices
     let served: AttributeHandle
 
-    /// The service that the device offers by channels.
+    /// The PSM of the device's service.
     static let channel: UInt16 = 0x80
 
     var address: BluetoothAddress { peripheral.address }
@@ -51,7 +51,7 @@ struct LateFixture: Sendable {
         try await adapter.connect(to: address, options: ConnectionOptions(maximumTransmissionUnit: 23))
     }
 
-    /// Has `opcode` sent.
+    /// Performs an operation that sends `opcode`.
     func perform(_ opcode: ATTOpcode, on connection: Connection) async throws {
         switch opcode {
         case .exchangeMTURequest: try await connection.exchangeMTU(offering: 23)
@@ -72,14 +72,15 @@ struct LateFixture: Sendable {
             try await connection.write([UInt8](0..<40), to: LatePeer.long)
         case .readMultipleVariableRequest: _ = try await connection.read([LatePeer.short, LatePeer.short])
         default:
-            // Subscribes to what is indicated to it.
+            // The client subscribes to indications.
             peer.send([0x12, UInt8(served.rawValue + 1), 0, 2, 0])
             try await base.settle { await connection.peerConfiguration(of: served) == .indication }
             try await connection.indicate([1], of: served)
         }
     }
 
-    /// Begins what `opcode` is sent for, and returns when the peer has that; ``LatePeer/delay(_:by:)`` keeps it waiting.
+    /// Begins an operation that sends `opcode`, and returns when the peer has it; ``LatePeer/delay(_:by:)`` delays its
+    /// response.
     func begin(_ opcode: ATTOpcode, on connection: Connection) async throws -> Task<Void, any Error> {
         let count = peer.count(of: opcode)
         let call = base.begin { try await perform(opcode, on: connection) }
@@ -87,7 +88,7 @@ struct LateFixture: Sendable {
         return call
     }
 
-    /// Ends a connection while what `opcode` is sent for is under way, to which the device answers `delay` late.
+    /// Ends a connection during an operation that sends `opcode`, to which the device responds `delay` late.
     func end(
         _ connection: Connection, awaiting opcode: ATTOpcode, late delay: Duration,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -100,7 +101,7 @@ struct LateFixture: Sendable {
         peer.delay(nil)
     }
 
-    /// A channel to the device that is another program's.
+    /// A channel of another program to the device.
     func openForeignChannel() async throws -> any L2CAPSocket {
         let own = adapter.information.address
         let channel = try await base.kernel.onLoop {
@@ -112,7 +113,7 @@ struct LateFixture: Sendable {
         return channel
     }
 
-    /// Makes sure that a link gets the answers to what is asked there, which are `delay` late, and no other.
+    /// Checks that a link receives the responses to its own requests, which are `delay` late, and no others.
     func expectOwnAnswers(
         _ opcode: ATTOpcode, after delay: Duration, on connection: Connection,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -128,7 +129,7 @@ struct LateFixture: Sendable {
 }
 
 extension Connection {
-    /// How many responses came that answer nothing that was asked on this link.
+    /// The number of responses to requests that were not sent on this link.
     func strayResponseCount() async throws -> Int {
         try await core { (link) throws in try link.bearer(for: .init("look")).core.strayResponseCount }
     }

@@ -5,7 +5,7 @@ import BluetoothGATT
 import BluetoothSimulation
 import Synchronization
 
-/// A device that answers one kind of request, or confirms indications, later than the rest.
+/// A device that responds to one kind of request, or confirms indications, later than the rest.
 ///
 /// ```
 /// 0001 service FFF0   0002 0003 FFF1 stored, read, write, 0004 CCCD   0005 0006 FFF2 stored, 40 bytes
@@ -43,25 +43,25 @@ final class LatePeer: Sendable {
         }
     }
 
-    /// From now on answers come at once but for those to `opcode`, which come after `delay`.
+    /// Responds at once from now on, but to `opcode` after `delay`.
     func delay(_ opcode: ATTOpcode?, by delay: Duration = .zero) {
         state.withLock { ($0.late, $0.delay) = (opcode, delay) }
     }
 
-    /// Sends something of its own accord on the newest link.
+    /// Sends an unsolicited PDU on the newest link.
     func send(_ pdu: [UInt8]) {
         _ = state.withLock { $0.links.last }?.send(pdu)
     }
 
-    /// How many links there have been.
+    /// The number of links so far.
     var linkCount: Int { state.withLock { $0.links.count } }
 
-    /// How many PDUs with this opcode have come in.
+    /// The number of received PDUs with this opcode.
     func count(of opcode: ATTOpcode) -> Int {
         state.withLock { $0.received.count { $0.first == opcode.rawValue } }
     }
 
-    /// What it is after, and how late the answer is.
+    /// The response and its delay.
     fileprivate func take(_ pdu: RawSpan, _ server: inout GATTServer) -> (answer: [UInt8], delay: Duration) {
         let bytes = [UInt8](pdu)
         return state.withLock { state in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// What a link's receiver is told, and asked, by every input in every state.
+/// The events of a link and the questions of its client, for every input in every state.
 @Suite struct LinkEventTests {
     private final class Receiver: LinkEventReceiver {
         private(set) var told: [String] = []
@@ -23,7 +23,7 @@ import Testing
 
     private enum Input: CaseIterable { case begin, answer, fail }
 
-    /// The beginning of a request is told once, however many packets it takes; each outcome when it comes.
+    /// The beginning of a request is reported once, however many packets it takes; each outcome as it arrives.
     @Test func everyReportOfARequest() {
         for first in Input.allCases {
             for second in Input.allCases {
@@ -65,7 +65,7 @@ import Testing
 
     private enum Answer: CaseIterable { case value, refusal, none }
 
-    /// The first answer counts, where it comes in time; who is dropped unanswered has said Unlikely Error.
+    /// The first answer counts if it is in time; a dropped question is answered with Unlikely Error.
     @Test(arguments: [false, true]) func everyAnswerToAQuestion(isInTime: Bool) {
         for first in Answer.allCases {
             for second in Answer.allCases {

@@ -7,9 +7,9 @@ import Testing
 
 @testable import BluetoothLE
 
-/// What a connection knows of the link beneath it.
+/// The information about the link layer of a connection.
 @Suite struct LinkTests {
-    /// A story with a connection.
+    /// Runs `body` with a connection.
     private func run(
         _ controller: SimulatedController = SimulatedController(),
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, Connection) async throws -> Void
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    // MARK: Why it ended
+    // MARK: Reasons of the end
 
     @Test(
         arguments: [
@@ -43,7 +43,7 @@ import Testing
                 #expect(end.code == .disconnected)
                 #expect(end.disconnectReason == reason)
                 #expect(end.cause == .controller(HCIStatus(rawValue: status)))
-                // Everybody who waited hears the same.
+                // All waiting callers get the same error.
                 let error = await failure { _ = try await pending.value }
                 #expect(error?.disconnectReason == reason)
                 #expect(error?.cause == end.cause)
@@ -56,7 +56,7 @@ import Testing
         try await run { fixture, adapter, peripheral, connection in
             let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let second = try await adapter.connect(to: other.address)
-            // Somebody else's link with the same handles ends for another reason.
+            // Another program's link with the same handles ends for another reason.
             fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
             peripheral.breakLinks(reason: .remoteDevicePoweringOff)
             other.breakLinks(reason: .connectionTimeout)
@@ -105,7 +105,7 @@ import Testing
                 isFollowed: true
             ) { presence }
             #expect(error.disconnectReason == reason)
-            // The kernel's own doing: a controller that is listened to would have told of the peer's.
+            // The kernel's own disconnection: a controller that is monitored would have reported the peer's.
             let untold = BluetoothError.disconnected(
                 .zero, KernelError("recv", .connectionReset), status: nil, isFollowed: true
             ) { presence }
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    // MARK: Signal
+    // MARK: RSSI and transmit power
 
     @Test func theSignalIsReadWithoutPrivilege() async throws {
         try await run { fixture, _, peripheral, connection in
@@ -142,7 +142,7 @@ import Testing
         try await run { fixture, _, peripheral, connection in
             peripheral.setSignalStrength(-60)
             let reading = fixture.begin { try await connection.rssi() }
-            // The kernel has asked about another link at the same time.
+            // The kernel has queried another link at the same time.
             fixture.kernel.emit([0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x00, 0xFE, 0x0E, 0x9C])
             let rssi = try await reading.value
             #expect(rssi == -60)
@@ -274,7 +274,7 @@ import Testing
                 let parameters = try #require(await connection.parameters)
                 #expect(parameters.interval == (round <= 3 ? .milliseconds(30) : .milliseconds(100)), "round \(round)")
             }
-            // After a while of quiet it is tried again.
+            // After a quiet period it is tried again.
             try await fixture.radio.sleep(for: .seconds(31))
             peripheral.requestConnectionParameters(slow)
             try await fixture.radio.sleep(for: .seconds(3))
@@ -317,7 +317,7 @@ import Testing
             #expect(fast == LinkPHYs(transmit: .le2M, receive: .le2M))
             let now = try await connection.phys()
             #expect(now == fast)
-            // What the peer has not changes nothing.
+            // Without the peer's support nothing changes.
             peripheral.setSupportedPHYs(.le1M)
             let same = try await connection.setPHYs(transmit: .leCoded, receive: .leCoded)
             #expect(same == fast)
@@ -337,7 +337,7 @@ import Testing
             #expect(length.transmitTime == .microseconds(2120))
             let known = await connection.dataLength
             #expect(known == length)
-            // The same again is no news.
+            // The same value again is not reported.
             try await connection.requestDataLength(251)
         }
     }
@@ -382,7 +382,7 @@ import Testing
         }
     }
 
-    /// Who asked the controller has gone before it answers: the link has ended, or the task was cancelled.
+    /// The caller has gone before the controller responds: the link has ended, or the task was cancelled.
     @Test func theHCISocketIsClosedBehindAnAnswerThatNobodyWaitsFor() async throws {
         try await run { fixture, adapter, _, connection in
             fixture.kernel.setSilent(true, adapter: 0)
@@ -467,7 +467,7 @@ import Testing
 }
 
 extension Connection {
-    /// Whether something is to be sent that the socket does not take.
+    /// Whether a packet waits for room in the socket.
     fileprivate var isWaitingForRoom: Bool {
         get async { await core { (try? $0.bearer(for: .init("look")))?.core.isCongested ?? false } }
     }

@@ -5,8 +5,8 @@ import Testing
 
 import BluetoothLE
 
-/// Every fault at every packet while a device is our client: it subscribes, reads what a handler has to answer, and is
-/// indicated.
+/// Every fault at every packet while a device is our client: it subscribes, reads a value from a handler, and receives
+/// an indication.
 @Suite struct LocalServerFaultTests {
     private struct Outcome: Sendable {
         var packets = 0
@@ -69,7 +69,7 @@ import BluetoothLE
         return outcome.withLock { $0 }
     }
 
-    /// What the device does: subscribes, reads, and confirms what it is indicated.
+    /// The device's operations: it subscribes, reads, and confirms an indication.
     private static func drive(_ client: PeerClient) async {
         client.send("1213000200")
         var hasRead = false
@@ -83,14 +83,14 @@ import BluetoothLE
         }
     }
 
-    /// What our program does: waits for the subscription and indicates.
+    /// The program's operations: it waits for the subscription and indicates.
     private static func serve(_ connection: Connection, _ fixture: Fixture) async throws {
         for try await subscription in await connection.peerSubscriptions()
         where subscription.configuration.contains(.indication) {
             for number in 1...3 as ClosedRange<UInt8> {
                 try await connection.indicate([number], of: subscription.characteristic)
             }
-            // When the handler has answered as well.
+            // After the handler has answered as well.
             try? await fixture.radio.sleep(for: .seconds(2))
             return try await connection.indicate([4], of: subscription.characteristic)
         }

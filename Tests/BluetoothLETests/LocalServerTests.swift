@@ -7,7 +7,7 @@ import Testing
 
 import BluetoothLE
 
-/// A peripheral that is a client of the central that connects to it: bytes out, bytes in.
+/// A peripheral that is a client of the connecting central: bytes out, bytes in.
 final class PeerClient: SimulatedLinkHandler {
     private struct State {
         var link: SimulatedLink?
@@ -24,7 +24,7 @@ final class PeerClient: SimulatedLinkHandler {
 
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         let bytes = [UInt8](packet)
-        // The central's own requests: its MTU, and whatever it wants to know.
+        // The central's own requests: its MTU and its discovery.
         if bytes.first == 0x02 { return _ = link.send([0x03, 0x17, 0x00]) }
         let waiter = state.withLock { state -> Promise<[UInt8], Never>? in
             defer { state.waiter = nil }
@@ -38,7 +38,7 @@ final class PeerClient: SimulatedLinkHandler {
         state.withLock { $0.link }?.send(hex(packet))
     }
 
-    /// The next packet of the central's.
+    /// The next packet from the central.
     func next() async -> String {
         let (ready, waiter) = state.withLock { state -> ([UInt8]?, Promise<[UInt8], Never>) in
             let waiter = Promise<[UInt8], Never>()
@@ -50,14 +50,14 @@ final class PeerClient: SimulatedLinkHandler {
         return await waiter.value(ifCancelled: []).hexadecimal
     }
 
-    /// Sends a request and waits for what comes back.
+    /// Sends a request and waits for the response.
     func ask(_ packet: String) async -> String {
         send(packet)
         return await next()
     }
 }
 
-/// What a device finds on a link that we made (Core Vol 3 Part C §12, Part G §7).
+/// The attributes served on a link that the central established (Core Vol 3 Part C §12, Part G §7).
 ///
 /// ```
 /// 0001 service 1800   0002 0003 2A00   0004 0005 2A01
@@ -118,7 +118,7 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(published.handle(of: 0xFFF1) == 0x12)
             #expect(published.handle(of: 0xFFF1, in: 0xFFF1) == nil)
             #expect(await client.next() == "1D080010001500")
-            // Until it confirms it is refused, once.
+            // Until it confirms, it is refused once.
             #expect(await client.ask("0A1200") == "010A120012")
             client.send("1E")
             #expect(await client.ask("0A1200") == "0B07")
@@ -203,7 +203,7 @@ final class PeerClient: SimulatedLinkHandler {
             client.send("52150006")
             #expect(await client.ask("12150007") == "13")
             #expect(written.withLock { $0 } == [[4], [5], [6], [7]])
-            // Our own client goes on meanwhile: nobody answers, so it waits while the handler works.
+            // The local client continues meanwhile: its request waits while the handler runs.
             #expect(await fixture.connection.missedCommandCount == 0)
         }
     }
@@ -225,7 +225,7 @@ final class PeerClient: SimulatedLinkHandler {
                 #expect(await fixture.client.ask("0A1500") == "010A15000E")
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
-            // Cancelled, it has come to its end, and the next is heard.
+            // Cancelled, the handler returns, and the next request is handled.
             #expect(await fixture.client.ask("0A1500") == "0B05")
         }
     }
@@ -303,7 +303,7 @@ final class PeerClient: SimulatedLinkHandler {
             }
             #expect(await client.next() == "1D120001")
             try await fixture.base.radio.sleep(for: .milliseconds(200))
-            // Two changes find no room, one behind the other.
+            // Two changes find no room, one after the other.
             try await fixture.adapter.publish([Self.service])
             try await fixture.adapter.publish([Self.service])
             var told = ""

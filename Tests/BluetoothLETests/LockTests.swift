@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Something of the program's whose end runs the program's code.
+/// An object of the program whose deinitialiser runs the program's code.
 private final class Belonging: Sendable, Equatable {
     private let onEnd: @Sendable () -> Void
 
@@ -18,7 +18,7 @@ private final class Belonging: Sendable, Equatable {
     static func == (left: Belonging, right: Belonging) -> Bool { left === right }
 }
 
-/// Unchecked: what is in it is set before anybody else asks.
+/// Unchecked: its content is set before any other access.
 private final class Holder: @unchecked Sendable {
     weak var value: LatestValue<Belonging>?
 }
@@ -31,8 +31,8 @@ private final class Counter: Sendable {
     func add(_ count: Int) { total.withLock { $0 += count } }
 }
 
-/// What is released, dropped or replaced is released while no lock is held: its end may come back for the same lock, which
-/// stops the program.
+/// Values that are released, dropped or replaced are released outside locks: their deinitialiser may need the same
+/// lock, which would deadlock.
 @Suite struct LockTests {
     private let radio = SimulatedRadio()
     private let ends = Counter()
@@ -44,7 +44,7 @@ private final class Counter: Sendable {
             channel.send(Belonging { [weak channel, self] in ends.add(channel?.missedCount ?? 0) })
         }
         #expect(channel.missedCount == 2)
-        // The first was asked when one had been missed, the second when two had been.
+        // The first ran when one had been missed, the second when two had been.
         #expect(ends.count == 3)
     }
 
@@ -61,7 +61,7 @@ private final class Counter: Sendable {
         latest.value = value
         for _ in 0..<3 { value.set(make()) }
         withExtendedLifetime(stream) {}
-        // Each is in the stream's buffer as well, from which the next drops it.
+        // Each is in the stream's buffer as well, from which the next value drops it.
         #expect(ends.count == 3)
     }
 

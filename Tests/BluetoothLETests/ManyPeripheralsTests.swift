@@ -3,11 +3,11 @@ import Testing
 
 import BluetoothLE
 
-/// Many devices at once on one adapter.
+/// Many devices at the same time on one adapter.
 @Suite(.timeLimit(.minutes(4))) struct ManyPeripheralsTests {
     private static let value: BluetoothUUID = 0xFFF1
 
-    /// A device that notifies a counter as fast as it is told.
+    /// A device that notifies a counter at a given rate.
     private struct Device: Sendable {
         let server: SimulatedGATTServer
         let peripheral: SimulatedPeripheral
@@ -24,7 +24,7 @@ import BluetoothLE
             handle = try #require(server.handle(of: value, in: 0xFFF0))
         }
 
-        /// Notifies 0, 1, 2 … `count` − 1, one each `period`.
+        /// Notifies 0, 1, 2 … `count` − 1, one per `period`.
         func notify(_ count: UInt32, every period: Duration, on radio: SimulatedRadio) async throws {
             let start = radio.now
             for number in 0..<count {
@@ -35,7 +35,7 @@ import BluetoothLE
         }
     }
 
-    /// Takes `count` values, which have to be 0, 1, 2 …; tells how many were.
+    /// Receives `count` values, which must be 0, 1, 2 …; returns their number.
     private static func take(
         _ count: UInt32, from values: BoundedStream<[UInt8]>, of peer: BluetoothAddress
     ) async throws -> UInt32 {
@@ -52,7 +52,7 @@ import BluetoothLE
     }
 
     /// 64 devices, each notifying at 1 kHz for 10 s of the radio's time: nothing is lost or reordered, and at no time
-    /// more than 128 values wait for a consumer, as the stream would fail.
+    /// more than 128 values wait for a consumer, or the stream would fail.
     @Test func nothingIsLostAtAKilohertzFromEach() async throws {
         let (devices, count) = (64, UInt32(10_000))
         try await Fixture.run { fixture in
@@ -84,7 +84,7 @@ import BluetoothLE
                 }
                 let received = try await group.reduce(0) { $0 + Int($1) }
                 #expect(received == devices * Int(count))
-                // All kept up with the pace: the last value came within half a second of being due.
+                // All kept pace: the last value came within half a second of being due.
                 let taken = start.duration(to: radio.now)
                 #expect(taken < .milliseconds(10_500), "it took \(taken)")
             }

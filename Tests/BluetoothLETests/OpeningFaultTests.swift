@@ -6,7 +6,7 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct OpeningFaultTests {
-    /// Every command that opening makes is refused, or never answered, in turn.
+    /// Every command sent while opening is refused, or remains without a response, in turn.
     @Test(
         arguments: [
             ManagementOpcode.readControllerIndexList, .readControllerInformation, .setLowEnergy, .setStaticAddress,
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// The same while an adapter is switched on again after it was plugged in again.
+    /// The same while an adapter is restored after hotplug.
     @Test(
         arguments: [ManagementOpcode.readControllerInformation, .setLowEnergy, .setStaticAddress, .setPowered],
         [ManagementStatus.failed, .rejected, .permissionDenied, nil])
@@ -55,7 +55,7 @@ import Testing
             #expect(!isRestoring)
             fixture.kernel.setRefusal(nil, of: opcode)
             fixture.kernel.setSilent(false, for: opcode)
-            // What has failed is tried again when it comes again.
+            // A failed restoration is repeated when the adapter is plugged in again.
             fixture.kernel.unplug(0)
             fixture.kernel.plug(bare)
             try await adapter.ready(timeout: .seconds(5))

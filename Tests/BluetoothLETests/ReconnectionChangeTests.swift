@@ -5,12 +5,12 @@ import Testing
 
 import BluetoothLE
 
-/// Devices that are kept connected and change: their attributes, their links, the machine beneath them.
+/// Kept connections whose device, link or adapter changes.
 @Suite struct ReconnectionChangeTests {
     private static let level: BluetoothUUID = 0x2A19
     private static let battery: BluetoothUUID = 0x180F
 
-    /// What a stream hands out next; an end of it is no notice.
+    /// The next element of a stream; its end is an error.
     private func next(
         _ iterator: inout BoundedStream<MaintainedConnection.Notice>.Iterator
     ) async throws -> MaintainedConnection.Notice? {
@@ -40,7 +40,7 @@ import BluetoothLE
             #expect(after != before)
             await fixture.server.notify([7], of: after)
             #expect(try await next(&iterator) == .value([7]))
-            // All of it on the same link.
+            // All on the same link.
             let isUp = await connection.isConnected
             #expect(isUp)
             await maintained.close()
@@ -95,7 +95,7 @@ import BluetoothLE
                 }
                 #expect(try await next(&iterator) == .resumed)
             }
-            // MTU, hash, configuration, client features, Service Changed: each a request and a response.
+            // MTU, hash, configuration, client features, Service Changed: a request and a response each.
             #expect(count == 10)
             await maintained.close()
         }
@@ -109,7 +109,7 @@ import BluetoothLE
         for index in 0..<packets { _ = try await run(fault, at: index) }
     }
 
-    /// Runs until a value has come after the fault; says how many packets that took.
+    /// Runs until a value has arrived after the fault; returns the number of packets.
     private func run(_ fault: Fault?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
         try await Fixture.run { fixture in
@@ -148,7 +148,7 @@ import BluetoothLE
         return count.withLock { $0 }
     }
 
-    /// Subscribes, once more if a first attempt meets the fault, and has the device notify until a value comes.
+    /// Subscribes, once more if the first attempt fails, and lets the device notify until a value arrives.
     private static func firstValue(
         of maintained: MaintainedConnection, _ server: SimulatedGATTServer, _ fixture: Fixture
     ) async throws -> [UInt8]? {

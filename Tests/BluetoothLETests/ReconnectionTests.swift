@@ -8,7 +8,7 @@ import Testing
 @Suite struct ReconnectionTests {
     private static let service: BluetoothUUID = 0xFFF0
 
-    /// A story with a device that notifies, and an adapter.
+    /// Runs `body` with a notifying device and an adapter.
     private func run(
         _ body: @escaping @Sendable (Fixture, Adapter, SimulatedPeripheral, SimulatedGATTServer) async throws -> Void
     ) async throws {
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// Whoever lives on the loop sees it at once.
+    /// Tasks on the loop see it at once.
     @Test func theLinkHasEndedWhenTheAdapterIsClosed() async throws {
         try await run { fixture, adapter, peripheral, _ in
             let maintained = adapter.maintainConnection(to: peripheral.address)

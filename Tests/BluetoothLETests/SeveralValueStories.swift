@@ -4,7 +4,7 @@ import Testing
 
 import BluetoothLE
 
-/// Several attributes at once, over the public API.
+/// Operations on several attributes, over the public API.
 @Suite struct SeveralValueStories {
     @Test("a peer that does not know how to read several is asked so once")
     func unsupported() async throws {
@@ -87,7 +87,7 @@ import BluetoothLE
             var first = try await connection.subscribe(to: characteristic(3)).makeAsyncIterator()
             var second = try await connection.subscribe(to: characteristic(6)).makeAsyncIterator()
             socket.deliver("23 0300 0100 01 0600 0200 0203 0300 0000 0900 0100 FF")
-            // One that is cut brings nothing.
+            // A truncated notification delivers nothing.
             socket.deliver("23 0300 0100 07 0600 0200 08")
             socket.deliver("1B 0600 09")
             let values = (try await first.next(), try await first.next())
@@ -133,7 +133,7 @@ import BluetoothLE
                 #expect(ones == ([1], [2]))
                 let twos = try await second.next()
                 #expect(twos == [])
-                // What does not fit into one packet takes several, in order.
+                // Values that do not fit one packet take several, in order.
                 let long = [UInt8](repeating: 7, count: 400)
                 let more = await server.notify([
                     (one.valueHandle, long), (two.valueHandle, long), (one.valueHandle, [3]),

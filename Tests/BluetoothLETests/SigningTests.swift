@@ -5,7 +5,7 @@ import Testing
 
 import BluetoothLE
 
-/// A signer whose codes are the lengths of what it signed.
+/// A signer whose codes are the lengths of the signed PDUs.
 private final class LengthSigner: AttributeSigner {
     private let counter = Mutex<UInt32>(7)
     private let end: UInt32

@@ -38,7 +38,7 @@ import Testing
             var second = first
             let taken = (try await first.next(), try await second.next(), try await first.next())
             #expect(taken == (1, 2, 3))
-            // Both wait: the second is told so, and the first gets what comes.
+            // With two waiting calls, the second fails and the first gets the element.
             let waiting = fixture.begin { try await channel.next(isolation: nil) }
             try await fixture.radio.sleep(for: .milliseconds(1))
             #expect(await failure { _ = try await channel.next(isolation: nil) }?.code == .busy)
@@ -120,7 +120,7 @@ import Testing
                 var iterator = stream.makeAsyncIterator()
                 let error = await failure { _ = try await iterator.next() }
                 #expect(error?.code == .cancelled)
-                // What is there already is handed out even to a cancelled task.
+                // A buffered element is delivered even to a cancelled task.
                 channel.send(7)
                 let next = try await iterator.next()
                 let last = await failure { _ = try await iterator.next() }
@@ -134,7 +134,8 @@ import Testing
         }
     }
 
-    /// Producer, consumer and canceller on threads of their own; nothing is lost, doubled or waited for in vain.
+    /// Producer, consumer and canceller on separate threads; no element is lost or duplicated, and no wait is without
+    /// end.
     @Test(arguments: [true, false]) func cancellationRacesLoseNothing(_ isOnLoop: Bool) async throws {
         let radio = SimulatedRadio(time: .real)
         for round in 0..<300 {
@@ -172,7 +173,7 @@ private final class Counter: Sendable {
     var count: Int { value.withLock { $0 } }
 }
 
-/// What a connection makes of a socket that ends, byte by byte.
+/// A connection over a socket that ends, byte by byte.
 @Suite struct SocketEndTests {
     private static let notifying = RemoteCharacteristic(
         uuid: 0x2A37, properties: [.notify, .indicate], declarationHandle: 2, valueHandle: 3, endHandle: 4,
@@ -202,7 +203,7 @@ private final class Counter: Sendable {
         }
     }
 
-    /// Each of the packets that are there at the end would have us send something.
+    /// Each of the packets present at the end would make us send a response.
     @Test func whatArrivedBeforeTheEndIsHandedOutWithTheReason() async throws {
         try await withConnection(Exchange("12 0400 0200", "13")) { connection, socket in
             let values = try await connection.subscribe(to: Self.notifying, kind: .indication)

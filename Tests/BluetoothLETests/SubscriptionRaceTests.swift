@@ -9,7 +9,7 @@ private let characteristic = RemoteCharacteristic(
     uuid: 0x2A37, properties: [.notify, .indicate], declarationHandle: 2, valueHandle: 3, endHandle: 4,
     descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
 
-/// Several subscribers of one characteristic, who come and go while the peer is being told.
+/// Several subscribers of one characteristic that subscribe and unsubscribe while the configuration is being written.
 @Suite struct SubscriptionRaceTests {
     @Test("what the peer sends already is not asked for again")
     func second() async throws {
@@ -119,7 +119,7 @@ private let characteristic = RemoteCharacteristic(
             var notified: BoundedStream<[UInt8]>.Iterator? =
                 try await connection.subscribe(to: characteristic, kind: .notification).makeAsyncIterator()
             var indicated = try await connection.subscribe(to: characteristic, kind: .indication).makeAsyncIterator()
-            // A peer that sends the value in both ways.
+            // A peer that sends the value both ways.
             socket.deliver("1B 0300 01")
             socket.deliver("1D 0300 01")
             socket.deliver("1B 0300 02")
@@ -127,7 +127,7 @@ private let characteristic = RemoteCharacteristic(
             #expect(values == ([1], [2], [1]))
             notified = nil
             await connection.settle { socket.sent.count == 4 }
-            // Where nobody asked for the kind, it is better than nothing.
+            // Without a request for this kind, it is better than nothing.
             socket.deliver("1B 0300 03")
             socket.deliver("1D 0300 04")
             let rest = (try await indicated.next(), try await indicated.next())
@@ -155,7 +155,7 @@ private let characteristic = RemoteCharacteristic(
             _ = try await connection.subscribe(to: characteristic)
             await connection.settle { socket.sent.count == 2 }
             _ = try await connection.read(AttributeHandle(9))
-            // A new subscription is written anew.
+            // A new subscription writes the configuration again.
             _ = try await connection.subscribe(to: characteristic)
         }
     }

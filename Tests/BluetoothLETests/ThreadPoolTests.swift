@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothLE
 
-/// What handles do for tasks that do not prefer the loop: a component that is reached off its loop stops the program.
+/// Handles used by tasks that do not prefer the loop: reaching a component off its loop traps.
 //
-// In real time, as the virtual clock does not see the thread pool.
+// In real time, as the virtual clock does not cover the thread pool.
 @Suite struct ThreadPoolTests {
     private static func onThreadPool<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result

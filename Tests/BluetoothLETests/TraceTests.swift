@@ -10,7 +10,7 @@ import Testing
 
 import BluetoothLE
 
-/// A file name of its own, removed with it.
+/// A temporary file name; the file is removed with the object.
 final class TemporaryFile: Sendable {
     let path: String
 
@@ -31,7 +31,7 @@ final class TemporaryFile: Sendable {
         return bytes
     }
 
-    /// Kind, adapter and bytes of every packet of the file.
+    /// The kind, adapter and bytes of every packet of the file.
     func packets() throws -> [(kind: CapturedPacketKind, adapter: UInt16, payload: [UInt8])] {
         let bytes = bytes
         var reader = try BTSnoopReader(bytes.span.bytes)

@@ -4,7 +4,7 @@ import Testing
 
 import BluetoothLE
 
-/// What a program of this machine prints, and how it ends.
+/// The output and the exit status of an installed program.
 private func run(_ command: String) -> (output: String, status: Int32) {
     guard let stream = popen("\(command) 2>/dev/null", "r") else { return ("", -1) }
     var bytes: [UInt8] = []
@@ -15,15 +15,15 @@ private func run(_ command: String) -> (output: String, status: Int32) {
 
 private let hasTools = run("command -v btmon && command -v tshark").status == 0
 
-/// Whether the readers of captures understand a trace. Tests/run installs them (bluez, tshark).
+/// The readers of captures on a trace of this library. Tests/run installs them (bluez, tshark).
 @Suite(.enabled(if: hasTools, "btmon and tshark are not installed: bash Tests/install bluez tshark"))
 struct TraceToolTests {
     private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
-    /// A trace of reading a value and being notified of another.
+    /// A trace of reading a value and receiving a notification.
     ///
-    /// - Parameter discovers: whether everything is discovered first. btmon 5.66 crashes on every Read By Type Request
-    ///   for characteristic declarations, its own captures included.
+    /// - Parameter discovers: whether all attributes are discovered first. btmon 5.66 crashes on every Read By Type
+    ///   Request for characteristic declarations, even in its own captures.
     private func record(_ source: PacketTrace.Source, discovers: Bool) async throws -> TemporaryFile {
         let file = TemporaryFile(source.rawValue)
         try await Fixture.run { fixture in
@@ -43,7 +43,7 @@ struct TraceToolTests {
             let connection = try await adapter.connect(to: Self.peer)
             _ = discovers ? try await connection.discover().services : try await connection.discoverServices()
             _ = try await connection.read(read)
-            // The configuration follows the value.
+            // The configuration's handle follows the value's.
             try await connection.write([1, 0], to: AttributeHandle(rawValue: notified.rawValue + 1))
             _ = await server.notify([1, 2], of: notified)
             try await fixture.radio.sleep(for: .seconds(1))
@@ -78,7 +78,7 @@ struct TraceToolTests {
             $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         }
         let peer = "c0:98:e5:12:34:56"
-        // A Read Request to the peer; from it a Read Response and a notification, with their values.
+        // A Read Request to the peer; from the peer a Read Response and a notification, with their values.
         #expect(rows.contains { $0[0] == "0x0a" && $0[2] == peer })
         #expect(rows.contains { $0[0] == "0x0b" && $0[1] == peer && $0[3] == "6869" })
         #expect(rows.contains { $0[0] == "0x1b" && $0[1] == peer && $0[3] == "0102" })

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// What a bond has besides the keys that encrypt.
+/// The parts of a bond other than the encryption keys.
 @Suite struct BondDetailTests {
     private static func device(
         _ fixture: Fixture, _ security: SimulatedSecurity = SimulatedSecurity(), advertisedName: String? = nil,
@@ -40,7 +40,7 @@ import Testing
             let central = try await fixture.central.open()
             _ = try await central.first(timeout: .seconds(5))
             let connection = try await fixture.connect(central, to: device.address)
-            // Without an identity its address is one that changes, and nothing is kept.
+            // Without an identity the device's address is private, and no bond is stored.
             if identity != nil {
                 try await fixture.base.settle { await central.bonds().first?.name == "Thermo" }
                 await central.close()
@@ -66,7 +66,7 @@ import Testing
             #expect(try await connection.read(name) == Array("Thermometer 7".utf8))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
             await connection.disconnect()
-            // What it advertises later does not change that.
+            // A name advertised later does not change that.
             _ = try await central.first(timeout: .seconds(5))
             let again = try await fixture.connect(central, to: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])

@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothLE
 
-/// Two machines with a store each, that pair with each other; either can be started anew.
+/// Two machines with a store each that pair with each other; each can be restarted.
 final class BondFixture: Sendable {
-    /// A machine: its kernel, who answers its questions, and what it keeps.
+    /// A machine: its kernel, agent and stores.
     struct Machine: Sendable {
         let kernel: SimulatedKernel
         let user: PairingUser
@@ -22,12 +22,12 @@ final class BondFixture: Sendable {
             ] {
                 try await adapter.sendToManagement(command, to: adapter.information.index)
             }
-            // Where pairing is this program's to do.
+            // Succeeds if pairing is this program's responsibility.
             try? await adapter.setPairingAgent(JustWorksPairingAgent())
             return adapter
         }
 
-        /// Takes the machine's adapter away and gives it back, with a kernel that knows nothing of it.
+        /// Removes the machine's adapter and adds it again, with a kernel that has none of its keys.
         func restart() throws {
             let index = try #require(try kernel.adapters().first { $0.address == address }).index
             kernel.unplug(index)
@@ -62,7 +62,7 @@ final class BondFixture: Sendable {
         }
     }
 
-    /// Connects with a protected link, which pairs or uses the keys there are.
+    /// Connects with an encrypted link, by pairing or with existing keys.
     func connect(
         _ adapter: Adapter, to peer: BluetoothAddress = peripheralAddress, level: SecurityLevel = .medium
     ) async throws -> Connection {
@@ -76,12 +76,12 @@ final class BondFixture: Sendable {
         return connection
     }
 
-    /// How often either user was asked.
+    /// The number of questions to either user.
     var questions: Int { central.user.count + peripheral.user.count }
 }
 
 extension Adapter {
-    /// Advertises and takes links until the returned task is cancelled.
+    /// Advertises and accepts links until the returned task is cancelled.
     func serve(_ fixture: Fixture) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {
         let links = try await incomingConnections()
         return (try await advertise(AdvertisementContent(localName: "served")), links)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Strangers that pair with whoever accepts everybody: how many bonds that makes, and whose stay.
+/// Strangers that pair with a device that accepts all: the number of bonds, and which of them remain.
 @Suite struct BondLimitTests {
     private static func stranger(_ number: Int) -> BluetoothAddress {
         BluetoothAddress(0x00AA_5700_0000 + UInt64(number), kind: .public)
@@ -27,7 +27,7 @@ import Testing
         bond(1, isAuthenticated: true), bond(2, isAuthenticated: true, wasUsedAgain: true), bond(3, wasUsedAgain: true),
     ]
 
-    /// A machine that accepts everybody, and one whose adapter is another stranger each time.
+    /// A machine that accepts every pairing, and one whose adapter is another stranger each time.
     private struct LimitFixture: Sendable {
         let base: Fixture
         let adapter: Adapter
@@ -45,7 +45,7 @@ import Testing
             Set(store.bonds(of: adapter.information.address).map(\.identity))
         }
 
-        /// A stranger connects with a protected link and leaves again; true when there is a bond then.
+        /// A stranger connects with an encrypted link and disconnects; true if there is a bond then.
         func visit(_ stranger: BluetoothAddress) async throws -> Bool {
             let index = strangers.plug(SimulatedController(address: stranger))
             try await base.settle { strangers.adapters(isUp: index) }
@@ -63,7 +63,7 @@ import Testing
                 let security = await strangers.onLoop { try? socket.security() }
                 return end.isResolved || (security?.level ?? .low) >= .medium
             }
-            // What both sides have to keep comes after that.
+            // Both sides store the keys after that.
             try await base.radio.sleep(for: .seconds(1))
             await strangers.onLoop { socket.close() }
             strangers.unplug(index)
@@ -139,14 +139,14 @@ import Testing
         }
     }
 
-    // MARK: Who makes room
+    // MARK: Replacement
 
     @Test func whoComesBackIsNotDisplaced() async throws {
         try await Self.run(BondLimit(2, whenFull: .replaceUnauthenticated), seeds: []) { fixture in
             let (first, second) = (Self.stranger(1), Self.stranger(2))
             #expect(try await fixture.visit(first))
             #expect(await fixture.adapter.bond(with: first)?.wasUsedAgain == false)
-            // The same key on its side, which a machine that was switched off and on has not forgotten.
+            // The same key on its side, as after a power cycle of the stranger.
             let key = try #require(fixture.base.kernel.longTermKeys(adapter: 0).first { $0.address == first })
             let index = fixture.strangers.plug(SimulatedController(address: first))
             try await fixture.base.settle { fixture.strangers.adapters(isUp: index) }
@@ -218,7 +218,7 @@ import Testing
     // MARK: Refusing
 
     @Test func aKeyThatWasMadeAllTheSameIsForgotten() async throws {
-        // Somebody else on this machine says yes first.
+        // Another program on this machine confirms first.
         try await Self.run(BondLimit(3), isAnsweredByOthers: true) { fixture in
             let visit = fixture.base.begin { try await fixture.visit(Self.stranger(1)) }
             var links = fixture.links.makeAsyncIterator()
@@ -241,18 +241,18 @@ import Testing
             #expect(error?.code == .pairingFailed)
             #expect(error?.pairingFailure == .bondStoreFull)
             #expect(error?.remedy?.contains("BondLimit") == true)
-            // The link is none the worse.
+            // The link remains usable.
             #expect(await connection.isConnected)
             #expect(try await connection.read(try fixture.handle(0xFFF4)) == [10])
             #expect(fixture.base.kernel.longTermKeys(adapter: 0).isEmpty)
-            // A pairing that leaves no bond needs no room.
+            // A pairing without bonding needs no room.
             try await adapter.setPairingAgent(JustWorksPairingAgent(), isBondable: false)
             #expect(try await connection.pair().security.level == .medium)
             await adapter.close()
         }
     }
 
-    // MARK: What is there already
+    // MARK: Existing bonds
 
     @Test func bondsBeyondTheLimitAreKeptAndUsed() async throws {
         let bonds = (1...40).map { Self.bond($0) }
@@ -264,7 +264,7 @@ import Testing
                 #expect(isBonded == (whenFull == .replaceUnauthenticated))
                 #expect(await fixture.identities.count == 40)
                 #expect(fixture.keptIdentities == (await fixture.identities))
-                // What the program keeps itself is not limited.
+                // Bonds set by the program are not limited.
                 try await fixture.adapter.setBond(Self.bond(99))
                 #expect(await fixture.identities.count == 41)
             }

@@ -5,12 +5,12 @@ import Testing
 
 import BluetoothLE
 
-/// Bonds with keys whose bytes are known, and a directory for their files.
+/// Bonds with fixed keys, and a directory for their files.
 enum BondSamples {
     static let adapter = BluetoothAddress(0x0011_2233_4455, kind: .public)
     static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
-    /// Sixteen bytes that nothing else has.
+    /// Sixteen bytes that occur nowhere else.
     static func key(_ number: UInt8) -> SecurityKey {
         SecurityKey((0..<16).map { 0xA0 ^ number &* 16 ^ $0 }) ?? .zero
     }
@@ -41,7 +41,7 @@ enum BondSamples {
                 supportedFeatures: [3], knownDatabase: DatabaseHash([UInt8](1...16))))
     }
 
-    /// Runs `body` with the path of a directory that does not exist yet, and removes it with what is in it.
+    /// Runs `body` with the path of a directory that does not exist yet, and removes it with its content.
     static func withDirectory(_ body: (String) async throws -> Void) async throws {
         let directory =
             (SystemFiles.environment("TMPDIR") ?? "/tmp")

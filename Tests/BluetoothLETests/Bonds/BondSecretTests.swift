@@ -7,9 +7,9 @@ import Testing
 
 import BluetoothLE
 
-/// Keys are in their files and in the kernel, and in nothing that anybody reads.
+/// Keys are in their files and in the kernel, and in no output.
 @Suite struct BondSecretTests {
-    /// The ways in which sixteen bytes are printed, and parts of them that nothing else has.
+    /// The textual forms of sixteen bytes, and of parts of them that occur nowhere else.
     private static func texts(of key: SecurityKey) -> [String] {
         [key.bytes, key.bytes.reversed()].flatMap { bytes in
             let part = Array(bytes.prefix(6))
@@ -26,7 +26,7 @@ import BluetoothLE
         return keys.allSatisfy { key in texts(of: key).allSatisfy { !text.contains($0) } }
     }
 
-    /// Whether a key stands in a text.
+    /// Whether a text contains a key.
     static func shows(_ text: String, _ key: SecurityKey) -> Bool { !isSecretKept(text, [key]) }
 
     private static let bond = BondSamples.bond(first: 1)
@@ -71,10 +71,10 @@ import BluetoothLE
             try await files.save(Self.bond, of: BondFixture.centralAddress)
             let failing = try FileBondStore(directory: "/proc/nowhere", log: log.log)
             let error = await failure { try await failing.save(Self.bond, of: .zero) }
-            // In virtual time nobody waits for a disk.
+            // In virtual time no task waits for a disk.
             let store = MemoryBondStore(
                 try await files.bonds(of: BondFixture.centralAddress), of: BondFixture.centralAddress)
-            // The clock goes on to the next private address while the trace is written.
+            // The clock runs on to the next private address while the trace is written.
             try await BondFixture.run(centralStore: store, limit: .seconds(3000)) { fixture in
                 let recording = try await PacketTrace.open(trace, on: fixture.central.kernel, log: log.log)
                 let central = try await Adapter.open(
@@ -118,7 +118,7 @@ import BluetoothLE
             }
             let keys = Self.keys + made.withLock { $0 }
             #expect(keys.count > Self.keys.count)
-            // They were on their way: their commands and events are there, without what stands in them.
+            // The keys were transferred: their commands and events are recorded, without their values.
             #expect(log.lines.contains { $0.contains("Load Long Term Keys") })
             #expect(log.lines.contains { $0.contains("New Long Term Key") })
             #expect(log.lines.contains { $0.contains("User Passkey Reply") })
@@ -141,7 +141,7 @@ import BluetoothLE
 }
 
 extension [UInt8] {
-    /// Whether the first eight of these bytes are in it, one after the other.
+    /// Whether the first eight of these bytes occur in sequence.
     fileprivate func contains(_ bytes: [UInt8]) -> Bool {
         let part = bytes.prefix(8)
         return indices.dropLast(7).contains { self[$0..<$0 + 8] == part }

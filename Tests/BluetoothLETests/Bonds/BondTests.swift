@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Bonds that outlive links, adapters and programs.
+/// Bonds that survive links, adapters and programs.
 @Suite struct BondTests {
     @Test(
         "a bonded device reconnects encrypted after both programs and kernels have begun anew",
@@ -47,7 +47,7 @@ import Testing
             try await fixture.base.settle { servedAgain.links.connections.isEmpty }
             await second.close()
 
-            // Without the keys there is nothing but to pair again.
+            // Without the keys the devices must pair again.
             try fixture.central.restart()
             let stranger = try await fixture.central.open(.store(MemoryBondStore()))
             try await fixture.connect(stranger).disconnect()
@@ -70,7 +70,7 @@ import Testing
             let connection = try await fixture.connect(central)
             #expect(try await connection.security().level == .medium)
             #expect(fixture.questions == 2)
-            // Nor does it forget them while it is off.
+            // Powering off does not remove them.
             try await central.setPowered(false)
             try await central.setPowered(true)
             try await fixture.connect(central).disconnect()
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    // MARK: Where nothing can or shall be loaded
+    // MARK: Without loading
 
     @Test func withoutTheCapabilityNothingIsLoadedAndTheLogSaysSo() async throws {
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
@@ -131,7 +131,7 @@ import Testing
     @Test func besideTheDaemonKeysAreLeftAlone() async throws {
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
-            // Those of the daemon.
+            // The daemon's bonds.
             let daemon = try await fixture.central.open(.notKept)
             let theirs = [BondSamples.bond(first: 9).longTermKeys[0]]
             try await daemon.sendToManagement(.loadLongTermKeys(theirs), to: 0)
@@ -185,9 +185,9 @@ import Testing
             #expect(fixture.central.kernel.longTermKeys(adapter: 0).isEmpty)
             #expect(try await fixture.central.store.bonds(of: BondFixture.centralAddress).isEmpty)
             #expect(await central.session.attributeCache?.database(for: key) == nil)
-            // Once more is no error.
+            // A second removal is no error.
             try await central.removeBond(with: BondFixture.peripheralAddress)
-            // While it is off as well.
+            // While the adapter is off as well.
             try await central.setBond(BondSamples.bond())
             try await central.setPowered(false)
             try await central.removeBond(with: BondSamples.peer)
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    // MARK: Stores that fail
+    // MARK: Failing stores
 
     @Test func aBondThatCannotBeKeptLastsAsLongAsTheProgram() async throws {
         let store = FailingStore()
@@ -231,7 +231,7 @@ import Testing
                 return
             }
             #expect(log.lines.contains { $0.contains("ends with this program") && $0.contains("disk is full") })
-            // It goes on being used, also when the adapter was away.
+            // The bond remains in use, even after hotplug.
             try fixture.central.restart()
             try await fixture.base.settle { central.state != .absent }
             try await central.setPowered(true)
@@ -242,7 +242,7 @@ import Testing
                 Issue.record("nobody was told that the bond was used again")
                 return
             }
-            // As soon as there is room, the next change keeps it.
+            // The next change stores it, once there is room.
             store.isFull.withLock { $0 = false }
             var renamed = used
             renamed.name = "kept"

@@ -8,7 +8,7 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct BondWriterTests {
-    /// Has the bonds, as an adapter that the program may let go of.
+    /// The owner of the bonds, which the program may release like an adapter.
     private final class Owner {
         let known: [BluetoothAddress: Bond]
 
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Bonds that wait to be written outlive whoever has them: otherwise there would be none any more, and the store's were
+    /// Pending writes retain the owner of the bonds: without it there would be no bonds, and the stored ones would be
     /// removed.
     @Test func whatWaitsIsWrittenThoughItsOwnerIsDropped() async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)

@@ -6,12 +6,11 @@ import Testing
 
 @testable import BluetoothLE
 
-/// What a bonded client wants to be sent, and what it knows of the services, from link to link and over restarts
-/// (Core Vol 3 Part G §2.5.2, §2.5.2.1, §3.3.3.3, §7).
+/// The stored state of a bonded client, across links and restarts (Core Vol 3 Part G §2.5.2, §2.5.2.1, §3.3.3.3, §7).
 @Suite struct BondedClientTests {
     private static let value: AttributeHandle = PeripheralFixture.value
 
-    /// Two machines that are paired, with services on one of them.
+    /// Two paired machines, with services on one of them.
     private struct Visit: Sendable {
         let fixture: BondFixture
         let central: Adapter
@@ -20,10 +19,10 @@ import Testing
         let advertising: AdvertisingSet
         let log: LogRecorder
 
-        /// How many PDUs the central has sent.
+        /// The number of PDUs sent by the central.
         var sentCount: Int { log.lines.count { $0.hasPrefix("ATT →") } }
 
-        /// Starts both programs anew; both kernels keep what they have, as kernels do.
+        /// Restarts both programs; both kernels retain their state, as kernels do.
         static func begin(
             _ fixture: BondFixture, services: [GATTService] = [PeripheralFixture.service]
         ) async throws -> Visit {
@@ -42,14 +41,14 @@ import Testing
             await peripheral.close()
         }
 
-        /// Connects, and hands out both ends.
+        /// Connects, and returns both ends.
         func connect() async throws -> (own: Connection, theirs: Connection) {
             let own = try await fixture.connect(central)
             try await fixture.base.settle { links.connections.count == 1 }
             return (own, try #require(links.connections.first))
         }
 
-        /// Ends the link, at both ends.
+        /// Disconnects, and waits for both ends.
         func disconnect(_ link: (own: Connection, theirs: Connection)) async {
             await link.own.disconnect()
             _ = await link.theirs.closed()
@@ -70,7 +69,7 @@ import Testing
                 visit = try await Visit.begin(fixture)
             }
             link = try await visit.connect()
-            // The program is told as of any other, and of what the client follows for itself.
+            // The program is notified as of other subscriptions, and of the client's own to Service Changed.
             let told = Mutex<[PeerSubscription]>([])
             let (theirs, own) = (link.theirs, link.own)
             let following = fixture.base.begin {
@@ -87,7 +86,7 @@ import Testing
             #expect(await theirs.peerConfiguration(of: Self.value) == .notification)
             try await theirs.notify([42], of: Self.value)
             try await fixture.base.settle { await own.unwantedValueCount == 1 }
-            // What is taken back stays so.
+            // A removed subscription is not restored.
             let again = try await link.own.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(again.descriptor(.clientCharacteristicConfiguration))
             try await link.own.write([0, 0], to: configuration)
@@ -120,7 +119,7 @@ import Testing
         }
     }
 
-    /// A value that only an encrypted link may carry, to a client that asks for nothing on that link.
+    /// A value that requires encryption, for a client that sends no request on that link.
     @Test func whatIsProtectedIsSentToWhoComesBackOnceTheLinkIsEncrypted() async throws {
         let service = GATTService(
             0xFFF0,
@@ -142,10 +141,10 @@ import Testing
                 where subscription.characteristic == Self.value { told.withLock { $0.append(subscription) } }
             }
             try await fixture.base.radio.sleep(for: .seconds(2))
-            // Not encrypted, it may be anybody.
+            // Unencrypted, the identity is unconfirmed.
             #expect(told.withLock { $0 } == [])
             #expect(await failure { try await theirs.notify([1], of: Self.value) }?.code == .notSubscribed)
-            // A channel that nobody offers, which has the link encrypted all the same.
+            // A channel without a listener, which has the link encrypted all the same.
             _ = await failure {
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
@@ -160,7 +159,7 @@ import Testing
         }
     }
 
-    /// What is sent before the link is encrypted would go to whoever has the address, and be lost to the client.
+    /// Values sent before encryption could reach another device with the same address, and be lost to the client.
     @Test func aSubscriptionIsRestoredWhenTheLinkIsEncryptedAndNotBefore() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
@@ -172,7 +171,7 @@ import Testing
             try await fixture.base.settle { visit.links.connections.count == 1 }
             let theirs = try #require(visit.links.connections.first)
             try await fixture.base.radio.sleep(for: .seconds(2))
-            // Asking for something makes no difference.
+            // A request makes no difference.
             #expect(try await open.read(characteristic) == [7])
             #expect(await theirs.peerConfiguration(of: Self.value) == [])
             let early = await failure { try await theirs.notify([1], of: Self.value) }
@@ -234,7 +233,7 @@ import Testing
             var link = try await visit.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await visit.disconnect(link)
-            // The same address, and no key.
+            // The same address, without a key.
             let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
             let characteristic = try await open.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
@@ -255,7 +254,7 @@ import Testing
             var link = try await visit.connect()
             let before = try await link.own.discover()
             #expect(before.service(0x180F) == nil)
-            // It has asked to be told behind the caller's back.
+            // The client has subscribed to Service Changed in the background.
             let theirs = link.theirs
             try await fixture.base.settle { await theirs.isTellingOfChanges }
             await visit.disconnect(link)
@@ -274,7 +273,7 @@ import Testing
             let now = link.theirs
             try await fixture.base.settle { await now.isPeerAware }
             await visit.disconnect(link)
-            // It knows now, also after both have begun anew with the same services.
+            // The client is change-aware now, also after a restart of both with the same services.
             await visit.end()
             visit = try await Visit.begin(fixture, services: [PeripheralFixture.service, CachingTests.battery])
             link = try await visit.connect()
@@ -301,9 +300,9 @@ import Testing
             try await fixture.base.settle { visit.links.connections.count == 1 }
             let theirs = try #require(visit.links.connections.first)
             try await fixture.base.radio.sleep(for: .seconds(2))
-            // Whoever has the address only is told nothing.
+            // A device with only the address receives nothing.
             #expect(await open.unwantedValueCount == 0)
-            // A channel that nobody offers, which has the link encrypted all the same.
+            // A channel without a listener, which has the link encrypted all the same.
             let refusal = await failure {
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
             }
@@ -334,7 +333,7 @@ import Testing
             try await fixture.base.radio.sleep(for: .seconds(1))
             #expect(visit.sentCount == sent)
             await visit.disconnect(link)
-            // Without the keys it is not surely the same, and is asked for its hash.
+            // Without the keys its identity is unconfirmed, and its hash is read.
             let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
             _ = try await open.discover()
             #expect(visit.sentCount > sent)
@@ -345,7 +344,7 @@ import Testing
 }
 
 extension Connection {
-    /// Whether the peer has asked to be told of changes of our services.
+    /// Whether the peer has subscribed to Service Changed.
     var isTellingOfChanges: Bool {
         get async {
             await core { link in
@@ -354,7 +353,7 @@ extension Connection {
         }
     }
 
-    /// Whether the peer knows of the last change of our services.
+    /// Whether the peer is change-aware.
     var isPeerAware: Bool {
         get async { await core { (try? $0.bearer(for: .init("look")))?.client.isChangeAware ?? false } }
     }

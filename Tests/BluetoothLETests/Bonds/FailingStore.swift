@@ -2,7 +2,7 @@ import Synchronization
 
 import BluetoothLE
 
-/// A store on a disk that can be full, or cannot be read.
+/// A store on a disk that can be full or unreadable.
 final class FailingStore: BondStore {
     let isFull: Mutex<Bool>
     let memory = MemoryBondStore()

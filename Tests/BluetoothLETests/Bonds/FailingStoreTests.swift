@@ -3,9 +3,9 @@ import Testing
 
 @testable import BluetoothLE
 
-/// What keys the kernel has when the store cannot be read or written.
+/// The kernel's keys when the store cannot be read or written.
 @Suite struct FailingStoreTests {
-    /// Runs `body` with a bonded central whose store may be made to fail.
+    /// Runs `body` with a bonded central whose store can be made to fail.
     private static func run(
         _ body: @escaping @Sendable (BondFixture, Adapter, FailingStore) async throws -> Void
     ) async throws {
@@ -78,6 +78,6 @@ import Testing
 }
 
 extension AdapterSession {
-    /// Waits until what has changed is written.
+    /// Waits until all changes are written.
     fileprivate func flushBonds() async { await bondKeeper.flush() }
 }

@@ -8,12 +8,12 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Files that hold bonds: old or new, never half, and nobody else's to read.
+/// Files with bonds: old or new content, never partial, and readable by their owner alone.
 @Suite struct FileBondStoreTests {
     private let adapter = BondSamples.adapter
     private let bond = BondSamples.bond()
 
-    /// A store whose log can be looked at.
+    /// A store with an observable log.
     private static func store(
         _ directory: String, hook: FileCallHook? = nil
     ) throws -> (FileBondStore, LogRecorder) {
@@ -147,13 +147,13 @@ import Testing
             try await store.save(bond, of: adapter)
             let other = BluetoothAddress(1, kind: .public)
             let path = store.path(of: other, adapter: adapter)
-            // A link to a file that is none of ours, to a device that never ends, to itself, and to nothing.
+            // Symbolic links to a foreign file, to an endless device, to itself, and to nothing.
             let outside = "\(directory)-outside"
             try SystemFiles.replace(outside, with: Array("precious".utf8))
             for target in [outside, "/dev/zero", path, "\(directory)/nothing"] {
                 try #require(symlink(target, path) == 0)
                 #expect(try await store.bonds(of: adapter) == [bond], "\(target)")
-                // Saving and removing are about the link, not about what it leads to.
+                // Saving and removing replace the symbolic link, not its target.
                 let own = BondSamples.bond(other, first: 6)
                 try await store.save(own, of: adapter)
                 #expect(try await store.bonds(of: adapter).count == 2)
@@ -198,11 +198,11 @@ import Testing
 
     // MARK: Failures
 
-    /// How a call can go wrong.
+    /// The ways in which a call fails.
     enum Mishap: String, CaseIterable, Sendable {
-        /// The call fails; what follows works.
+        /// The call fails; later calls succeed.
         case error
-        /// The program is killed: nothing follows.
+        /// The program is killed: no call follows.
         case kill
         /// The call writes a part, and the program is killed.
         case partThenKill
@@ -252,7 +252,7 @@ import Testing
                     let old = isNew ? [] : [bond]
                     #expect(found == old || found == [next], "\(mishap) at \(failed ?? "-")")
                     #expect(!isThrough || found == [next])
-                    // Nothing was there to be set aside.
+                    // There was no file to rename.
                     #expect(log.lines.isEmpty)
                     outcomes.insert("\(failed ?? "done"): \(found == old ? "old" : "new")")
                     if mishap == .error {
@@ -365,7 +365,7 @@ import Testing
         }
     }
 
-    // MARK: Where
+    // MARK: Directories
 
     @Test(
         arguments: [

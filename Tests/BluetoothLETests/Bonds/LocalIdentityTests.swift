@@ -8,7 +8,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Adapters without a public address keep the one that was made up for them, and so their bonds.
+/// Adapters without a public address keep their random identity, and with it their bonds.
 @Suite struct LocalIdentityTests {
     private static let bare: SimulatedController = {
         var controller = SimulatedController(address: .zero, isDualMode: false, isPowered: false)
@@ -16,7 +16,7 @@ import Testing
         return controller
     }()
 
-    /// A machine with an adapter without an address, and a device that pairs with everybody.
+    /// A machine with an adapter without a public address, and a device that accepts every pairing.
     private static func run(
         _ body: @escaping @Sendable (Fixture, SimulatedPeripheral) async throws -> Void
     ) async throws {
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Opens the only adapter, raises a link with the device and ends it; tells whether the device paired for it.
+    /// Opens the only adapter, raises a link with the device and ends it; returns whether the device paired.
     private static func connect(
         _ fixture: Fixture, _ device: SimulatedPeripheral, _ store: any BondStore
     ) async throws -> (address: BluetoothAddress, bonds: [BluetoothAddress], hasPaired: Bool) {
@@ -45,7 +45,7 @@ import Testing
         return (address, bonds.map(\.identity), bonds.map(\.longTermKeys) != before.map(\.longTermKeys))
     }
 
-    /// Unplugs the adapter and plugs one in, as a machine that was off finds it.
+    /// Unplugs the adapter and plugs one in, as after a restart of the machine.
     private static func restart(_ fixture: Fixture, place: String? = "usb1/1-3") throws {
         for adapter in try fixture.kernel.adapters() { fixture.kernel.unplug(adapter.index) }
         var controller = bare
@@ -73,7 +73,7 @@ import Testing
             #expect(second.address == first.address && !second.hasPaired)
             let chosen = try await Adapter.open(.address(first.address), bonds: .store(store), on: fixture.kernel)
             #expect(chosen.information.address == first.address)
-            // Whoever keeps its bonds elsewhere cannot know it.
+            // A program with another store does not know the identity.
             let stranger = try await Adapter.open(bonds: .store(MemoryBondStore()), on: fixture.kernel)
             #expect(stranger.information.address.isZero)
         }
@@ -94,7 +94,7 @@ import Testing
             let store = MemoryBondStore()
             let first = try await Self.connect(fixture, device, store)
             #expect(!first.address.isZero)
-            // Set by others, who have kept another.
+            // Set by another program, which has stored another.
             try Self.restart(fixture)
             let other = try await Adapter.open(
                 power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// A store that keeps nothing, as one on a disk that may not be written.
+    /// A store that stores nothing, as on a read-only disk.
     private struct FailingStore: BondStore {
         private func fail() -> BluetoothError {
             .storageFailed(.init("keep"), "/x", KernelError("open", .accessDenied))
@@ -171,7 +171,7 @@ import Testing
     private static let sample = LocalIdentity(
         staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(7))
 
-    /// What earlier programs have written is read.
+    /// The files of earlier versions are readable.
     @Test func theFormatStays() throws {
         let key = try #require(SecurityKey([UInt8](0..<16)))
         let address = BluetoothAddress(0xC098_E512_3456, kind: .random)
@@ -200,7 +200,7 @@ import Testing
             let next = try FileBondStore(directory: directory)
             #expect(try await next.localIdentity(ofAdapterAt: "here", orKeep: .random()) == Self.sample)
             #expect(try await next.localIdentity(ofAdapterAt: "there", orKeep: nil) == nil)
-            // The directory of an adapter's bonds is another matter.
+            // The directory of an adapter's bonds is separate.
             #expect(try await next.bonds(of: Self.sample.staticAddress).isEmpty)
             let nowhere = try FileBondStore(directory: "/proc/nowhere")
             let error = await failure {
@@ -228,7 +228,7 @@ import Testing
         }
     }
 
-    /// Runs `body` with a store that has an identity for "here": where its file is, and what is in it.
+    /// Runs `body` with a store that has an identity for "here": the path of its file, and its content.
     private static func withKeptIdentity(
         _ body: (FileBondStore, _ path: String, _ bytes: [UInt8], LogRecorder) async throws -> Void
     ) async throws {

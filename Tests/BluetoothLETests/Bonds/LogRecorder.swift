@@ -1,17 +1,17 @@
 import Logging
 import Synchronization
 
-/// Keeps everything that is logged, metadata included.
+/// A recorder of all log messages, with their metadata.
 final class LogRecorder: Sendable {
     private let state = Mutex<[String]>([])
 
-    /// Everything so far.
+    /// The messages so far.
     var lines: [String] { state.withLock { $0 } }
 
-    /// A handler that takes everything.
+    /// A handler that records every message.
     var handler: any LogHandler { Handler(recorder: self) }
 
-    /// A log that takes everything.
+    /// A logger that records every message.
     var log: Logger { Logger(label: "test") { _ in self.handler } }
 
     private struct Handler: LogHandler {

@@ -4,9 +4,9 @@ import Testing
 
 import BluetoothLE
 
-/// This machine hides behind addresses that change, and whom it has told its key knows it all the same.
+/// Private addresses of this machine, which devices with its key resolve.
 @Suite struct OwnPrivacyTests {
-    /// Opens a machine's adapter, which answers Just Works.
+    /// Opens a machine's adapter, with an agent that accepts Just Works.
     private static func open(
         _ machine: BondFixture.Machine, _ privacy: PrivacyMode?, log: LogRecorder = LogRecorder()
     ) async throws -> Adapter {
@@ -33,7 +33,7 @@ import BluetoothLE
             #expect(await connection.identity == BondFixture.peripheralAddress)
             await connection.disconnect()
             try await fixture.base.settle { served.links.connections.isEmpty }
-            // Another address, a quarter of an hour later and after each time the adapter was off.
+            // A new address after a quarter of an hour, and after each power cycle.
             var seen: Set<BluetoothAddress> = [first]
             var again: AdvertisingSet?
             for round in 0..<3 {
@@ -83,7 +83,7 @@ import BluetoothLE
                 try fixture.central.restart()
             }
             #expect(fixture.questions == questions, "they paired again")
-            // A stranger at first, and by its identity from then on.
+            // Unknown at first, and recognised by its identity after that.
             #expect(peers.contains(BondFixture.centralAddress) && peers.count == 2)
             await peripheral.close()
         }
@@ -114,7 +114,7 @@ import BluetoothLE
             #expect(error?.remedy?.contains("power off") == true)
             let hidden = try await Adapter.open(power: .powerOn, privacy: .on, on: fixture.kernel)
             #expect(hidden.information.usesPrivateAddresses && hidden.state == .poweredOn)
-            // Who says nothing leaves it, and who wants the same does not disturb.
+            // No request and the same request both leave the setting unchanged.
             for privacy in [nil, PrivacyMode.on] {
                 let other = try await Adapter.open(power: .powerOn, privacy: privacy, on: fixture.kernel)
                 #expect(other.information.usesPrivateAddresses)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Bonded devices that hide behind addresses which change.
+/// Bonded devices that use private addresses.
 @Suite struct PrivacyTests {
     private static let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
 
-    /// A machine and a device that has told who it is, paired.
+    /// Runs `body` with a machine and a paired device that has distributed its identity.
     private static func run(
         _ body: @escaping @Sendable (BondFixture, Adapter, SimulatedPeripheral) async throws -> Void
     ) async throws {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Has the device advertise under another address.
+    /// Makes the device advertise under another address.
     @discardableResult
     private static func hide(_ device: SimulatedPeripheral) throws -> BluetoothAddress {
         let address = try #require(device.makePrivateAddress())
@@ -39,7 +39,7 @@ import Testing
     @Test func aScanNamesTheIdentityWhateverTheAddress() async throws {
         try await Self.run { fixture, central, device in
             var seen: Set<BluetoothAddress> = []
-            // One device for the scan, so it is told once.
+            // One device for the scan, so it is reported once.
             let once = try await central.scan(ScanOptions(duplicates: .once))
             var onceIterator = once.makeAsyncIterator()
             for round in 0..<5 {
@@ -55,7 +55,7 @@ import Testing
                 }
             }
             #expect(seen.count == 5)
-            // Each address was tried once, however often it was heard.
+            // Each address was looked up once, however often it was received.
             #expect(await central.session.lookUpCount <= 6)
             once.finish(BluetoothError(.cancelled, .init("end"), ""))
             let more = await failure {
@@ -82,7 +82,7 @@ import Testing
     @Test func withoutABondAnAddressIsWhatItIs() async throws {
         try await Self.run { fixture, central, device in
             let address = try Self.hide(device)
-            // With nothing but an open adapter.
+            // With only an open adapter.
             let resolved = try await central.first(timeout: .seconds(5))
             #expect(resolved.address == Self.identity && resolved.privateAddress == address)
             try await central.removeBond(with: Self.identity)
@@ -102,7 +102,7 @@ import Testing
         #expect(resolution.lookUpCount == addresses.count)
         _ = resolution.identity(of: addresses[0])
         #expect(resolution.lookUpCount == addresses.count + 1)
-        // Neither a static nor a public address is worth a try.
+        // Static and public addresses are not looked up.
         for address in [Self.identity, BluetoothAddress(0x4000_0000_0001, kind: .public)] {
             #expect(resolution.identity(of: address) == nil)
         }
@@ -124,7 +124,7 @@ import Testing
                 let address = try #require(resolver.address(with: key.value, using: &generator))
                 #expect(resolution.identity(of: address) == key.address)
             }
-            // Four keys are tried at once, and what fills the last four up is a key that anybody can make addresses with.
+            // Four keys are tested at once, and a dummy key that fills the last four must not match.
             for key in [SecurityKey.zero, .random(using: &generator)] {
                 let address = try #require(resolver.address(with: key, using: &generator))
                 #expect(resolution.identity(of: address) == nil)
@@ -144,7 +144,7 @@ import Testing
             @Sendable func key(_ peer: BluetoothAddress) -> AttributeCacheKey {
                 AttributeCacheKey(adapter: BondFixture.centralAddress, peer: peer)
             }
-            // It comes with an address that changes, and tells who it is in the midst of the link.
+            // It connects with a private address, and distributes its identity during the link.
             let first = try await fixture.connect(central, to: device.address)
             let services = try await first.discover()
             try await fixture.base.settle { await cache.database(for: key(Self.identity)) != nil }

@@ -17,7 +17,7 @@ import Testing
         for bit in 0..<48 {
             #expect(!resolver.matches(BluetoothAddress(address.value ^ 1 << bit, kind: .random), key))
         }
-        // Not one that is not private, whatever its bits.
+        // An address that is not private never matches, whatever its bits.
         #expect(!resolver.matches(BluetoothAddress(address.value, kind: .public), key))
     }
 

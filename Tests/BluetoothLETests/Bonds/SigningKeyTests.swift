@@ -3,7 +3,7 @@ import BluetoothLE
 import TestSupport
 import Testing
 
-/// Signatures against those of another host, keys and signatures as they are on the air.
+/// Signatures compared with those of another host, with keys and signatures in the order of the air.
 @Suite struct SigningKeyTests {
     private static let message = hex(
         """
@@ -11,7 +11,7 @@ import Testing
         30C81C46A35CE411E5FBC1191A0A52EFF69F2445DF4F9B17AD2B417BE66C3710
         """)
 
-    /// Counter and code as they are sent.
+    /// The counter and code as sent.
     private static func bytes(_ signature: ATTAuthenticationSignature) -> String {
         let code = (0..<8).map { UInt8(truncatingIfNeeded: signature.messageAuthenticationCode >> (8 * $0)) }
         let counter = (0..<4).map { UInt8(truncatingIfNeeded: signature.signCounter >> (8 * $0)) }

@@ -11,12 +11,12 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Two machines in reach of each other, of which the second advertises.
+/// Two machines in range of each other, of which the second advertises.
 struct TwoMachines: Sendable {
     let fixture: Fixture
     let kernel: SimulatedKernel
     let other: SimulatedKernel
-    /// What the first machine's adapter is opened on.
+    /// The kernel of the first machine's adapter.
     let faulting: FaultingKernel
     let central: Adapter
     let peripheral: Adapter
@@ -39,7 +39,7 @@ struct TwoMachines: Sendable {
         }
     }
 
-    /// Has the second machine advertise.
+    /// Makes the second machine advertise.
     func advertise() async throws {
         try await peripheral.sendToManagement(
             .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
@@ -47,7 +47,7 @@ struct TwoMachines: Sendable {
 
     var peer: BluetoothAddress { peripheral.information.address }
 
-    /// A channel from the first machine to the second.
+    /// Opens a channel from the first machine to the second.
     func channel(
         psm: UInt16 = 0x0085, options: ChannelOptions = ChannelOptions(),
         listening: ChannelOptions = ChannelOptions()
@@ -59,7 +59,7 @@ struct TwoMachines: Sendable {
     }
 }
 
-/// Serves attributes to whoever connects to a machine.
+/// A server of attributes on a machine.
 final class AttributePeer: Sendable {
     private struct State {
         var listeners: [any L2CAPListener] = []
@@ -77,7 +77,7 @@ final class AttributePeer: Sendable {
         }
     }
 
-    /// Takes enhanced bearers, too, with this MTU.
+    /// Accepts enhanced bearers with this MTU as well.
     func listenForEnhancedBearers(_ kernel: SimulatedKernel, _ address: BluetoothAddress, mtu: UInt16) async throws {
         kernel.hasNetBindService = true
         try await kernel.onLoop {
@@ -94,7 +94,8 @@ final class AttributePeer: Sendable {
         }
     }
 
-    /// What it serves: a value of 100 bytes that can be read and written, and what enhanced bearers need.
+    /// The served attributes: a value of 100 bytes that can be read and written, and the characteristics for enhanced
+    /// bearers.
     private static func database() -> AttributeDatabase {
         let services = [
             GATTService(
@@ -112,7 +113,7 @@ final class AttributePeer: Sendable {
         return (try? AttributeDatabase(services)) ?? .empty
     }
 
-    /// The connections that were made, first first.
+    /// The connections, oldest first.
     var connections: [Connection] { state.withLock { $0.connections } }
 
     private func accept(_ socket: any L2CAPSocket, on loop: EventLoop) -> SocketHandler {
@@ -125,7 +126,7 @@ final class AttributePeer: Sendable {
     }
 }
 
-/// Bytes of which each tells where it is.
+/// Bytes with their position as value.
 func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
     (start..<start + count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8) ^ ($0 >> 16)) }
 }

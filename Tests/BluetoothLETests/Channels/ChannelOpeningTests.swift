@@ -88,7 +88,7 @@ import Testing
         try await TwoMachines.run { machines in
             let connection = try await machines.central.connect(to: machines.peer)
             let (central, peripheral) = try await machines.channel()
-            // Of what is asked for now nothing arrives.
+            // Nothing requested from now on arrives.
             machines.kernel.setSending(false, adapter: 0)
             let elsewhere = BluetoothAddress(0xC098_E512_3456, kind: .random)
             let attempts = [

@@ -73,7 +73,7 @@ import BluetoothLE
         }
     }
 
-    /// A mebibyte each way at the same time; one of the readers takes a while for each SDU.
+    /// A mebibyte each way at the same time; one of the readers is slow.
     @Test func aMebibyteEachWayIsExactAndASlowReaderHoldsBackTheWriter() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
@@ -109,7 +109,7 @@ import BluetoothLE
             #expect(received == pattern(count))
             for writer in writers { try await writer.value }
             try await slow.value
-            // The two kernels' buffers, by the kernel's generous count of what a packet costs.
+            // The two kernels' buffers, with the kernel's generous accounting of a packet.
             #expect(largestLead.withLock { $0 } < 512 << 10)
             #expect(machines.fixture.radio.statistics.receiveOverflows == 0)
         }
@@ -122,7 +122,7 @@ import BluetoothLE
             let error = await failure { try await writer.value }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("of 1048576 bytes") == true)
-            // The channel is none the worse for it.
+            // The channel remains usable.
             var first = try #require(try await peripheral.read())
             #expect(first == pattern(2048))
             let more = machines.fixture.begin { try await central.send([1, 2, 3]) }
@@ -155,7 +155,7 @@ import BluetoothLE
                 let made = try await connection.openChannel(psm: 0x0085)
                 ends.append((made, try #require(try await incoming.next())))
             }
-            // The first is not read; the others are not held up by it.
+            // The first is not read; the others are not delayed by it.
             let stuck = machines.fixture.begin { [first = ends[0].0] in try await first.write(pattern(1 << 20)) }
             for (number, (here, there)) in ends.enumerated().dropFirst() {
                 try await here.write(pattern(3000, from: number))
@@ -256,7 +256,7 @@ import BluetoothLE
         }
     }
 
-    /// What a send that the kernel refuses means is known when it refuses again although it has told that it can.
+    /// A send refused by the kernel is permanent if the kernel refuses it again after reporting the channel writable.
     @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
         try await Fixture.run { fixture in
             let socket = RefusingSocket(refusals, on: fixture.radio.loop)
@@ -314,7 +314,7 @@ import BluetoothLE
             let channel = try await adapter.openChannel(
                 to: peripheral.address, psm: 0x0085, options: ChannelOptions(maximumTransmissionUnit: 50))
             let link = try #require(peripheral.links.first)
-            // An SDU that is too long is dropped by the kernel; one of no bytes is an SDU, and no end.
+            // The kernel drops an SDU that is too long; one of no bytes is an SDU, not the end.
             for count in [50, 51, 0, 1] {
                 while link.send(pattern(count), on: .dynamic(psm: 0x0085)) != .sent {
                     try await fixture.radio.sleep(for: .milliseconds(10))
@@ -324,7 +324,7 @@ import BluetoothLE
                 let sdu = try await channel.read()
                 #expect(sdu == pattern(count))
             }
-            // Nobody reads, and it goes on sending without credits.
+            // Without a reader it keeps sending without credits.
             var isOpen = true
             while isOpen {
                 if case .failed = link.send([1], on: .dynamic(psm: 0x0085), ignoresCredits: true) { isOpen = false }
@@ -341,7 +341,7 @@ extension L2CAPFlowControl {
     fileprivate static let allKinds: [L2CAPFlowControl] = [.leCreditBased, .enhancedCreditBased]
 }
 
-/// A socket that refuses to send for want of memory, so many times.
+/// A socket that refuses a number of sends for lack of memory.
 private final class RefusingSocket: L2CAPSocket {
     private struct State {
         var refusals: Int

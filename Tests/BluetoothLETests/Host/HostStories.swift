@@ -9,7 +9,7 @@ import Testing
 
 import BluetoothLE
 
-/// The session over a host without any kernel.
+/// The session over a scripted host, without a kernel.
 @Suite struct HostStories {
     private static let peer = BluetoothAddress(0x001A_7DDA_7113, kind: .public)
 
@@ -92,7 +92,7 @@ import BluetoothLE
             var incoming = try await adapter.incomingConnections().makeAsyncIterator()
             await host.loop.run { host.comeIn(from: Self.peer) }
             let connection = try #require(try await incoming.next())
-            // The server answers Exchange MTU.
+            // The server responds to Exchange MTU.
             await host.loop.run { host.channels.first?.deliver([0x02, 23, 0]) }
             await host.loop.run {}
             await host.loop.run {}

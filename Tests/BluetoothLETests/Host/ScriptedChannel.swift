@@ -2,15 +2,15 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// A channel of a ``ScriptedHost``, whose other side answers by the host's table.
+/// A channel of a ``ScriptedHost``, whose peer responds by the host's table.
 //
-// Lives on the loop.
+// Confined to the event loop.
 final class ScriptedChannel: HostChannel, @unchecked Sendable {
-    // Unchecked: everything that changes is reached on the loop alone.
+    // Unchecked: all mutable state is accessed on the loop alone.
     let peer: BluetoothAddress
     private unowned let host: ScriptedHost
     var handler: ChannelHandler = { _ in }
-    /// What was sent, in order.
+    /// The sent packets, in order.
     private(set) var sent: [[UInt8]] = []
     private(set) var isClosed = false
     private(set) var protection = LinkSecurity(level: .low, keySize: 0)
@@ -21,13 +21,13 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     let linkHandle: UInt16? = 64
     let maximumTransmissionUnits: (receive: Int, send: Int)? = nil
 
-    /// The other side sends a packet.
+    /// Delivers a packet from the peer.
     func deliver(_ packet: [UInt8]) {
         inbound.append(packet)
         host.loop.executeLocally { [self] in if !isClosed { handler(.readable) } }
     }
 
-    /// The other side ends the link.
+    /// Ends the link from the peer's side.
     func end() { handler(.closed(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset))))) }
 
     func send(_ packet: RawSpan) -> ChannelSend {

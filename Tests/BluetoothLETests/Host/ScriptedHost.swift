@@ -6,21 +6,21 @@ import BluetoothHCI
 import Logging
 import TestSupport
 
-/// A host without any kernel: it takes note of what it is told, and tells what a test wants.
+/// A host without a kernel: it records its calls and reports the events of a test.
 //
-// Lives on the loop. Nothing is called back from within a call: what follows from one is told in the loop's next turn.
+// Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
 final class ScriptedHost: HostProvider, @unchecked Sendable {
-    // Unchecked: everything but the loop is reached on the loop alone, which `LoopBound` would check at each place.
+    // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
-    /// What it was told, in order.
+    /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
         index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
         localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
 
-    // Who is told.
+    // The receivers of events.
     fileprivate var onChange: (AdapterChange) -> Void = { _ in }
     fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
@@ -29,7 +29,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
     fileprivate var accept: ((any HostChannel) -> ChannelHandler)?
     fileprivate(set) var channels: [ScriptedChannel] = []
-    /// What a device answers, by request.
+    /// The device's responses, by request.
     var answers: [[UInt8]: [UInt8]] = [:]
 
     init(on loop: EventLoop) { self.loop = loop }
@@ -37,10 +37,10 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
 
     fileprivate func note(_ call: String) { calls.append(call) }
-    /// Does something in the loop's next turn.
+    /// Runs `body` in the loop's next turn.
     fileprivate func later(_ body: @escaping () -> Void) { loop.executeLocally(body) }
 
-    // MARK: What a test has it tell. Called on the loop.
+    // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
         adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
@@ -63,7 +63,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
         return channels[channels.count - 1]
     }
 
-    /// A central makes a link.
+    /// Reports an incoming connection.
     func comeIn(from peer: BluetoothAddress) {
         let channel = makeChannel(to: peer)
         channel.handler = accept?(channel) ?? { _ in }
@@ -102,7 +102,7 @@ private final class ScriptedDirectory: HostDirectory {
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
-/// Does everything that a host does for an adapter.
+/// All roles of a host for an adapter.
 private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
     private let host: ScriptedHost
     var settings = PairingSettings()
@@ -235,7 +235,7 @@ private final class ScriptedListener: HostChannelListener {
 }
 
 extension BluetoothError {
-    /// What a scripted channel's failure is told as.
+    /// The error for a scripted channel's failure.
     static func scripted(_ failure: ChannelFailure) -> BluetoothError {
         BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Pairing while other things go on.
+/// Pairing during other activity.
 @Suite struct PairingAttackTests {
     @Test("the program closes its adapter at any moment of a pairing")
     func closing() async throws {
@@ -62,7 +62,7 @@ import Testing
             fixture.peripheral.requestSecurity()
             #expect(await first.closed().pairingFailure == .notConfirmed)
             try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
-            // The next question is open when the first is answered at last.
+            // The second question is open when the first is answered.
             let second = try await fixture.connect()
             fixture.peripheral.requestSecurity()
             try await fixture.base.settle { agent.waiting == 2 }
@@ -109,7 +109,7 @@ import Testing
     }
 }
 
-/// Answers when a test says so, whatever happens meanwhile.
+/// An agent that answers when the test says so, even after cancellation.
 private final class LateAgent: PairingAgent {
     private let calls = Mutex<[Promise<Bool, BluetoothError>]>([])
     private let loop: EventLoop
@@ -123,14 +123,14 @@ private final class LateAgent: PairingAgent {
     func confirmPairing(_ request: PairingRequest) async throws -> Bool {
         let call = Promise<Bool, BluetoothError>()
         calls.withLock { $0.append(call) }
-        // Takes no notice of being cancelled.
+        // Ignores cancellation.
         return await Task(executorPreference: loop) { [loop] in
             (try? await call.value(.init("wait"), timeout: nil, on: loop)) ?? false
         }.value
     }
 }
 
-/// Enters what another agent shows.
+/// An agent that enters the passkey shown by another agent.
 private struct ReadingAgent: PairingAgent {
     let other: TestAgent
     init(_ other: TestAgent) { self.other = other }

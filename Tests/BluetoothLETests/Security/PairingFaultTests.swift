@@ -6,24 +6,24 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Whatever happens, and whenever during a pairing: it ends, with a typed error or success, nothing is left, and the next
-/// pairing works.
+/// Every fault at every moment of a pairing: the pairing ends, with a typed error or success, nothing is left, and the
+/// next pairing succeeds.
 @Suite struct PairingFaultTests {
-    /// What is under way.
+    /// The operation under way.
     enum Work: CaseIterable, Sendable {
         case pair, raise, read, connect
     }
 
     @Test(arguments: Fault.allCases, Work.allCases)
     func everyFaultAtEveryMomentEndsTyped(_ fault: Fault, _ work: Work) async throws {
-        // Undisturbed it takes this long, so every moment is one between.
+        // Covers every moment of the undisturbed duration.
         let whole = try await Self.run(work, nil, after: .zero).duration
         #expect(whole > .zero)
         for step in 0..<12 {
             let outcome = try await Self.run(work, fault, after: whole * step / 11)
             guard let error = outcome.error else { continue }
             var codes = fault.codes.union([.pairingFailed])
-            // The peer's own word, when the link ends right after it, and an attempt at a link that was not answered.
+            // The peer's own refusal, when the link ends right after it, and a connection attempt without a response.
             if work == .read { codes.insert(.attributeProtocol) }
             if work == .connect { codes.insert(.timedOut) }
             let isExpected = codes.contains(error.code)
@@ -66,7 +66,7 @@ import Testing
             try await base.settle { await fixture.adapter.session.pairingQuestions.dialogs.isEmpty }
             let asking = await fixture.adapter.session.pairingQuestions.calls.count
             #expect(asking == 0)
-            // A machine on which all is well again pairs.
+            // Pairs on a machine that was restored.
             if try await Adapter.all(on: base.kernel).isEmpty { base.kernel.plug() }
             base.kernel.setRadioSwitch(adapter: 0)
             let again = try await Adapter.open(power: .powerOn, on: base.kernel)

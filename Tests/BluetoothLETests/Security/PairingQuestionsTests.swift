@@ -16,20 +16,20 @@ import Testing
         case endAll
     }
 
-    /// Who waits for the agent to return from a call.
+    /// The waiting party for a call of the agent to return.
     private enum Waiting: Hashable {
         case device(BluetoothAddress)
-        /// Nobody any more.
+        /// None any more.
         case cancelled(BluetoothAddress)
-        /// A request of this program's.
+        /// A request of this program.
         case request
     }
 
-    /// The machine with an agent and a kernel behind it.
+    /// A state machine with a model of its agent and kernel.
     private struct Fixture: Hashable {
         var questions = PairingQuestions(limit: 2)
         var calls: [Int: Waiting] = [:]
-        /// The questions that the kernel waits for an answer to.
+        /// The questions without an answer to the kernel.
         var unanswered: [BluetoothAddress: PairingQuestion] = [:]
     }
 
@@ -100,7 +100,7 @@ import Testing
             #expect(fixture.calls[call] == nil, "a call's number is used twice: \(path) \(input)")
             fixture.calls[call] = .device(request.peer)
         case .cancel(let call):
-            // What has returned is not cancelled, nor is what nobody waits for.
+            // A call that has returned is not cancelled, and neither is one whose answer does not matter.
             guard case .device(let peer) = fixture.calls[call] else {
                 Issue.record("nothing to cancel: \(path) \(input)")
                 return
@@ -123,7 +123,7 @@ import Testing
         #expect(questions.calls == Set(fixture.calls.keys), "\(path) \(input)")
         #expect((questions.nextMoment == nil) == questions.dialogs.isEmpty, "\(path) \(input)")
         #expect(questions.nextMoment.map { $0 > moment } != false, "\(path) \(input)")
-        // Whom the agent is asked about, and where the kernel waits, there the question is open.
+        // The agent is asked about the devices with an open question, for which the kernel waits.
         var asked: [BluetoothAddress: Int] = [:]
         for case (let call, .device(let peer)) in fixture.calls { asked[peer] = call }
         #expect(asked == questions.dialogs.compactMapValues { $0.open?.call }, "\(path) \(input)")
@@ -140,7 +140,7 @@ import Testing
             courses == [
                 .begun, .numbered, .refused(.keyMissing), .refused(.bondStoreFull), .refused(.notConfirmed),
             ])
-        // From everywhere all comes to rest, once nothing more happens.
+        // Every state comes to rest without further events.
         for (state, path) in reached {
             var fixture = state
             for input in [Input.abort(Self.peer), .endAll] { step(&fixture, input, path) }

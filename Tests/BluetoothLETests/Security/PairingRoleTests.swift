@@ -4,14 +4,14 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Two machines, each with its own agent, in both roles.
+/// Two machines with an agent each, in both roles.
 @Suite struct PairingRoleTests {
-    /// Who begins.
+    /// The side that begins.
     enum Beginner: CaseIterable, Sendable {
         case central, peripheral
     }
 
-    /// Runs `body` with the two ends of a link between two machines and their agents.
+    /// Runs `body` with both ends of a link between two machines and their agents.
     static func run(
         _ central: IOCapability, _ peripheral: IOCapability, _ user: TestAgent.User = .agrees,
         isSecure: Bool = true,
@@ -76,7 +76,7 @@ import Testing
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .rejected)
             #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
-            // The next pairing works.
+            // The next pairing succeeds.
             try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
             let again = try await fixture.connect()

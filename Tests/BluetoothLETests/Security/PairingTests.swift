@@ -5,14 +5,14 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Pairing as central with a device: each association model, and everything that can go wrong.
+/// Pairing as central with a device: each association model and each failure.
 @Suite struct PairingTests {
-    /// What two devices bring, and what comes of it.
+    /// The capabilities of two devices, and the resulting pairing.
     struct Model: Sendable, CustomTestStringConvertible {
         var ours: IOCapability
         var theirs: IOCapability
         var isSecure = true
-        /// What the agent is asked.
+        /// The questions to the agent.
         var asked: [String]
         var level: SecurityLevel
 
@@ -36,7 +36,8 @@ import Testing
         Model(ours: .displayYesNo, theirs: .displayYesNo, isSecure: false, asked: [], level: .medium),
     ]
 
-    /// Another program has ended the link, and why is not known yet when the device is connected to and paired with anew.
+    /// Another program has ended the link, whose reason is not known yet when the device is connected to and paired
+    /// with again.
     @Test func aPairingIsThatOfTheNewLink() async throws {
         try await SecurityFixture.run(SimulatedSecurity()) { fixture in
             let agent = fixture.agent()
@@ -47,7 +48,7 @@ import Testing
             #expect(await former.isConnected)
             let connection = try await fixture.connect()
             #expect(try await connection.pair().isBonded)
-            // It is this program's own, so nobody is asked.
+            // The pairing is this program's own, so the agent is not asked.
             #expect(agent.asked == [])
             #expect(await former.closed().disconnectReason == .localHost)
             try await fixture.end(connection)
@@ -66,7 +67,7 @@ import Testing
             #expect(outcome == PairingOutcome(security: LinkSecurity(level: model.level, keySize: 16), isBonded: true))
             #expect(agent.asked == model.asked)
             try await fixture.base.settle { await fixture.adapter.session.pairingQuestions.dialogs.isEmpty }
-            // The number is taken away when it is of no more use.
+            // The number is removed when it is no longer needed.
             if model.asked == ["show"] { try await fixture.base.settle { agent.cancelled == 1 } }
             #expect(try await connection.read(try fixture.handle(SecurityFixture.encrypted)).count == 60)
             try await fixture.end(connection)
@@ -102,9 +103,9 @@ import Testing
         }
     }
 
-    // MARK: Failing
+    // MARK: Failures
 
-    /// A way in which pairing fails, and what is said about it.
+    /// A failure of pairing, and its error.
     struct Mishap: Sendable, CustomTestStringConvertible {
         var name: String
         var security = SimulatedSecurity()
@@ -219,7 +220,7 @@ import Testing
         }
     }
 
-    // MARK: What the device begins
+    // MARK: Pairings begun by the device
 
     @Test func whatADeviceBeginsIsTheAgentsToDecide() async throws {
         for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.sleeps, false)] {

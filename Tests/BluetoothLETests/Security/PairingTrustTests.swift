@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Who may pair with whom: what a stranger, another program or a worse pairing must not bring about.
+/// The limits of trust: pairings by a stranger, by another program or with a weaker key that must be refused.
 @Suite struct PairingTrustTests {
     @Test func aBondThatMadeSureOfTheDeviceIsNotReplacedByOneThatDoesNot() async throws {
         try await PairingRoleTests.run(.displayYesNo, .keyboardDisplay) { fixture, central, peripheral in
@@ -16,7 +16,7 @@ import Testing
             await central.0.disconnect()
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
 
-            // Whoever has the address and no key: nothing to show, nothing to enter.
+            // A device with the address but no key and no input or output.
             try await fixture.central.removeBond(with: fixture.address)
             try await fixture.central.setPairingAgent(JustWorksPairingAgent())
             let impostor = try await fixture.connect()
@@ -25,7 +25,7 @@ import Testing
             #expect(await fixture.peripheral.bond(with: identity) == bond)
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
 
-            // Without the bond it is a device like any other.
+            // Without the bond it is an ordinary device.
             try await fixture.peripheral.removeBond(with: identity)
             let again = try await fixture.connect()
             #expect(try await again.pair().isBonded)
@@ -144,7 +144,7 @@ import Testing
                 #expect(error?.code == .timedOut)
             }
             #expect(time == .seconds(1))
-            // Nor longer than the link.
+            // Nor beyond the link.
             let reading = fixture.base.begin { try await connection.read(handle) }
             try await fixture.base.radio.sleep(for: .seconds(1))
             let ending = await fixture.base.duration {

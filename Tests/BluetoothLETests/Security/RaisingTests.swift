@@ -6,7 +6,7 @@ import Testing
 
 @testable import BluetoothLE
 
-/// Raising the protection of a link, by the program and by what the peer demands.
+/// Raising the security of a link, by the program and after refusals of the peer.
 @Suite struct RaisingTests {
     @Test func aLevelIsReachedAndToldAndNotAskedForTwice() async throws {
         try await SecurityFixture.run { fixture in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// A busy kernel refuses for a moment on a link that has just come up.
+    /// The kernel refuses for a moment on a link that has just been established.
     @Test func aKernelThatIsNotReadyYetIsAskedAgain() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// What of a peripheral is refused until the link is encrypted.
+    /// The accesses that a peripheral refuses until the link is encrypted.
     enum Access: CaseIterable, Sendable {
         case read, write, longWrite, subscribe, readByUUID
     }
@@ -123,7 +123,7 @@ import Testing
             try await Self.perform(access, on: connection, fixture)
             #expect(try await connection.security().level == .medium)
             try await fixture.end(connection)
-            // With the key there is from then on, nobody is asked.
+            // With the new key the agent is not asked.
             let again = try await fixture.connect()
             try await Self.perform(access, on: again, fixture)
             try await fixture.end(again)
@@ -152,7 +152,7 @@ import Testing
                 if !isAllowed {
                     #expect(error?.cause == .attribute(.insufficientAuthentication))
                     #expect(error?.pairingFailure == .notConfirmed)
-                    // The link goes on.
+                    // The link remains usable.
                     #expect(try await connection.read(try fixture.handle(0xFFF4)) == [10])
                 }
                 try await fixture.end(connection)
@@ -198,7 +198,7 @@ import Testing
             try await fixture.end(connection)
         }
         try await SecurityFixture.run(security) { fixture in
-            // Encrypted is as far as it gets without.
+            // Without input and output, encryption is the maximum.
             let connection = try await fixture.connect()
             let handle = try fixture.handle(SecurityFixture.authenticated)
             let error = await failure { _ = try await connection.read(handle) }
@@ -235,7 +235,7 @@ import Testing
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let plain = try fixture.handle(0xFFF4)
-            // Requests before, during and after: none is lost, none is out of order.
+            // Requests before, during and after: none is lost or reordered.
             let before = fixture.base.begin { try await connection.read(plain) }
             let raise = fixture.base.begin { try await connection.raiseSecurity(to: .medium) }
             let during = (0..<5).map { _ in fixture.base.begin { try await connection.read(plain) } }
@@ -248,7 +248,7 @@ import Testing
 }
 
 extension SecurityFixture {
-    /// Takes the device's keys out of this machine.
+    /// Deletes the device's keys on this machine.
     func forget() async throws {
         try? await adapter.removeBond(with: peripheral.address)
         _ = try? await adapter.sendToManagement(

@@ -5,14 +5,14 @@ import Testing
 
 import BluetoothLE
 
-/// An agent whose user does what a test says, and that writes down what it was asked.
+/// An agent whose user behaves as the test says, and that records its questions.
 final class TestAgent: PairingAgent {
-    /// What the user does.
+    /// The user's behaviour.
     enum User: Sendable {
         case agrees
         case refuses
         case throwsError
-        /// Never answers, and does not take notice of being cancelled.
+        /// Never answers, and ignores cancellation.
         case sleeps
         case types(UInt32)
     }
@@ -30,11 +30,11 @@ final class TestAgent: PairingAgent {
         self.loop = loop
     }
 
-    /// What it was asked.
+    /// The questions so far.
     var asked: [String] { state.withLock { $0.asked } }
-    /// The number it was to show last.
+    /// The last number to show.
     var shown: Passkey? { state.withLock { $0.shown } }
-    /// How many questions were cancelled.
+    /// The number of cancelled questions.
     var cancelled: Int { state.withLock { $0.cancelled } }
 
     private func answer(_ question: String, _ shown: Passkey? = nil) async throws -> Bool {
@@ -47,7 +47,7 @@ final class TestAgent: PairingAgent {
         case .refuses: return false
         case .throwsError: throw Failure()
         case .sleeps:
-            // Until it is cancelled, in a way that virtual time does not wait for.
+            // Until cancellation, in a way that virtual time does not wait for.
             let wait = Promise<Void, BluetoothError>()
             try? await wait.value(.init("wait"), timeout: nil, on: loop)
             state.withLock { $0.cancelled += 1 }
@@ -74,14 +74,14 @@ final class TestAgent: PairingAgent {
             state.asked.append("show")
             state.shown = passkey
         }
-        // Shown until the pairing is over.
+        // Shown until the pairing ends.
         let wait = Promise<Void, BluetoothError>()
         try? await wait.value(.init("wait"), timeout: nil, on: loop)
         state.withLock { $0.cancelled += 1 }
     }
 }
 
-/// A machine as central, and a simulated peripheral that wants links protected.
+/// A machine as central, and a simulated peripheral that requires security.
 struct SecurityFixture: Sendable {
     let base: Fixture
     let adapter: Adapter
@@ -133,7 +133,7 @@ struct SecurityFixture: Sendable {
         return try await adapter.connect(to: peripheral.address, options: options)
     }
 
-    /// Ends a link, and waits until the kernel has: one that is made before would be the same.
+    /// Ends a link, and waits until the kernel has ended it: an earlier connection would use the same link.
     func end(_ connection: Connection) async throws {
         await connection.disconnect()
         try await base.settle { base.kernel.links(adapter: 0).isEmpty }
@@ -148,7 +148,7 @@ struct SecurityFixture: Sendable {
         try #require(server.handle(of: uuid, in: Self.service))
     }
 
-    /// A further link is made, paired and used: nothing is left of what went wrong before.
+    /// Connects, pairs and uses a further link: no state of the failure is left.
     func pairingWorksNow() async throws {
         peripheral.setSecurity(SimulatedSecurity())
         try await adapter.setPairingAgent(nil)

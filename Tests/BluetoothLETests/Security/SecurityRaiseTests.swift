@@ -94,7 +94,7 @@ import Testing
                 var expected = phase.answers[input] ?? []
                 if input == .fails, !raise.isUnderWay { expected = [.note(.rejected)] }
                 #expect(apply(input, to: &raise) == expected, "\(input) in phase \(number)")
-                // What ends it ends it once.
+                // Only one action ends it.
                 let isOver = expected.contains {
                     switch $0 {
                     case .succeed, .refuse, .giveUp, .endLink: true

@@ -4,9 +4,9 @@ import Testing
 
 import BluetoothLE
 
-/// A user who is asked in words, by several devices at the same time.
+/// A user who is asked in words, for several devices at the same time.
 @Suite struct TextPairingAgentTests {
-    /// What the user is shown and asked, and answers when the test says so.
+    /// The user's screen, and answers given when the test says so.
     private final class User: Sendable {
         private let lines = Mutex<[String]>([])
         private let answer = Mutex<Promise<String?, Never>>(Promise())
@@ -59,7 +59,7 @@ import BluetoothLE
             user.say("y")
             let isConfirmed = try await first.value
             #expect(isConfirmed)
-            // The way is free again.
+            // The next question is allowed.
             let second = fixture.begin { try await agent.confirmPairing(Self.request(2)) }
             let question2 = await questions.next()
             #expect(question2?.contains("12:34:02") == true)
