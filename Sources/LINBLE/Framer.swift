@@ -1,48 +1,48 @@
 import BluetoothPrimitives
 
-/// Why bytes could not be cut into frames, or a frame not be made into bytes.
+/// An error in the framing of a byte stream, or of a frame to send.
 public enum FramingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A frame is longer than the framer's maximum; the framer passes over it.
+    /// A frame is longer than the framer's maximum; the framer skips it.
     case frameTooLong(length: Int, maximum: Int)
-    /// A length field says what no frame can have; the framer goes on after the field.
+    /// A length field has an impossible value; the framer continues after the field.
     case invalidLength(Int)
-    /// A frame to be sent holds the delimiter, or has another length than the fixed one.
+    /// A frame to send contains the delimiter, or does not have the fixed length.
     case notFramable
-    /// More bytes were appended without taking out frames than the framer holds; they were not taken.
+    /// More bytes were appended than the framer holds, without removing frames; they were discarded.
     case overflow(capacity: Int)
 
-    /// Says what is wrong, with the numbers.
+    /// The problem, with its numbers.
     public var description: String {
         switch self {
         case .frameTooLong(let length, let maximum): "a frame of \(length) bytes or more, where \(maximum) are allowed"
         case .invalidLength(let length): "a length field of \(length)"
         case .notFramable: "this framing cannot express the frame"
-        case .overflow(let capacity): "more than \(capacity) bytes without taking out frames"
+        case .overflow(let capacity): "more than \(capacity) bytes without removing frames"
         }
     }
 }
 
-/// Finds the frames in a stream of bytes that arrives in pieces cut at arbitrary places.
+/// A parser that finds the frames in a byte stream of arbitrary pieces.
 ///
-/// Append each piece, then call ``next()`` until it gives nil. A framer holds a bounded number of bytes. After an
-/// error it has already put the offending bytes aside and ``next()`` may be called again.
+/// Append each piece, then call ``next()`` until it returns nil. A framer holds a bounded number of bytes. An error has
+/// already skipped the offending bytes, so ``next()`` may be called again.
 public protocol Framer: Sendable {
-    /// Takes a piece of the stream.
+    /// Appends a piece of the stream.
     ///
-    /// Throws ``FramingError/overflow(capacity:)``, and takes nothing of the piece, when frames are not taken out.
+    /// Throws ``FramingError/overflow(capacity:)``, discarding the piece, when frames are not removed.
     mutating func append(_ bytes: [UInt8]) throws(FramingError)
 
-    /// Takes out the next whole frame, without its length field or delimiter; nil when there is none yet.
+    /// Removes and returns the next whole frame, without its length field or delimiter; nil if there is none yet.
     mutating func next() throws(FramingError) -> [UInt8]?
 
-    /// The bytes that carry `frame`.
+    /// The bytes that encode `frame`.
     func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8]
 
-    /// Forgets what has arrived of an unfinished frame.
+    /// Discards an unfinished frame.
     mutating func reset()
 }
 
-/// What every framer holds at least, so that one piece always fits however short the frames are.
+/// The minimum capacity of every framer, so that one piece always fits however short the frames are.
 private let minimumCapacity = 65_536
 
 extension ByteQueue {
@@ -53,9 +53,9 @@ extension ByteQueue {
     }
 }
 
-/// Frames that begin with their length.
+/// A framer for frames that begin with their length.
 public struct LengthPrefixFramer: Framer {
-    /// How many bytes the length field takes.
+    /// The width of the length field in bytes.
     public enum Width: Int, Hashable, Sendable {
         /// 1 to 255.
         case one = 1
@@ -69,17 +69,17 @@ public struct LengthPrefixFramer: Framer {
     public let width: Width
     /// Whether the field's least significant byte comes first.
     public let isLittleEndian: Bool
-    /// Whether the length counts the field itself too.
+    /// Whether the length includes the field itself.
     public let countsItself: Bool
-    /// The shortest frame that makes sense; a length field below it is an error.
+    /// The minimum length of a frame; a length field below it is an error.
     public let minimumFrameLength: Int
-    /// The longest frame that is accepted.
+    /// The maximum length of a frame.
     public let maximumFrameLength: Int
 
     private var queue = ByteQueue()
     private var toSkip = 0
 
-    /// A framer for the given kind of length field.
+    /// Creates a framer for the given kind of length field.
     public init(
         width: Width, isLittleEndian: Bool = false, countsItself: Bool = false, minimumFrameLength: Int = 0,
         maximumFrameLength: Int = 65_536
@@ -93,14 +93,14 @@ public struct LengthPrefixFramer: Framer {
 
     private var overhead: Int { countsItself ? width.rawValue : 0 }
 
-    /// Takes a piece of the stream.
+    /// Appends a piece of the stream.
     public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
         let skipped = min(toSkip, bytes.count)
         try queue.append(skipped == 0 ? bytes : Array(bytes.dropFirst(skipped)), forFramesUpTo: maximumFrameLength)
         toSkip -= skipped
     }
 
-    /// Takes out the next whole frame; nil when there is none yet.
+    /// Removes and returns the next whole frame; nil if there is none yet.
     public mutating func next() throws(FramingError) -> [UInt8]? {
         guard queue.count >= width.rawValue else { return nil }
         var field: UInt32 = 0
@@ -136,38 +136,38 @@ public struct LengthPrefixFramer: Framer {
         return bytes + frame
     }
 
-    /// Forgets what has arrived of an unfinished frame.
+    /// Discards an unfinished frame.
     public mutating func reset() {
         queue.removeAll()
         toSkip = 0
     }
 }
 
-/// Frames that end with a delimiter, such as lines.
+/// A framer for frames that end with a delimiter, such as lines.
 public struct DelimiterFramer: Framer {
-    /// What ends a frame; never empty.
+    /// The delimiter; never empty.
     public let delimiter: [UInt8]
-    /// The longest frame that is accepted.
+    /// The maximum length of a frame.
     public let maximumFrameLength: Int
 
     private var queue = ByteQueue()
-    /// How far the front of the queue is known to hold no delimiter.
+    /// The number of bytes at the front of the queue that were searched for the delimiter.
     private var searched = 0
-    /// Whether a frame that was too long is being passed over.
+    /// Whether a frame above the maximum length is being skipped.
     private var isSkipping = false
 
-    /// A framer for frames that end with `delimiter`; an empty one stands for a line feed.
+    /// Creates a framer for frames that end with `delimiter`; an empty one is replaced by a line feed.
     public init(delimiter: [UInt8] = [0x0A], maximumFrameLength: Int = 4096) {
         self.delimiter = delimiter.isEmpty ? [0x0A] : delimiter
         self.maximumFrameLength = max(0, maximumFrameLength)
     }
 
-    /// Takes a piece of the stream.
+    /// Appends a piece of the stream.
     public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
         try queue.append(bytes, forFramesUpTo: maximumFrameLength)
     }
 
-    /// Takes out the next whole frame; nil when there is none yet.
+    /// Removes and returns the next whole frame; nil if there is none yet.
     public mutating func next() throws(FramingError) -> [UInt8]? {
         while true {
             let end = queue.firstOffset(of: delimiter, from: searched)
@@ -179,7 +179,7 @@ public struct DelimiterFramer: Framer {
                 isSkipping = false
                 continue
             }
-            // `searched` bytes at least belong to the frame, whether its end is there or not.
+            // At least `searched` bytes belong to the frame, whether it is complete or not.
             guard searched <= maximumFrameLength else {
                 let length = searched
                 isSkipping = true
@@ -204,7 +204,7 @@ public struct DelimiterFramer: Framer {
         return frame + delimiter
     }
 
-    /// Forgets what has arrived of an unfinished frame.
+    /// Discards an unfinished frame.
     public mutating func reset() {
         queue.removeAll()
         searched = 0
@@ -212,34 +212,34 @@ public struct DelimiterFramer: Framer {
     }
 }
 
-/// Frames that all have the same length.
+/// A framer for frames of the same length.
 public struct FixedLengthFramer: Framer {
-    /// How many bytes a frame has; one at least.
+    /// The length of a frame in bytes; at least one.
     public let frameLength: Int
     private var queue = ByteQueue()
 
-    /// A framer for frames of `frameLength` bytes; less than one stands for one.
+    /// Creates a framer for frames of `frameLength` bytes; values below one count as one.
     public init(frameLength: Int) {
         self.frameLength = max(1, frameLength)
     }
 
-    /// Takes a piece of the stream.
+    /// Appends a piece of the stream.
     public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
         try queue.append(bytes, forFramesUpTo: frameLength)
     }
 
-    /// Takes out the next whole frame; nil when there is none yet.
+    /// Removes and returns the next whole frame; nil if there is none yet.
     public mutating func next() throws(FramingError) -> [UInt8]? {
         queue.count >= frameLength ? queue.removeFirst(frameLength) : nil
     }
 
-    /// `frame` as it is.
+    /// `frame`, unchanged.
     public func encode(_ frame: [UInt8]) throws(FramingError) -> [UInt8] {
         guard frame.count == frameLength else { throw .notFramable }
         return frame
     }
 
-    /// Forgets what has arrived of an unfinished frame.
+    /// Discards an unfinished frame.
     public mutating func reset() {
         queue.removeAll()
     }

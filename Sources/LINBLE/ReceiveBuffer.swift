@@ -2,10 +2,10 @@ import BluetoothLE
 import BluetoothLoop
 import Synchronization
 
-/// The bytes that have come from a device and have not been read yet: one that fills it, one that reads it.
+/// The received bytes that have not been read yet, with one writer and one reader.
 ///
-/// Holds a bounded number of bytes: who fills it waits while it is full, so that the subscription below fills up in
-/// turn and ends in an error if nobody reads at all.
+/// It holds a bounded number of bytes: the writer waits while it is full, so that the subscription below fills up in
+/// turn and ends in an error if nothing is read.
 final class ReceiveBuffer: Sendable {
     private enum Ending {
         case regular
@@ -29,7 +29,7 @@ final class ReceiveBuffer: Sendable {
         self.operation = operation
     }
 
-    /// How many bytes have come altogether.
+    /// The number of bytes received.
     var total: Int { state.withLock { $0.total } }
 
     /// Adds bytes, then waits until there is room for more; false when the task was cancelled.
@@ -45,7 +45,7 @@ final class ReceiveBuffer: Sendable {
         return await filler?.value(ifCancelled: false) ?? true
     }
 
-    /// Adds bytes if there is room for them; says whether there was. After the end there is none.
+    /// Adds bytes if there is room for them; returns whether there was. After the end there is none.
     func take(_ bytes: [UInt8]) -> Bool {
         let (reader, isTaken) = state.withLock { state -> (Promise<Void, BluetoothError>?, Bool) in
             guard state.ending == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
@@ -58,7 +58,7 @@ final class ReceiveBuffer: Sendable {
         return isTaken
     }
 
-    /// Whether no more bytes will come, and why: nil inside for a regular end.
+    /// The end of the stream, if it has ended: its error, or nil inside for a regular end.
     var end: BluetoothError?? {
         switch state.withLock({ $0.ending }) {
         case .failed(let error): .some(error)
@@ -67,7 +67,7 @@ final class ReceiveBuffer: Sendable {
         }
     }
 
-    /// No more bytes will come, because of `error` or regularly.
+    /// Ends the stream, with `error` or regularly.
     func finish(_ error: BluetoothError?) {
         let reader = state.withLock { state -> Promise<Void, BluetoothError>? in
             guard state.ending == nil else { return nil }
@@ -78,7 +78,7 @@ final class ReceiveBuffer: Sendable {
         reader?.succeed()
     }
 
-    /// All bytes that are there, or the first to come; nil after the end.
+    /// All buffered bytes, or the first to arrive; nil after the end.
     func read(
         until deadline: KernelInstant?, on loop: EventLoop, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) -> [UInt8]? {
@@ -106,7 +106,7 @@ final class ReceiveBuffer: Sendable {
         }
     }
 
-    /// What can be told now; otherwise `waiter` is resolved when there is more to tell.
+    /// The result if there is one now; otherwise `waiter` is resolved when there is.
     private func takeOrWait(_ waiter: Promise<Void, BluetoothError>) -> Result<[UInt8]?, BluetoothError>? {
         let (result, filler) = state.withLock { state -> (Result<[UInt8]?, BluetoothError>?, Promise<Bool, Never>?) in
             guard state.bytes.isEmpty else {
@@ -122,7 +122,7 @@ final class ReceiveBuffer: Sendable {
             case nil: break
             }
             guard state.reader == nil else {
-                return (.failure(BluetoothError(.busy, operation, "Somebody else is already reading.")), nil)
+                return (.failure(BluetoothError(.busy, operation, "Another task is reading.")), nil)
             }
             state.reader = waiter
             return (nil, nil)

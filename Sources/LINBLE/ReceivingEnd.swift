@@ -1,11 +1,11 @@
 import BluetoothLE
 
-/// What the streams of a UART's bytes read from, whichever side of the link this is.
+/// The source of a UART's received bytes, on either side of the link.
 struct ReceivingEnd: Sendable {
     let buffer: ReceiveBuffer
     let loop: EventLoop
     let peer: BluetoothAddress
-    /// Kept alive by whoever reads.
+    /// Retained by the reader.
     let owner: any AnyObject & Sendable
 
     func read(
@@ -19,19 +19,19 @@ struct ReceivingEnd: Sendable {
     }
 }
 
-/// The bytes of a UART as an asynchronous sequence; it ends in the error that ended the link.
+/// The bytes of a UART as an asynchronous sequence; it throws the error that ended the link.
 public struct UARTReceived: AsyncSequence, Sendable {
-    /// A piece of the stream, cut at arbitrary places.
+    /// A piece of the stream, split at arbitrary places.
     public typealias Element = [UInt8]
-    /// What it throws.
+    /// The type of its errors.
     public typealias Failure = BluetoothError
 
     let end: ReceivingEnd
 
-    /// Starts to read.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(end: end) }
 
-    /// Reads piece by piece.
+    /// An iterator over the pieces.
     public struct Iterator: AsyncIteratorProtocol {
         let end: ReceivingEnd
 
@@ -51,26 +51,27 @@ public struct UARTReceived: AsyncSequence, Sendable {
 public struct UARTFrames<F: Framer>: AsyncSequence, Sendable {
     /// A whole frame without its length field or delimiter.
     public typealias Element = [UInt8]
-    /// What it throws: why the link ended, or `protocolViolation` for what cannot be framed. After that one may go on.
+    /// The type of its errors: the link's end, or `protocolViolation` for bytes that cannot be framed, after which
+    /// reading may continue.
     public typealias Failure = BluetoothError
 
     let end: ReceivingEnd
     let framer: F
 
-    /// Starts to read.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(end: end, framer: framer) }
 
-    /// Reads frame by frame.
+    /// An iterator over the frames.
     public struct Iterator: AsyncIteratorProtocol {
         let end: ReceivingEnd
         var framer: F
 
-        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        /// The next frame; one that is unfinished when the stream ends is discarded.
         public mutating func next() async throws(BluetoothError) -> [UInt8]? {
             try await next(isolation: nil)
         }
 
-        /// The next frame; one that is unfinished when the stream ends is not handed out.
+        /// The next frame; one that is unfinished when the stream ends is discarded.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> [UInt8]? {
             while true {
                 if let frame = try nextFrame() { return frame }

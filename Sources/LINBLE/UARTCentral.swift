@@ -1,13 +1,13 @@
 import BluetoothLE
 
-/// A central that uses the UART this machine offers: a stream of bytes both ways; see ``UARTServer``.
+/// A central that uses this machine's UART: a byte stream in both directions; see ``UARTServer``.
 ///
-/// It is there from the moment the central subscribes ("online") until that ends its subscription or the link ends. What
-/// a central writes before goes nowhere, as with a LINBLE.
+/// It exists from the moment the central subscribes ("online") until it unsubscribes or the link ends. Bytes that a
+/// central writes before are discarded, as by a LINBLE.
 ///
-/// The bytes are a stream: they arrive cut at arbitrary places. ``frames(_:)`` finds what belongs together.
+/// The stream arrives in arbitrary pieces; ``frames(_:)`` assembles frames.
 public actor UARTCentral {
-    /// The link beneath.
+    /// The underlying connection.
     public nonisolated let connection: Connection
 
     private let characteristic: AttributeHandle
@@ -16,12 +16,12 @@ public actor UARTCentral {
     private var pace: Pace
     private nonisolated let buffer: ReceiveBuffer
 
-    /// How many bytes have been handed to the kernel.
+    /// The number of bytes passed to the kernel.
     public private(set) var sentByteCount = 0
-    /// How many bytes have been received.
+    /// The number of bytes received.
     public nonisolated var receivedByteCount: Int { buffer.total }
 
-    /// It lives where the connection lives, so that a chunk costs no change of threads.
+    /// The executor of the connection, so that a chunk costs no change of threads.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
     /// The central's address.
@@ -38,7 +38,7 @@ public actor UARTCentral {
 
     // MARK: Sending
 
-    /// The most bytes that go into one notification now: what the link takes, or less where the options say so.
+    /// The maximum size of a notification's value now: the link's, or less if the options say so.
     public var maximumChunkLength: Int {
         get async {
             var length = await connection.maximumCommandLength
@@ -47,11 +47,11 @@ public actor UARTCentral {
         }
     }
 
-    /// Sends bytes in notifications; returns when the kernel has taken the last of them.
+    /// Sends bytes in notifications; returns when the kernel has accepted the last of them.
     ///
-    /// Suspends while the link takes no more, and by the pacing, so nothing is lost however slowly the central listens.
-    /// Bytes of one call stay together even when several tasks send.
-    /// - Throws: `notSubscribed` when the central has ended its subscription, `disconnected` with the end of the link.
+    /// Suspends while the link is congested, and for the pacing, so that no byte is lost however slowly the central
+    /// reads. The bytes of one call stay together even when several tasks send.
+    /// - Throws: `notSubscribed` when the central has unsubscribed, `disconnected` when the link has ended.
     public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("send", peer: peer)
         let cancelled = BluetoothError(.cancelled, operation, "The task was cancelled.")
@@ -64,9 +64,9 @@ public actor UARTCentral {
             if let moment = pace.moment(for: chunk.count, now: connection.loop.now) {
                 try await connection.loop.wait(until: moment, ifCancelled: cancelled)
             }
-            // It may have subscribed anew meanwhile, and is another stream then.
+            // The central may have subscribed again meanwhile, which is another stream.
             if let end = buffer.end {
-                throw end ?? BluetoothError(.notSubscribed, operation, "The central has ended its subscription.")
+                throw end ?? BluetoothError(.notSubscribed, operation, "The central has unsubscribed.")
             }
             try await connection.notify(chunk, of: characteristic)
             sentByteCount &+= chunk.count
@@ -76,10 +76,11 @@ public actor UARTCentral {
 
     // MARK: Receiving
 
-    /// Gives the bytes that have arrived, waiting for the first if there are none; nil after the end of the subscription.
+    /// Returns the buffered bytes, waiting for the first if there are none; nil after the central has unsubscribed.
     ///
-    /// One task may read at a time. Throws `timedOut` when nothing arrives in time, and once all that came before has been
-    /// read why the link ended: `overflow` when more bytes waited to be read than ``UARTServerOptions/receiveCapacity``.
+    /// One task may read at a time. Throws `timedOut` when no byte arrives in time, and, once all earlier bytes have
+    /// been read, the error of the link's end: `overflow` when more bytes were unread than
+    /// ``UARTServerOptions/receiveCapacity``.
     public func read(
         timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) -> [UInt8]? {
@@ -90,35 +91,35 @@ public actor UARTCentral {
         ReceivingEnd(buffer: buffer, loop: connection.loop, peer: peer, owner: self)
     }
 
-    /// The bytes as they arrive, cut at arbitrary places.
+    /// The bytes as they arrive, in arbitrary pieces.
     public nonisolated var received: UARTReceived { UARTReceived(end: receivingEnd) }
 
-    /// The frames that `framer` finds in the bytes that arrive.
+    /// The frames that `framer` finds in the received bytes.
     public nonisolated func frames<F: Framer>(_ framer: F) -> UARTFrames<F> {
         UARTFrames(end: receivingEnd, framer: framer)
     }
 
     // MARK: The end
 
-    /// Ends the link. What has been received before can still be read.
+    /// Ends the link. Bytes received before can still be read.
     public func disconnect() async {
         await connection.disconnect()
     }
 
-    /// Whether no more bytes will come.
+    /// Whether the stream has ended.
     nonisolated var hasEnded: Bool { buffer.end != nil }
 
-    /// Takes what the central has written. On the loop.
+    /// Receives a write of the central. On the loop.
     ///
-    /// Nothing makes a central wait that sends Write Commands, so one that sends more than there is room for loses its link
-    /// rather than some of its bytes. A Write Request is refused in place of that.
+    /// A central that sends Write Commands cannot be slowed down, so one that sends more than there is room for loses
+    /// its link rather than some of its bytes. A Write Request is refused instead.
     nonisolated func take(_ write: AttributeWrite, isRequest: Bool) -> ATTErrorCode? {
         guard !buffer.take(write.value), buffer.end == nil else { return nil }
         if isRequest { return .insufficientResources }
         finish(
             BluetoothError(
                 .overflow, .init("receive", peer: peer),
-                "More than \(options.receiveCapacity) bytes were waiting to be read; the link was ended.",
+                "More than \(options.receiveCapacity) bytes were unread; the link was ended.",
                 remedy:
                     "Read faster, or have the central send less at a time: a UART over Bluetooth LE has no flow control "
                     + "in this direction."))
@@ -126,6 +127,6 @@ public actor UARTCentral {
         return nil
     }
 
-    /// No more bytes will come; only the first reason counts.
+    /// Ends the stream; only the first reason counts.
     nonisolated func finish(_ reason: BluetoothError?) { buffer.finish(reason) }
 }

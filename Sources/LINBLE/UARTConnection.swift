@@ -1,6 +1,6 @@
 import BluetoothLE
 
-/// A UART at the other end of a Bluetooth link, such as that of a LINBLE: a stream of bytes both ways.
+/// A UART at the other end of a Bluetooth link, such as that of a LINBLE: a byte stream in both directions.
 ///
 /// It exists only while it is usable, that is after the device has confirmed the subscription: a LINBLE bridges its
 /// UART from then on ("online") and not before.
@@ -11,13 +11,13 @@ import BluetoothLE
 /// for try await bytes in uart.received { print(bytes.hexadecimal) }
 /// ```
 ///
-/// The bytes are a stream: they arrive cut at arbitrary places. ``frames(_:)`` finds what belongs together.
+/// The stream arrives in arbitrary pieces; ``frames(_:)`` assembles frames.
 public actor UARTConnection {
-    /// The link beneath.
+    /// The underlying connection.
     public nonisolated let connection: Connection
-    /// Which profile the device has.
+    /// The profile of the device.
     public nonisolated let profile: UARTProfile
-    /// How it is used.
+    /// The options it was opened with.
     public nonisolated let options: UARTOptions
 
     private let toDevice: RemoteCharacteristic
@@ -27,12 +27,12 @@ public actor UARTConnection {
     private nonisolated let buffer: ReceiveBuffer
     private nonisolated let pump: Task<Void, Never>
 
-    /// How many bytes have been handed to the kernel.
+    /// The number of bytes passed to the kernel.
     public private(set) var sentByteCount = 0
-    /// How many bytes have been received.
+    /// The number of bytes received.
     public nonisolated var receivedByteCount: Int { buffer.total }
 
-    /// It lives where the connection lives, so that a chunk costs no change of threads.
+    /// The executor of the connection, so that a chunk costs no change of threads.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
     /// The peer's address.
@@ -70,7 +70,7 @@ public actor UARTConnection {
 
     // MARK: Sending
 
-    /// The most bytes that go into one write now: what the link takes, or less where the profile or the options say so.
+    /// The maximum size of a write now: the link's, or less if the profile or the options say so.
     public var maximumChunkLength: Int {
         get async {
             var length = await connection.maximumCommandLength
@@ -81,9 +81,9 @@ public actor UARTConnection {
         }
     }
 
-    /// Sends bytes in chunks; returns when the kernel has taken the last of them.
+    /// Sends bytes in chunks; returns when the kernel has accepted the last of them.
     ///
-    /// Suspends while the kernel takes no more, and by the pacing. Bytes of one call stay together even when several
+    /// Suspends while the link is congested, and for the pacing. The bytes of one call stay together even when several
     /// tasks send.
     public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
         guard await turns.enter() else {
@@ -109,10 +109,10 @@ public actor UARTConnection {
         }
     }
 
-    /// Waits until the device has received all that was sent before.
+    /// Waits until the device has received all bytes sent before.
     ///
-    /// Asks the device something on the same bearer, which answers in order. It does not tell whether the device's UART
-    /// has put the bytes out.
+    /// It sends a request on the same bearer, which the device answers in order. The answer does not mean that the
+    /// device's UART has transmitted the bytes.
     public func flush() async throws(BluetoothError) {
         guard await turns.enter() else {
             throw BluetoothError(.cancelled, .init("flush", peer: peer), "The task was cancelled.")
@@ -123,10 +123,10 @@ public actor UARTConnection {
 
     // MARK: Receiving
 
-    /// Gives the bytes that have arrived, waiting for the first if there are none; nil after the end of the stream.
+    /// Returns the buffered bytes, waiting for the first if there are none; nil after the end of the stream.
     ///
-    /// One task may read at a time. Throws `timedOut` when nothing arrives in time, and why the link ended once all
-    /// that came before has been read.
+    /// One task may read at a time. Throws `timedOut` when no byte arrives in time, and, once all earlier bytes have
+    /// been read, the error of the link's end.
     public func read(
         timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) -> [UInt8]? {
@@ -137,17 +137,17 @@ public actor UARTConnection {
         ReceivingEnd(buffer: buffer, loop: connection.loop, peer: peer, owner: self)
     }
 
-    /// The bytes as they arrive, cut at arbitrary places.
+    /// The bytes as they arrive, in arbitrary pieces.
     public nonisolated var received: UARTReceived { UARTReceived(end: receivingEnd) }
 
-    /// The frames that `framer` finds in the bytes that arrive.
+    /// The frames that `framer` finds in the received bytes.
     public nonisolated func frames<F: Framer>(_ framer: F) -> UARTFrames<F> {
         UARTFrames(end: receivingEnd, framer: framer)
     }
 
     // MARK: The end
 
-    /// Ends the link. What has been received before can still be read.
+    /// Ends the link. Bytes received before can still be read.
     public func disconnect() async {
         await connection.disconnect()
     }

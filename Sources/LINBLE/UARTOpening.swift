@@ -1,17 +1,18 @@
 import BluetoothLE
 
 extension UARTConnection {
-    /// Finds a device, connects to it, finds its UART service and subscribes: afterwards bytes flow both ways.
+    /// Finds a device, connects to it, discovers its UART service and subscribes: afterwards bytes flow in both
+    /// directions.
     ///
-    /// When a step fails, the link is ended and it starts over from scanning, as the maker of LINBLE has it, as often
-    /// as the options allow and as far as trying again can help.
+    /// When a step fails, the link is ended and the procedure restarts with scanning, as LINBLE's manufacturer
+    /// specifies, as often as the options allow and as long as a retry can help.
     /// - Parameters:
-    ///   - device: which device.
+    ///   - device: the device to connect to.
     ///   - adapter: the adapter to use; it must be powered.
     ///   - options: profiles, times and limits.
-    ///   - progress: told about every step; runs anywhere.
-    /// - Throws: `notFound` when the device was not seen in time; `unsupported` when it has no such service, with the
-    ///   services that it has; what the failing step threw otherwise.
+    ///   - progress: called at every step; on any thread.
+    /// - Throws: `notFound` when the device was not found in time; `unsupported`, with the list of services, when the
+    ///   device has no UART service; otherwise the error of the failing step.
     public static func open(
         _ device: UARTDevice, on adapter: Adapter, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
@@ -22,7 +23,7 @@ extension UARTConnection {
             do throws(BluetoothError) {
                 return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
             } catch {
-                // Why it failed when it was there says more than that it is not there now.
+                // The error of an earlier attempt is more informative than that the device is absent now.
                 if let failure, error.code == .notFound { throw failure }
                 guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
                 failure = error
@@ -56,7 +57,7 @@ extension UARTConnection {
         }
     }
 
-    /// The device's address, from its advertisement unless the caller knows it with its kind.
+    /// The device's address, from its advertisement unless the caller gives it with its type.
     private static func find(
         _ device: UARTDevice, on adapter: Adapter, options: UARTOptions,
         progress: (@Sendable (UARTProgress) -> Void)?
@@ -76,15 +77,15 @@ extension UARTConnection {
         }
     }
 
-    /// Finds the UART service on a connection that is there, and subscribes.
+    /// Discovers the UART service on an existing connection, and subscribes.
     ///
-    /// Leaves the connection as it is when it throws.
+    /// Leaves the connection unchanged when it throws.
     /// - Throws: `unsupported` when the device has no service of the profiles, or one without the characteristics.
     public static func attach(
         to connection: Connection, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {
-        // With one profile the device is asked for its service alone; with several, for all, once.
+        // With one profile only its service is discovered; with several, all services, once.
         let only = options.profiles.count == 1 ? options.profiles.first?.service : nil
         let services = try await connection.discoverServices(only, timeout: options.stepTimeout)
         for profile in options.profiles {
@@ -98,7 +99,7 @@ extension UARTConnection {
                 throw .unsupportedDevice(connection.peer, incomplete: profile, candidates: candidates)
             }
             progress?(.discovered(profile))
-            // The subscription takes values before the request for them goes out, so none is lost.
+            // The subscription delivers values that arrive before the response to its request, so none is lost.
             let subscription = try await connection.subscribe(
                 to: characteristics[selection.fromDevice], timeout: options.stepTimeout)
             return UARTConnection(
@@ -111,7 +112,7 @@ extension UARTConnection {
 }
 
 extension BluetoothError {
-    /// Whether starting over from scanning may help.
+    /// Whether restarting with scanning may help.
     fileprivate var mayGoBetterNextTime: Bool {
         switch code {
         case .timedOut, .connectionFailed, .disconnected: true
@@ -121,8 +122,8 @@ extension BluetoothError {
 
     fileprivate static func notSeen(_ device: UARTDevice) -> BluetoothError {
         BluetoothError(
-            .notFound, Operation("find"), "Did not see \(device).",
-            remedy: "Is it switched on, near, and not connected to something else? A device that is connected does "
+            .notFound, Operation("find"), "Did not find \(device).",
+            remedy: "Check that it is on, in range and not connected elsewhere: a connected device does "
                 + "not advertise.")
     }
 
@@ -149,14 +150,14 @@ extension BluetoothError {
             "The \(profile.name) service lacks a characteristic to write or one that notifies. It has: \(list).")
     }
 
-    /// The same error with what to do when the device insists on pairing.
+    /// The same error, with a remedy if the device requires pairing.
     fileprivate var namingPairing: BluetoothError {
         guard remedy == nil, case .attribute(let status) = cause,
             [ATTErrorCode(rawValue: 0x05), ATTErrorCode(rawValue: 0x08), ATTErrorCode(rawValue: 0x0F)].contains(status)
         else { return self }
         var error = self
         error.remedy =
-            "The device wants to be paired first. A LINBLE does so when its command BTLA has turned pairing on: pair the "
+            "The device requires pairing. A LINBLE does so when its command BTLA has turned pairing on: pair the "
             + "two (ble pair), or turn it off."
         return error
     }

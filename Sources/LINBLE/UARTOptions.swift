@@ -1,19 +1,19 @@
 import BluetoothLE
 
-/// Which device to connect to.
+/// The device to connect to.
 public indirect enum UARTDevice: Hashable, Sendable {
-    /// One that advertises this name, letter by letter.
+    /// A device that advertises exactly this name.
     case name(String)
-    /// The one with this address, of this kind. It is connected to without scanning for it.
+    /// The device with this address, of this type. It is connected to without scanning.
     case address(BluetoothAddress)
-    /// The one with the same 48 bits, whatever kind its advertisements say they are.
+    /// The device with the same 48 bits, of either address type.
     case addressOfAnyKind(BluetoothAddress)
-    /// The first that advertises the service of one of the profiles.
+    /// The first device that advertises the service of one of the profiles.
     case advertisedService
-    /// Whichever of these is seen first. Addresses among them are scanned for.
+    /// The first of these that is found. Addresses among them are scanned for.
     case any([UARTDevice])
 
-    /// Whether an advertisement comes from this device.
+    /// Whether an advertisement is from this device.
     func matches(_ advertisement: Advertisement, profiles: [UARTProfile]) -> Bool {
         switch self {
         case .name(let name): advertisement.data.localName == name
@@ -27,7 +27,7 @@ public indirect enum UARTDevice: Hashable, Sendable {
 }
 
 extension UARTDevice: CustomStringConvertible {
-    /// Who is meant, in words that fit after "looking for".
+    /// The device in words that fit after "looking for".
     public var description: String {
         switch self {
         case .name(let name): "a device named '\(name)'"
@@ -38,16 +38,16 @@ extension UARTDevice: CustomStringConvertible {
     }
 }
 
-/// How fast bytes are handed to a device that has no flow control of its own.
+/// The pacing of bytes sent to a device without flow control.
 public enum UARTPacing: Hashable, Sendable {
-    /// As fast as the profile says the device can take them; without limit where it says nothing.
+    /// The rate that the profile gives for the device; unlimited if it gives none.
     case automatic
-    /// As fast as the link takes them.
+    /// The rate of the link.
     case unlimited
-    /// At most so many bytes a second; less than one stands for one.
+    /// At most this many bytes per second; values below one count as one.
     case bytesPerSecond(Int)
 
-    /// What a UART passes on at this speed: ten bits a byte (8N1).
+    /// The rate of a UART at this speed: ten bits per byte (8N1).
     public static func baudRate(_ bitsPerSecond: Int) -> UARTPacing { .bytesPerSecond(bitsPerSecond / 10) }
 
     func bytesPerSecond(for profile: UARTProfile) -> Int? {
@@ -59,36 +59,35 @@ public enum UARTPacing: Hashable, Sendable {
     }
 }
 
-/// How to come to a UART and how to use it.
+/// Options for opening and using a UART.
 public struct UARTOptions: Sendable {
-    /// The profiles that are looked for, most wanted first.
+    /// The profiles to look for, in order of preference.
     public var profiles: [UARTProfile]
-    /// How long to scan for the device; nil for ever.
+    /// The time limit for finding the device; nil for none.
     public var scanTimeout: Duration?
-    /// How long one attempt to connect may take.
+    /// The time limit of one connection attempt.
     public var connectTimeout: Duration
-    /// How long each step after that may take: each discovery, the subscription, each Write Request.
+    /// The time limit of each later step: each discovery, the subscription, each Write Request.
     public var stepTimeout: Duration
-    /// How often to start over from scanning before giving up; less than one stands for one.
+    /// The number of attempts, each beginning with scanning; values below one count as one.
     public var attempts: Int
-    /// The ATT_MTU to ask for, 23 to 517.
+    /// The ATT_MTU to request, 23 to 517.
     public var maximumTransmissionUnit: UInt16
-    /// The most bytes in one write; nil leaves it to the ATT_MTU and the profile.
+    /// The maximum size of a write in bytes; nil leaves it to the ATT_MTU and the profile.
     public var maximumChunkLength: Int?
-    /// How fast bytes are sent.
+    /// The pacing of sent bytes.
     public var pacing: UARTPacing
-    /// How many received bytes are held for a slow reader before the sender is left to fill the subscription's own
-    /// buffer.
+    /// The number of received bytes buffered for a slow reader before the subscription's own buffer fills up.
     public var receiveCapacity: Int
 
-    /// How well the link has to be protected before the UART is opened; nil for as well as the device demands. A LINBLE
-    /// demands it once its command `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs an
-    /// agent that knows it, such as `FixedPasskeyAgent`.
+    /// The security level required before the UART is opened; nil for the one that the device requires. A LINBLE
+    /// requires it once its command `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs
+    /// an agent that knows it, such as `FixedPasskeyAgent`.
     public var security: SecurityLevel?
-    /// Whether to pair by itself with a device that demands it.
+    /// Whether to pair automatically with a device that requires it.
     public var securityPolicy: SecurityPolicy = .automatic
 
-    /// Options with the times that the maker of LINBLE recommends; what is not given is as good as always right.
+    /// Creates options with the times that LINBLE's manufacturer recommends; the other defaults suit most cases.
     public init(
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
         connectTimeout: Duration = .seconds(7), stepTimeout: Duration = .seconds(5), attempts: Int = 3,
@@ -107,20 +106,20 @@ public struct UARTOptions: Sendable {
     }
 }
 
-/// How far the way to a UART has been gone.
+/// A step in opening a UART.
 public enum UARTProgress: Sendable {
     /// Scanning for the device.
     case scanning(UARTDevice)
-    /// It was seen.
+    /// The device was found.
     case found(Advertisement)
-    /// Connecting, for the given time, counted from 1.
+    /// Connecting; attempts are counted from 1.
     case connecting(BluetoothAddress, attempt: Int)
-    /// The link is there, with this ATT_MTU.
+    /// The link is up, with this ATT_MTU.
     case connected(BluetoothAddress, maximumTransmissionUnit: Int)
-    /// The service and its two characteristics were found.
+    /// The service and its two characteristics were discovered.
     case discovered(UARTProfile)
-    /// The device has confirmed the subscription: bytes flow both ways.
+    /// The device has confirmed the subscription: bytes flow in both directions.
     case online(maximumChunkLength: Int)
-    /// A step failed; the link has been ended, and it starts over from scanning.
+    /// A step failed; the link was ended, and the procedure restarts with scanning.
     case startingOver(after: BluetoothError)
 }

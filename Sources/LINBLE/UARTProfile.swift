@@ -2,38 +2,37 @@ import BluetoothLE
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// How one family of devices carries a UART over GATT: which service, which characteristic each way, and what the
-/// device can take.
+/// The GATT profile of a family of devices with a UART: the service, the characteristic of each direction, and the
+/// device's limits.
 ///
-/// The ones that need neither credits nor modem lines are in ``known``; a program adds its own by making a value.
+/// Those that need neither credits nor modem lines are in ``known``; a program adds its own by creating a value.
 public struct UARTProfile: Hashable, Sendable {
-    /// Which ATT operation carries bytes to the device.
+    /// The ATT operation that carries bytes to the device.
     public enum WriteType: Hashable, Sendable {
-        /// A Write Command where the characteristic allows it, else a Write Request.
+        /// A Write Command if the characteristic allows it, else a Write Request.
         case automatic
-        /// Write Commands (Core Vol 3 Part G §4.9.1): as fast as the link takes them.
+        /// Write Commands (Core Vol 3 Part G §4.9.1): as fast as the link allows.
         case command
         /// Write Requests (Core Vol 3 Part G §4.9.3): one round trip each.
         case request
     }
 
-    /// What people call it, such as `LINBLE`.
+    /// The family's usual name, such as `LINBLE`.
     public var name: String
-    /// The service that marks a device of this family.
+    /// The service that identifies a device of this family.
     public var service: BluetoothUUID
     /// The characteristic that the host writes.
     public var toDevice: BluetoothUUID
-    /// The characteristic that notifies the host; the same one in families that use one for both ways.
+    /// The characteristic that notifies the host; the same one in families that use one for both directions.
     public var fromDevice: BluetoothUUID
-    /// How the host writes.
+    /// The ATT operation of the host's writes.
     public var writeType: WriteType
-    /// The most bytes the device takes in one write, whatever the ATT_MTU; nil where the ATT_MTU alone decides.
+    /// The maximum size of a write that the device accepts, in bytes; nil if only the ATT_MTU limits it.
     public var maximumChunkLength: Int?
-    /// How many bytes a second the device can pass on, where it is known to lose what comes faster; nil where it is
-    /// not.
+    /// The rate at which the device can forward bytes, if it is known to lose faster ones; else nil.
     public var bytesPerSecond: Int?
 
-    /// A profile from its parts.
+    /// Creates a profile from its parts.
     public init(
         name: String, service: BluetoothUUID, toDevice: BluetoothUUID, fromDevice: BluetoothUUID,
         writeType: WriteType = .automatic, maximumChunkLength: Int? = nil, bytesPerSecond: Int? = nil
@@ -55,7 +54,7 @@ extension UARTProfile {
         name: "LINBLE", service: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8",
         toDevice: "27ADC9CC-35EB-465A-9154-B8FF9076F3E8", fromDevice: "27ADC9CB-35EB-465A-9154-B8FF9076F3E8")
 
-    /// Nordic UART Service. Devices that have its two characteristics the other way round are taken too.
+    /// Nordic UART Service, including devices with its two characteristics exchanged.
     public static let nordic = UARTProfile(
         name: "Nordic UART", service: "6E400001-B5A3-F393-E0A9-E50E24DCCA9E",
         toDevice: "6E400002-B5A3-F393-E0A9-E50E24DCCA9E", fromDevice: "6E400003-B5A3-F393-E0A9-E50E24DCCA9E")
@@ -65,14 +64,14 @@ extension UARTProfile {
         name: "Microchip Transparent UART", service: "49535343-FE7D-4AE5-8FA9-9FAFD205E455",
         toDevice: "49535343-8841-43F4-A8D4-ECBE34729BB3", fromDevice: "49535343-1E4D-4BD9-BA61-23C647249616")
 
-    /// u-blox Serial Port Service in its mode without flow control, which is on while nobody subscribes to its credits
-    /// characteristic.
+    /// u-blox Serial Port Service in its mode without flow control, which is on while its credits characteristic has no
+    /// subscriber.
     public static let uBlox = UARTProfile(
         name: "u-blox SPS", service: "2456E1B9-26E2-8F83-E744-F34F01E9D701",
         toDevice: "2456E1B9-26E2-8F83-E744-F34F01E9D703", fromDevice: "2456E1B9-26E2-8F83-E744-F34F01E9D703")
 
-    /// HM-10, TI CC254x and their many copies: one characteristic both ways. Copies lose what is longer than 20 bytes,
-    /// and what comes faster than the 9600 bit/s their UART starts with.
+    /// HM-10, TI CC254x and their many copies: one characteristic for both directions. Copies lose writes above 20
+    /// bytes, and bytes faster than the 9600 bit/s their UART starts with.
     public static let hm10 = UARTProfile(
         name: "HM-10", service: 0xFFE0, toDevice: 0xFFE1, fromDevice: 0xFFE1, maximumChunkLength: 20,
         bytesPerSecond: 960)
@@ -83,17 +82,17 @@ extension UARTProfile {
     /// JBD battery managers and others.
     public static let ff00 = UARTProfile(name: "FF00", service: 0xFF00, toDevice: 0xFF02, fromDevice: 0xFF01)
 
-    /// CSR (Qualcomm) serial over GATT: one characteristic both ways, 20 bytes every 50 ms.
+    /// CSR (Qualcomm) serial over GATT: one characteristic for both directions, 20 bytes every 50 ms.
     public static let csr = UARTProfile(
         name: "CSR serial", service: "00005500-D102-11E1-9B23-00025B00A5A5",
         toDevice: "00005501-D102-11E1-9B23-00025B00A5A5", fromDevice: "00005501-D102-11E1-9B23-00025B00A5A5",
         maximumChunkLength: 20, bytesPerSecond: 400)
 
-    /// All profiles of this package; the first whose service a device has is taken.
+    /// All profiles of this package; the first whose service a device has is used.
     public static let known: [UARTProfile] = [.linble, .nordic, .microchip, .uBlox, .hm10, .csr, .fff0, .ff00]
 
-    /// The one of ``known`` with the given name, compared without regard to case, spaces and dashes; also found by its
-    /// first word: `nordic`, `hm10`.
+    /// The profile in ``known`` with the given name, ignoring case, spaces and dashes; also found by its first word:
+    /// `nordic`, `hm10`.
     public init?(named text: some StringProtocol) {
         func key(_ name: some StringProtocol) -> String { name.lowercased().filter { $0.isLetter || $0.isNumber } }
         let wanted = key(text)
@@ -111,14 +110,14 @@ extension UARTProfile: CustomStringConvertible {
 }
 
 extension UARTProfile {
-    /// What a characteristic is and allows, as far as choosing between characteristics needs it.
+    /// A characteristic, as far as selecting it requires.
     public struct Candidate: Hashable, Sendable {
-        /// Its type.
+        /// The characteristic's type.
         public var uuid: BluetoothUUID
-        /// What it allows.
+        /// The characteristic's properties.
         public var properties: CharacteristicProperties
 
-        /// A candidate from its parts.
+        /// Creates a candidate from its parts.
         public init(uuid: BluetoothUUID, properties: CharacteristicProperties) {
             self.uuid = uuid
             self.properties = properties
@@ -128,20 +127,20 @@ extension UARTProfile {
         fileprivate var isNotifying: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
     }
 
-    /// Which characteristics of a service carry the bytes.
+    /// The characteristics of a service that carry the bytes.
     public struct Selection: Hashable, Sendable {
-        /// Index of the characteristic that the host writes.
+        /// The index of the characteristic that the host writes.
         public var toDevice: Int
-        /// Index of the characteristic that notifies the host.
+        /// The index of the characteristic that notifies the host.
         public var fromDevice: Int
         /// Whether the host sends Write Requests in place of Write Commands.
         public var isWrittenByRequest: Bool
     }
 
-    /// Chooses among the characteristics of the profile's service.
+    /// Selects among the characteristics of the profile's service.
     ///
-    /// What a characteristic allows decides: where the two are the other way round, they are taken the other way
-    /// round. Nil when no characteristic of the profile can be written, or none notifies.
+    /// The properties decide: if the two characteristics are exchanged, they are used that way. Nil when no
+    /// characteristic of the profile can be written, or none notifies.
     public func selection(among candidates: [Candidate]) -> Selection? {
         func index(preferring first: BluetoothUUID, over second: BluetoothUUID, where suits: (Candidate) -> Bool)
             -> Int?
@@ -165,15 +164,15 @@ extension UARTProfile {
 }
 
 extension UARTProfile {
-    /// The service as a device of this family offers it: one characteristic that takes Write Commands, or Write Requests
-    /// where ``writeType`` says so, and one that notifies.
-    /// - Parameter requiresEncryption: whether only an encrypted link may use it.
+    /// The service as a device of this family publishes it: one characteristic with Write Commands, or Write Requests
+    /// if ``writeType`` is `request`, and one that notifies.
+    /// - Parameter requiresEncryption: whether the service requires an encrypted link.
     public func offeredService(requiresEncryption: Bool = false) -> GATTService {
         offeredService(security: requiresEncryption ? .medium : .low)
     }
 
-    /// As ``offeredService(requiresEncryption:)``, for links that are protected as well as `security` says: `.medium` asks
-    /// for one that is encrypted, `.high` and above for one that is authenticated.
+    /// As ``offeredService(requiresEncryption:)``, with the permissions of a security level: `.medium` requires an
+    /// encrypted link, `.high` and above an authenticated one.
     public func offeredService(security: SecurityLevel) -> GATTService {
         let protection: AttributePermissions =
             if security >= .high {

@@ -13,20 +13,20 @@ public enum UARTServer {
     /// Offers a UART: publishes its service, advertises it, and serves each central that subscribes, until the task is
     /// cancelled or the adapter is closed.
     ///
-    /// `serve` runs once for each central that goes online, for several at the same time unless the options say otherwise.
-    /// When it returns or throws while the central is online, the central's link is ended. A link that ends makes the
-    /// central's streams end, not the server; it goes on when the adapter was off or unplugged, too. When this ends, what
-    /// was advertised and published is taken back, and the links are ended.
+    /// `serve` runs once for each central that goes online, for several at the same time unless the options say
+    /// otherwise. When it returns or throws while the central is online, the central's link is ended. The end of a link
+    /// ends the central's streams, not the server, which also survives that the adapter is powered off or unplugged.
+    /// When the server ends, its advertising stops, its service is removed and the links are ended.
     ///
-    /// Needs CAP_NET_ADMIN, for the advertising. It uses ``BluetoothLE/Adapter/incomingConnections(_:)``, of which an
-    /// adapter has one.
+    /// Needs CAP_NET_ADMIN, for the advertising. It uses ``BluetoothLE/Adapter/incomingConnections(_:)``, which an
+    /// adapter has only once.
     /// - Parameters:
     ///   - adapter: the adapter to use; it must be powered.
-    ///   - options: what kind of UART, and how.
-    ///   - events: told what happens; runs anywhere, and holds up what it is told of.
+    ///   - options: the UART and its parameters.
+    ///   - events: called for every event; on any thread, and it delays what it reports.
     ///   - serve: serves one central.
-    /// - Throws: `cancelled`; what `publish`, `incomingConnections` and `advertise` of the adapter throw; why its
-    ///   advertising ended for good.
+    /// - Throws: `cancelled`; errors of the adapter's `publish`, `incomingConnections` and `advertise`; the reason for
+    ///   which its advertising ended.
     public static func run(
         on adapter: Adapter, options: UARTServerOptions = UARTServerOptions(),
         events: (@Sendable (UARTServerEvent) -> Void)? = nil,
@@ -39,7 +39,7 @@ public enum UARTServer {
             let incoming = try await adapter.incomingConnections(
                 IncomingConnectionOptions(maximumTransmissionUnit: options.maximumTransmissionUnit))
             let reason = await run(on: adapter, options, incoming, online, events, serve)
-            // The link of whoever is still there: nothing is behind it any more.
+            // Ends the remaining links, which are no longer served.
             for connection in incoming.connections { await connection.disconnect() }
             incoming.close()
             throw reason
@@ -49,7 +49,7 @@ public enum UARTServer {
         }
     }
 
-    /// Advertises and serves; says why that ended.
+    /// Advertises and serves; returns the reason for the end.
     private static func run(
         on adapter: Adapter, _ options: UARTServerOptions, _ incoming: IncomingConnections,
         _ online: OnlineCentrals, _ events: (@Sendable (UARTServerEvent) -> Void)?,
@@ -76,7 +76,7 @@ public enum UARTServer {
         return reason
     }
 
-    /// Tells of links until no more are taken; says why.
+    /// Reports links until no more are accepted; returns the reason.
     private static func follow(
         _ incoming: IncomingConnections, _ events: (@Sendable (UARTServerEvent) -> Void)?
     ) async -> BluetoothError {
@@ -96,7 +96,7 @@ extension BluetoothError {
     }
 }
 
-/// The centrals that are online, kept on the loop, and those of them that are still to be served.
+/// The centrals that are online, kept on the loop, and those among them that are not served yet.
 private final class OnlineCentrals: Sendable {
     private struct State {
         var centrals: [ObjectIdentifier: UARTCentral] = [:]
@@ -106,7 +106,7 @@ private final class OnlineCentrals: Sendable {
 
     private let options: UARTServerOptions
     private let state = Mutex(State())
-    /// The most that wait for their turn.
+    /// The maximum number of centrals that wait to be served.
     private static let mostWaiting = 16
 
     init(_ options: UARTServerOptions) {
@@ -115,7 +115,8 @@ private final class OnlineCentrals: Sendable {
 
     // MARK: On the loop
 
-    /// What centrals do, as it arrives, so that no byte comes before or after the subscription it belongs to.
+    /// The handlers of the centrals' requests, called in the order received, so that no byte comes before or after its
+    /// subscription.
     var handlers: AttributeHandlers {
         var handlers = AttributeHandlers()
         let isRequest = options.profile.writeType == .request
@@ -136,7 +137,7 @@ private final class OnlineCentrals: Sendable {
         return handlers
     }
 
-    /// Takes what a central has written; says why not, which nobody is told of a command.
+    /// Receives a central's write; returns why it is refused, which only a request's answer reports.
     private func take(
         _ writes: [AttributeWrite], from connection: Connection, isRequest: Bool
     ) -> Result<[UInt8], ATTErrorCode> {
@@ -151,7 +152,7 @@ private final class OnlineCentrals: Sendable {
         let central = UARTCentral(connection, characteristic, options)
         let (waiter, isTaken, left) = state.withLock { state -> (Promise<Bool, Never>?, Bool, [UARTCentral]) in
             guard state.centrals[ObjectIdentifier(connection)] == nil else { return (nil, true, []) }
-            // Of those that have left, only what they have sent is still of interest.
+            // Of the centrals that have left, only the bytes they have sent are still of interest.
             let left = state.waiting.filter { central in
                 central.receivedByteCount == 0 && !central.connection.isConnectedNow
             }
@@ -163,7 +164,7 @@ private final class OnlineCentrals: Sendable {
             defer { state.waiter = nil }
             return (state.waiter, true, left)
         }
-        // They may hold the last reference to their links, which are released outside the lock.
+        // They may hold the last references to their links, which are released outside the lock.
         withExtendedLifetime(left) {}
         waiter?.succeed(true)
         if !isTaken { connection.disconnectNow() }
@@ -180,7 +181,7 @@ private final class OnlineCentrals: Sendable {
 
     // MARK: Serving
 
-    /// Serves whoever goes online until the task is cancelled.
+    /// Serves the centrals that go online until the task is cancelled.
     func serve(
         isExclusive: Bool, _ events: (@Sendable (UARTServerEvent) -> Void)?,
         _ body: @escaping @Sendable (UARTCentral) async throws -> Void

@@ -12,16 +12,16 @@ extension EventLoop {
     }
 }
 
-/// When bytes may be sent that are not to be sent faster than at some rate.
+/// A rate limit for sending.
 struct Pace: Sendable {
-    /// Nil for no limit.
+    /// The rate; nil for no limit.
     let bytesPerSecond: Int?
     /// The moment from which the next byte may be sent.
     private var next: KernelInstant?
 
     init(bytesPerSecond: Int?) { self.bytesPerSecond = bytesPerSecond }
 
-    /// The moment at which so many bytes more may be sent, which they are then; nil for now.
+    /// The moment at which `count` more bytes may be sent, which the caller then sends; nil for now.
     mutating func moment(for count: Int, now: KernelInstant) -> KernelInstant? {
         guard let bytesPerSecond else { return nil }
         let begin = next.map { max($0, now) } ?? now
@@ -30,7 +30,7 @@ struct Pace: Sendable {
     }
 }
 
-/// Lets one task in at a time, in the order in which they came.
+/// A queue that admits one task at a time, in order of arrival.
 final class TurnQueue: Sendable {
     private struct State {
         var isTaken = false
@@ -39,10 +39,10 @@ final class TurnQueue: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many wait.
+    /// The number of waiting tasks.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-    /// Waits for the turn; false when the task is cancelled first. Whoever got it calls ``leave()``.
+    /// Waits for admission; false when the task is cancelled first. An admitted task must call ``leave()``.
     func enter(isolation: isolated (any Actor)? = #isolation) async -> Bool {
         let waiter = state.withLock { state -> Promise<Bool, Never>? in
             guard state.isTaken else {
@@ -55,7 +55,7 @@ final class TurnQueue: Sendable {
         return await waiter.value(ifCancelled: false)
     }
 
-    /// Ends the turn and gives it to the next that still waits.
+    /// Admits the next waiting task.
     func leave() {
         state.withLock { $0.isTaken = $0.waiters.succeedFirst(true) }
     }

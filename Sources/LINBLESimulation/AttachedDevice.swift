@@ -1,6 +1,7 @@
-/// A device on the UART of a ``SimulatedLINBLE``, such as a microcontroller: bytes and expired timers in, actions out.
+/// A device on the UART of a ``SimulatedLINBLE``, such as a microcontroller: received bytes and expired timers in,
+/// actions out.
 ///
-/// All links of one LINBLE have the same one. It is called on the radio's loop and does not wait.
+/// All links of one LINBLE share it. It is called on the radio's loop and must not wait.
 ///
 /// ```swift
 /// struct Counter: AttachedDevice {
@@ -14,13 +15,13 @@
 /// let linble = SimulatedLINBLE(on: radio, .init(attached: Counter()))
 /// ```
 public protocol AttachedDevice: Sendable {
-    /// Takes the bytes that a host has sent, cut at arbitrary places.
+    /// Receives bytes from a host, split at arbitrary places.
     mutating func receive(_ bytes: [UInt8]) -> [AttachedDeviceAction]
 
-    /// Takes the end of the wait it asked for last; does nothing by default.
+    /// Handles the expiry of its timer; does nothing by default.
     mutating func timerExpired() -> [AttachedDeviceAction]
 
-    /// Takes the end of a link; does nothing by default.
+    /// Handles the end of a link; does nothing by default.
     mutating func disconnected() -> [AttachedDeviceAction]
 }
 
@@ -32,38 +33,38 @@ extension AttachedDevice {
     public mutating func disconnected() -> [AttachedDeviceAction] { [] }
 }
 
-/// Something that a device on a UART wants done.
+/// An action of a device on a UART.
 public enum AttachedDeviceAction: Hashable, Sendable {
-    /// Puts bytes on the UART.
+    /// Sends bytes on the UART.
     case send([UInt8])
-    /// Calls ``AttachedDevice/timerExpired()`` after this long, in place of any earlier wish; nil: not at all.
+    /// Calls ``AttachedDevice/timerExpired()`` after this time, replacing an earlier timer; nil: cancels it.
     case setTimer(Duration?)
 }
 
-/// A wire from a UART's output to its input: everything comes back.
+/// A loopback from the UART's output to its input.
 public struct LoopbackDevice: AttachedDevice {
-    /// A wire.
+    /// Creates a loopback.
     public init() {}
 
-    /// Gives the bytes back.
+    /// Returns the bytes.
     public mutating func receive(_ bytes: [UInt8]) -> [AttachedDeviceAction] { [.send(bytes)] }
 }
 
-/// A device that takes everything and sends nothing.
+/// A device that ignores all input and sends nothing.
 public struct SilentDevice: AttachedDevice {
-    /// A device.
+    /// Creates a silent device.
     public init() {}
 
-    /// Drops the bytes.
+    /// Discards the bytes.
     public mutating func receive(_ bytes: [UInt8]) -> [AttachedDeviceAction] { [] }
 }
 
 extension AttachedDevice where Self == LoopbackDevice {
-    /// A wire from the UART's output to its input: everything comes back.
+    /// A loopback from the UART's output to its input.
     public static var loopback: LoopbackDevice { LoopbackDevice() }
 }
 
 extension AttachedDevice where Self == SilentDevice {
-    /// A device that takes everything and sends nothing.
+    /// A device that ignores all input and sends nothing.
     public static var silent: SilentDevice { SilentDevice() }
 }

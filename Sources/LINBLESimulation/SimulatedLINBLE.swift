@@ -5,36 +5,36 @@ import BluetoothSimulation
 import LINBLE
 import Synchronization
 
-/// A LINBLE, or another device with a UART over Bluetooth, on a simulated radio, and what is connected to its UART.
+/// A LINBLE, or another device with a UART over Bluetooth, on a simulated radio, with the device attached to its UART.
 ///
-/// It stays on the air until its ``peripheral`` is removed.
+/// It advertises until its ``peripheral`` is removed.
 public final class SimulatedLINBLE: Sendable {
-    /// How it is.
+    /// The configuration of a simulated LINBLE.
     public struct Configuration: Sendable {
-        /// The name it advertises in its scan response.
+        /// The name in its scan response.
         public var name: String
-        /// Its address; nil makes up a static random one.
+        /// Its address; nil for a random static one.
         public var address: BluetoothAddress?
-        /// Which service it has. Only `linble` makes it a LINBLE.
+        /// The profile of its service. Only `linble` makes it a LINBLE.
         public var profile: UARTProfile
-        /// Whether its advertisement lists the service.
+        /// Whether its advertising data lists the service.
         public var advertisesService: Bool
         /// The device on its UART.
         public var attached: any AttachedDevice
-        /// Whether what its UART takes in is cut at random places, as a real one may do.
+        /// Whether the input of its UART is split at random places, as by a real one.
         public var splitsAtRandom: Bool
-        /// What the chance of the cutting comes from.
+        /// The seed of the random splitting.
         public var seed: UInt64
         /// The ATT_MTU it accepts, 23 to 517.
         public var receiveMTU: UInt16
-        /// How many bytes for the host it holds before it loses some.
+        /// The capacity of its buffer for the host in bytes; bytes beyond it are lost.
         public var bufferCapacity: Int
-        /// Whether only a link that is encrypted may use the UART, as when pairing is on in a LINBLE (`BTLA`).
+        /// Whether its UART requires an encrypted link, as with pairing on in a LINBLE (`BTLA`).
         public var requiresEncryption: Bool
-        /// How strong others receive it, in dBm.
+        /// The RSSI at which others receive it, in dBm.
         public var signalStrength: Int8
 
-        /// A LINBLE-Z1 that echoes; what is not given is as it is there.
+        /// Creates the configuration of a LINBLE-Z1 with a loopback, changed by the parameters given.
         public init(
             name: String = "LINBLE-Z1", address: BluetoothAddress? = nil, profile: UARTProfile = .linble,
             advertisesService: Bool = true, attached: any AttachedDevice = .loopback,
@@ -55,23 +55,23 @@ public final class SimulatedLINBLE: Sendable {
         }
     }
 
-    /// What it has counted.
+    /// The byte counts of a simulated LINBLE.
     public struct Statistics: Hashable, Sendable {
-        /// Bytes that hosts wrote while it was online, which went out on its UART.
+        /// Bytes that hosts wrote while it was online, sent on its UART.
         public var bytesFromHosts = 0
-        /// Bytes that came in on its UART while it was online.
+        /// Bytes received on its UART while it was online.
         public var bytesForHosts = 0
-        /// Bytes that hosts wrote while it was offline, which went nowhere.
+        /// Bytes that hosts wrote while it was offline, discarded.
         public var bytesIgnoredOffline = 0
-        /// Bytes that came in on its UART and found its buffer full.
+        /// Bytes received on its UART while its buffer was full, lost.
         public var bytesLost = 0
     }
 
-    /// The device on the air, for everything that can happen to a peripheral.
+    /// The simulated peripheral, for everything else that can happen to it.
     public let peripheral: SimulatedPeripheral
     private let device: Device
 
-    /// Puts a device on the air.
+    /// Creates a device that starts to advertise.
     public init(on radio: SimulatedRadio, _ configuration: Configuration = Configuration()) {
         let device = Device(configuration)
         self.device = device
@@ -81,21 +81,21 @@ public final class SimulatedLINBLE: Sendable {
         ) { link in UARTLinkHandler(device, link) }
     }
 
-    /// Its address.
+    /// The device's address.
     public var address: BluetoothAddress { peripheral.address }
 
-    /// What it has counted so far.
+    /// The byte counts so far.
     public var statistics: Statistics { device.statistics.withLock { $0 } }
 
-    /// The device on its UART as it is now.
+    /// The current state of the attached device.
     public var attached: any AttachedDevice { device.attached.withLock { $0 } }
 }
 
 extension SimulatedLINBLE.Configuration {
-    /// The service in the advertising data and the name in the scan response: both do not fit into one.
+    /// The service in the advertising data and the name in the scan response, since both do not fit into one PDU.
     fileprivate var advertisement: SimulatedAdvertisement {
         var data = AdvertisementDataBuilder()
-        // A field that does not fit is not advertised, as on a device.
+        // A field that does not fit is omitted, as by a device.
         try? data.add(.flags([.leGeneralDiscoverable, .brEDRNotSupported]))
         if advertisesService { _ = data.addFitting(services: [profile.service]) }
         var response = AdvertisementDataBuilder()
@@ -113,7 +113,7 @@ extension SimulatedLINBLE.Configuration {
     }
 }
 
-/// What a device is over all its links.
+/// The state that all links of a device share.
 final class Device: Sendable {
     let configuration: SimulatedLINBLE.Configuration
     let database: AttributeDatabase
@@ -125,7 +125,7 @@ final class Device: Sendable {
 
     init(_ configuration: SimulatedLINBLE.Configuration) {
         self.configuration = configuration
-        // A profile whose attributes make no database is a device without any.
+        // A profile whose attributes are not a valid database makes a device without any.
         let database = (try? AttributeDatabase(configuration.services)) ?? .empty
         let profile = configuration.profile
         self.database = database
@@ -135,14 +135,14 @@ final class Device: Sendable {
         generator = Mutex(SimulationGenerator(seed: configuration.seed))
     }
 
-    /// What comes back when bytes go out on the UART.
+    /// Sends bytes to the attached device and returns its actions.
     func transmit(_ bytes: [UInt8]) -> [AttachedDeviceAction] { attached.withLock { $0.receive(bytes) } }
 
     func timerExpired() -> [AttachedDeviceAction] { attached.withLock { $0.timerExpired() } }
 
     func disconnected() -> [AttachedDeviceAction] { attached.withLock { $0.disconnected() } }
 
-    /// How many of `available` bytes go into the next notification of at most `limit`.
+    /// The number of the `available` bytes in the next notification of at most `limit`.
     func pieceLength(of available: Int, limit: Int) -> Int {
         let longest = max(1, min(available, limit))
         guard configuration.splitsAtRandom else { return longest }

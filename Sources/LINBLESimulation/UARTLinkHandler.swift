@@ -8,7 +8,7 @@ import BluetoothSimulation
 import LINBLE
 import Synchronization
 
-/// One link of a simulated LINBLE: its attribute server, and the bridge between the link and the UART.
+/// One link of a simulated LINBLE: its attribute server, and the bridge between link and UART.
 ///
 /// Everything is called on the radio's loop; the lock is never contended.
 final class UARTLinkHandler: SimulatedLinkHandler {
@@ -16,11 +16,11 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         var server: GATTServer
         var database: AttributeDatabase
         var writer: ByteWriter
-        /// Responses that wait for room on the link; at most one, unless a client breaks the rules.
+        /// Responses that wait for room on the link; at most one, unless a client violates the protocol.
         var responses: [[UInt8]] = []
         /// Bytes from the UART that wait for room on the link.
         var bytes: [UInt8] = []
-        /// Whether the host has subscribed, and so the UART is bridged.
+        /// Whether the host has subscribed, so that the UART is bridged.
         var isOnline = false
         var timer: LoopTimer?
     }
@@ -28,7 +28,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
     private let device: Device
     private let link: SimulatedLink
     private let state: Mutex<State>
-    /// A client that asks on and on without taking answers gets none of the rest.
+    /// The limit of queued responses for a client that sends requests without reading responses.
     private static let mostResponses = 16
 
     init(_ device: Device, _ link: SimulatedLink) {
@@ -76,14 +76,14 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         }
     }
 
-    /// Puts what the server has written into the queue.
+    /// Queues the server's output.
     private func respond(_ state: inout State) {
         guard state.writer.count > 0, state.responses.count < Self.mostResponses else { return }
         state.responses.append(state.writer.bytes)
         state.writer.removeAll()
     }
 
-    /// Answers what the server leaves to its program; gives the bytes that go out on the UART.
+    /// Answers the events that the server leaves to its program; returns the bytes to send on the UART.
     private func handle(_ event: GATTServerEvent, _ state: inout State) -> [[UInt8]] {
         switch event {
         case .writeCommandReceived(let write): return bridged([write], state)
@@ -104,7 +104,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         }
     }
 
-    /// What of these writes goes out on the UART; offline nothing does.
+    /// The bytes of these writes to send on the UART; none while offline.
     private func bridged(_ writes: [AttributeWrite], _ state: State) -> [[UInt8]] {
         let values = writes.filter { $0.handle == device.toDevice }.map(\.value)
         let count = values.reduce(0) { $0 + $1.count }
@@ -125,7 +125,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         }
     }
 
-    /// Takes bytes in from the UART; what finds no room is lost.
+    /// Receives bytes from the UART; those without room are lost.
     private func take(_ bytes: [UInt8]) {
         state.withLock { state in
             guard state.isOnline else { return }
@@ -152,7 +152,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
         if let duration { timer.set(after: duration) } else { timer.cancel() }
     }
 
-    /// Sends what waits until the link takes no more.
+    /// Sends queued bytes until the link is congested.
     private func pump() {
         state.withLock { state in
             while send(&state) {}
@@ -174,7 +174,7 @@ final class UARTLinkHandler: SimulatedLinkHandler {
             try state.server.encodeNotification(
                 of: characteristic, value: value.span.bytes, database: state.database, into: &state.writer)
         } catch {
-            // The host may no longer be told, for want of security.
+            // The link's security may no longer allow notifications.
             state.bytes = []
             return false
         }
