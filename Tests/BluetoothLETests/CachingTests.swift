@@ -156,7 +156,7 @@ import BluetoothLE
         }
     }
 
-    @Test("a hash is recognised in whichever order its bytes come", arguments: [true, false])
+    @Test("a hash is recognised in either byte order", arguments: [true, false])
     func orderOfTheHash(isLeastSignificantFirst: Bool) async throws {
         try await Fixture.run { fixture in
             let services = [

@@ -49,7 +49,7 @@ extension Connection {
             if await condition() { return }
             await Task.yield()
         }
-        Issue.record("what was waited for did not happen", sourceLocation: sourceLocation)
+        Issue.record("the condition did not become true", sourceLocation: sourceLocation)
     }
 
     fileprivate func setMTU(_ mtu: Int) async throws {

@@ -42,7 +42,7 @@ import BluetoothLE
         }
     }
 
-    @Test("includes and the services they lead to are in the tree", arguments: [23, 247] as [UInt16])
+    @Test("included services are part of the tree", arguments: [23, 247] as [UInt16])
     func tree(mtu: UInt16) async throws {
         try await Self.connected(mtu: mtu) { connection in
             let services = try await connection.discover()
@@ -57,7 +57,7 @@ import BluetoothLE
         }
     }
 
-    @Test("what cannot be true is told, and the rest is there, also the second time and from the file")
+    @Test("inconsistencies are reported, and the rest is usable, also from the cache and its file")
     func problems() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in AnsweringHandler(malformedSensor) }
@@ -82,7 +82,7 @@ import BluetoothLE
         }
     }
 
-    @Test("a server without an end is given up with what it has")
+    @Test("discovery of an endless server stops with a part of the database")
     func limit() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EndlessServer(on: fixture.radio.loop) }
@@ -96,7 +96,7 @@ import BluetoothLE
         }
     }
 
-    @Test("a server that takes its time is given up after five minutes")
+    @Test("discovery of a slow server times out after five minutes")
     func timeLimit() async throws {
         try await Fixture.run { fixture in
             let loop = fixture.radio.loop
@@ -138,7 +138,7 @@ import BluetoothLE
         }
     }
 
-    @Test("each step can be made by itself")
+    @Test("each step of discovery can be performed alone")
     func steps() async throws {
         try await Self.connected { connection in
             let services = try await connection.discoverServices(0x1812)

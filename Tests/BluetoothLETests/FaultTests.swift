@@ -241,7 +241,7 @@ enum Work: String, CaseIterable, Sendable {
             expected += 1
             if expected == 6 { return }
         }
-        Issue.record("a stream that was not left ended without an error")
+        Issue.record("a stream whose loop was not left ended without an error")
     }
 
     /// Connects and reads on an adapter that was restored.

@@ -31,7 +31,7 @@ import BluetoothLE
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
             try fixture.server.change(removing: range, adding: [CachingTests.other, CachingTests.battery])
             guard case .interrupted(let reason) = try await next(&iterator) else {
-                Issue.record("the gap was not told")
+                Issue.record("the gap was not reported")
                 return
             }
             #expect(reason.code == .attributesChanged)
@@ -72,7 +72,7 @@ import BluetoothLE
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
             try fixture.server.change(removing: range)
             guard case .interrupted = try await next(&iterator) else {
-                Issue.record("the gap was not told")
+                Issue.record("the gap was not reported")
                 return
             }
             let end = await failure { _ = try await iterator.next() }
@@ -90,7 +90,7 @@ import BluetoothLE
             let count = try await fixture.count {
                 fixture.peripheral.disconnect()
                 guard case .interrupted = try await next(&iterator) else {
-                    Issue.record("the gap was not told")
+                    Issue.record("the gap was not reported")
                     return
                 }
                 #expect(try await next(&iterator) == .resumed)

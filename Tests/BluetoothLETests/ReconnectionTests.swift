@@ -87,7 +87,7 @@ import Testing
                 #expect(value == .value([round]))
                 peripheral.breakLinks(reason: .connectionTimeout)
                 guard case .interrupted(let reason) = try await iterator.next() else {
-                    Issue.record("the gap was not told")
+                    Issue.record("the gap was not reported")
                     return
                 }
                 #expect(reason.disconnectReason == .supervisionTimeout)

@@ -6,7 +6,7 @@ import BluetoothLE
 
 /// Operations on several attributes, over the public API.
 @Suite struct SeveralValueStories {
-    @Test("a peer that does not know how to read several is asked so once")
+    @Test("a peer without support for reading several values is asked once")
     func unsupported() async throws {
         try await withConnection(
             Exchange("20 0300 0500", "01 20 0000 06"), Exchange("0A 0300", "0B 01"), Exchange("0A 0500", "0B 02"),
@@ -26,7 +26,7 @@ import BluetoothLE
         }
     }
 
-    @Test("a refusal names the attribute the peer named")
+    @Test("a refusal names the attribute from the response")
     func refusal() async throws {
         try await withConnection(Exchange("20 0300 0500", "01 20 0500 05")) { connection, _ in
             let error = await failure { _ = try await connection.read([AttributeHandle(3), AttributeHandle(5)]) }
@@ -35,7 +35,7 @@ import BluetoothLE
         }
     }
 
-    @Test("nothing to do asks nothing, and what cannot be is refused before anything is sent")
+    @Test("empty calls send nothing, and invalid ones fail before anything is sent")
     func nothing() async throws {
         try await withConnection { connection, socket in
             let none = try await connection.read([])
@@ -51,7 +51,7 @@ import BluetoothLE
         }
     }
 
-    @Test("a caller that gives up in the midst of a reliable write has the peer forget everything")
+    @Test("a caller that is cancelled during a reliable write cancels the prepared writes")
     func givingUp() async throws {
         try await withConnection(
             Exchange("16 0300 0000 01", "17 0300 0000 01"), Exchange("16 0500 0000 02"), Exchange("18 00", "19"),
@@ -147,7 +147,7 @@ import BluetoothLE
         }
     }
 
-    @Test("descriptors are read in the terms of their kinds")
+    @Test("descriptors are decoded by their types")
     func descriptors() async throws {
         try await Fixture.run { fixture in
             let server = try SimulatedGATTServer([

@@ -11,7 +11,7 @@ private let characteristic = RemoteCharacteristic(
 
 /// Several subscribers of one characteristic that subscribe and unsubscribe while the configuration is being written.
 @Suite struct SubscriptionRaceTests {
-    @Test("what the peer sends already is not asked for again")
+    @Test("a second subscription to the same kind sends nothing")
     func second() async throws {
         try await withConnection(Exchange("12 0400 0100", "13"), Exchange.optional("12 0400 0000", "13")) {
             connection, socket in
@@ -26,7 +26,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("a subscriber that comes while the last one leaves is subscribed in the end")
+    @Test("a subscriber added while the last one is removed is subscribed")
     func resubscribing() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13"), Exchange("12 0400 0000"), Exchange("12 0400 0100", "13"),
@@ -44,7 +44,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("one that leaves before its turn to write costs nothing")
+    @Test("a subscriber removed before its write sends nothing")
     func leavingEarly() async throws {
         try await withConnection(Exchange("0A 0900"), Exchange("0A 0A00", "0B 02")) { connection, socket in
             async let read = connection.read(AttributeHandle(9))
@@ -60,7 +60,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("a caller that gives up is unsubscribed when the peer answers")
+    @Test("a cancelled caller is unsubscribed after the peer's response")
     func givingUp() async throws {
         try await withConnection(Exchange("12 0400 0100"), Exchange("12 0400 0000", "13")) { connection, socket in
             let error = await failure {
@@ -73,7 +73,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("a second kind that is refused leaves the first as it was, even when that leaves meanwhile")
+    @Test("a refused second kind restores the first, even if that is removed meanwhile")
     func refusedSecond() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13"), Exchange("12 0400 0300"), Exchange("12 0400 0000", "13")
@@ -93,7 +93,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("a second kind that is refused does not end the first")
+    @Test("a refused second kind does not end the first")
     func refusedSecondAndFirstStays() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13"), Exchange("12 0400 0300", "01 12 0400 13"),
@@ -110,7 +110,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("each kind goes to those who asked for it, and the peer is told less when one leaves")
+    @Test("each kind reaches its subscribers, and removing one narrows the configuration")
     func bothKinds() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13"), Exchange("12 0400 0300", "13"), Exchange("1E"),
@@ -135,7 +135,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("without a wish a subscriber takes what the peer sends already")
+    @Test("an automatic subscriber uses the present configuration")
     func automatic() async throws {
         try await withConnection(Exchange("12 0400 0200", "13"), Exchange.optional("12 0400 0000", "13")) {
             connection, socket in
@@ -146,7 +146,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("a peer that refuses to unsubscribe is asked once")
+    @Test("a refused unsubscription is not repeated")
     func refusedUnsubscribing() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13"), Exchange("12 0400 0000", "01 12 0400 0E"), Exchange("0A 0900", "0B 01"),
@@ -160,7 +160,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("an answer that makes no sense fails the subscription, which is taken back")
+    @Test("an invalid response fails the subscription, which is removed")
     func malformed() async throws {
         try await withConnection(Exchange("12 0400 0100", "01 12 04"), Exchange("12 0400 0000", "13")) {
             connection, socket in
@@ -170,7 +170,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test("the end of the link ends who waits, and who is live")
+    @Test("the end of the link ends waiting and active subscriptions")
     func end() async throws {
         try await withConnection(Exchange("12 0400 0100", "13"), Exchange("12 0400 0300")) { connection, socket in
             let values = try await connection.subscribe(to: characteristic, kind: .notification)

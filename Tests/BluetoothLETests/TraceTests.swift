@@ -84,7 +84,7 @@ final class TemporaryFile: Sendable {
             let before = file.bytes
             do throws(BluetoothError) {
                 _ = try await PacketTrace.open(file.path, on: fixture.kernel)
-                Issue.record("it was opened")
+                Issue.record("the file was opened")
             } catch {
                 #expect(error.code == .failed)
                 #expect(

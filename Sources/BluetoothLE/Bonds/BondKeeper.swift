@@ -124,7 +124,7 @@ final class BondKeeper: AdapterKnowledge {
         observer?.onKeysChanged(known.values.sorted { $0.identity < $1.identity }.compactMap(\.irk))
     }
 
-    // MARK: What pairing makes
+    // MARK: Keys from pairing
 
     /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
     private func take(_ made: PeerKeys) {

@@ -227,7 +227,7 @@ import Testing
             var iterator = changes.makeAsyncIterator()
             try await fixture.connect(central).disconnect()
             guard case .notKept(let bond, store.error)? = try await iterator.next() else {
-                Issue.record("nobody was told that the bond is not kept")
+                Issue.record("no change reported the unsaved bond")
                 return
             }
             #expect(log.lines.contains { $0.contains("ends with this program") && $0.contains("disk is full") })
@@ -239,7 +239,7 @@ import Testing
             try await fixture.connect(central).disconnect()
             #expect(fixture.questions == 2)
             guard case .notKept(let used, store.error)? = try await iterator.next(), used.wasUsedAgain else {
-                Issue.record("nobody was told that the bond was used again")
+                Issue.record("no change reported the use of the bond")
                 return
             }
             // The next change stores it, once there is room.

@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("a subscription of a bonded client is there at the next link", arguments: [false, true])
+    @Test("a subscription of a bonded client is restored on the next link", arguments: [false, true])
     func subscriptions(_ isRestarted: Bool) async throws {
         try await BondFixture.run { fixture in
             var visit = try await Visit.begin(fixture)
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test("a bonded client that was away is told of a change, once", arguments: [false, true])
+    @Test("a bonded client is notified once of a change during its absence", arguments: [false, true])
     func changes(_ isRestarted: Bool) async throws {
         try await BondFixture.run { fixture in
             var visit = try await Visit.begin(fixture)

@@ -8,7 +8,7 @@ import Testing
 
 /// Pairing during other activity.
 @Suite struct PairingAttackTests {
-    @Test("the program closes its adapter at any moment of a pairing")
+    @Test("the adapter is closed at any moment of a pairing")
     func closing() async throws {
         for step in 0..<20 {
             try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in

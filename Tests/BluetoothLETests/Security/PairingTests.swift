@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("whatever the controller says of its own disconnecting", arguments: [false, true])
+    @Test("any reason of the controller for its own disconnection", arguments: [false, true])
     func aPeerThatHasLostItsBondIsToldApart(_ tellsOwnDisconnects: Bool) async throws {
         var controller = SimulatedController()
         controller.tellsOwnDisconnects = tellsOwnDisconnects
