@@ -1,29 +1,29 @@
 import BluetoothPrimitives
 
-/// How the value of a characteristic may be used (Core Vol 3 Part G §3.3.1.1).
+/// The properties of a characteristic (Core Vol 3 Part G §3.3.1.1).
 public struct CharacteristicProperties: OptionSet, Hashable, Sendable {
-    /// The byte in the characteristic declaration.
+    /// The properties field of the characteristic declaration, one byte.
     public let rawValue: UInt8
 
-    /// Properties from the byte in the characteristic declaration.
+    /// The properties from the field of the characteristic declaration.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The value may be broadcast.
+    /// The server may broadcast the value.
     public static let broadcast = CharacteristicProperties(rawValue: 0x01)
-    /// The value may be read.
+    /// Clients may read the value.
     public static let read = CharacteristicProperties(rawValue: 0x02)
-    /// The value may be written with a Write Command, which is not answered.
+    /// Clients may write the value with Write Commands, which have no response.
     public static let writeWithoutResponse = CharacteristicProperties(rawValue: 0x04)
-    /// The value may be written with a Write Request, which is answered.
+    /// Clients may write the value with Write Requests.
     public static let write = CharacteristicProperties(rawValue: 0x08)
-    /// The value may be sent to subscribed clients without confirmation.
+    /// The server may notify the value, without confirmation.
     public static let notify = CharacteristicProperties(rawValue: 0x10)
-    /// The value may be sent to subscribed clients, which confirm it.
+    /// The server may indicate the value, which the client confirms.
     public static let indicate = CharacteristicProperties(rawValue: 0x20)
-    /// The value may be written with a Signed Write Command.
+    /// Clients may write the value with Signed Write Commands.
     public static let authenticatedSignedWrites = CharacteristicProperties(rawValue: 0x40)
-    /// More properties stand in the extended properties descriptor.
+    /// The Characteristic Extended Properties descriptor has further properties.
     public static let extendedProperties = CharacteristicProperties(rawValue: 0x80)
 }
 
@@ -40,18 +40,18 @@ extension CharacteristicProperties: CustomStringConvertible {
     }
 }
 
-/// Properties that have no room in the declaration (Core Vol 3 Part G §3.3.3.1).
+/// The extended properties of a characteristic (Core Vol 3 Part G §3.3.3.1).
 public struct CharacteristicExtendedProperties: OptionSet, Hashable, Sendable {
-    /// The two bytes of the descriptor.
+    /// The value of the descriptor, two bytes.
     public let rawValue: UInt16
 
-    /// Properties from the two bytes of the descriptor.
+    /// The properties from the value of the descriptor.
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// The value may be written with Prepare Write, whose echo the client compares.
+    /// Clients may write the value reliably, with Prepare Write Requests whose echo they verify.
     public static let reliableWrite = CharacteristicExtendedProperties(rawValue: 0x0001)
-    /// The user description may be written.
+    /// Clients may write the user description.
     public static let writableAuxiliaries = CharacteristicExtendedProperties(rawValue: 0x0002)
 }
 
@@ -62,29 +62,29 @@ extension CharacteristicExtendedProperties: CustomStringConvertible {
     }
 }
 
-/// What a client asks to be sent: the value of the CCCD (Core Vol 3 Part G §3.3.3.3).
+/// The value of a Client Characteristic Configuration descriptor (Core Vol 3 Part G §3.3.3.3).
 public struct ClientCharacteristicConfiguration: OptionSet, Hashable, Sendable {
-    /// The two bytes of the descriptor.
+    /// The value of the descriptor, two bytes.
     public let rawValue: UInt16
 
-    /// A configuration from the two bytes of the descriptor.
+    /// The configuration from the value of the descriptor.
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// The value is notified.
+    /// The client receives notifications.
     public static let notification = ClientCharacteristicConfiguration(rawValue: 0x0001)
-    /// The value is indicated.
+    /// The client receives indications.
     public static let indication = ClientCharacteristicConfiguration(rawValue: 0x0002)
 }
 
 extension ClientCharacteristicConfiguration: CustomStringConvertible {
-    /// The names of what is asked for, such as `[notification]`.
+    /// The names of the bits, such as `[notification]`.
     public var description: String {
         describe(self, [(.notification, "notification"), (.indication, "indication")])
     }
 }
 
-/// The names of the members of `set`, and in hexadecimal the bits that have none.
+/// The names of the members of `set`, with unnamed bits in hexadecimal.
 func describe<Options: OptionSet>(_ set: Options, _ names: [(Options, String)]) -> String
 where Options.RawValue: FixedWidthInteger, Options.Element == Options {
     var parts = names.filter { set.contains($0.0) }.map(\.1)

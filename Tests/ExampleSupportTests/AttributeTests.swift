@@ -58,7 +58,8 @@ import Testing
             .invalidValueHandle, .characteristic, at: 5, declared: AttributeHandleRange(start: 0, end: 0), uuid: "2A37")
         let fields = problem.jsonFields.map { "\($0.0): \($0.1)" }.joined(separator: ", ")
         #expect(problem.jsonFields.map(\.0) == ["reason", "type", "handle", "uuid", "start", "end", "text"])
-        #expect(fields.contains("invalidValueHandle") && fields.contains("its value at 0x0000 is not behind it"))
+        #expect(fields.contains("invalidValueHandle"))
+        #expect(fields.contains("its value handle 0x0000 does not follow the declaration"))
         let limit = DatabaseProblem(.tooManyRequests, .primaryService, at: 9).jsonFields
         #expect(limit.map(\.0) == ["reason", "type", "handle", "text"])
     }

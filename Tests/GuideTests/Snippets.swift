@@ -224,7 +224,7 @@ enum AttributesPage {
     static func discover4(_ connection: Connection) async throws {
         let database = try await connection.discover()
         for problem in database.problems {
-            print(problem)  // characteristic 2A37 at 0x0005: its value at 0x0000 is not behind it
+            print(problem)  // characteristic 2A37 at 0x0005: its value handle 0x0000 does not follow the declaration
         }
     }
 

@@ -1,84 +1,84 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// All rules of one ATT bearer, of this side's clients and of its server, without a channel or a clock.
+/// The protocol rules of one ATT bearer, of its client and its server side, without a channel or a clock.
 ///
-/// Every input is a call; after each the owner carries out the steps of ``next(into:)`` until there is none. Nothing is
-/// called back from inside. The owner lends the database to the calls that need it, and keeps ``server`` informed of the
-/// link's protection.
+/// Every input is a method call; after each the owner performs the steps of ``next(into:)`` until it returns nil. There
+/// are no callbacks. The owner passes the database to the methods that need it, and updates the link's protection in
+/// ``server``.
 package struct ATTBearerCore {
-    /// Whether the channel takes packets.
+    /// The state of the channel for sending.
     package enum SendState: Hashable, Sendable {
         case ready
-        /// Waits until the channel is writable.
+        /// The channel is congested; sending waits until it is writable.
         case full
-        /// Nothing is sent any more.
+        /// The channel is closed for sending.
         case ended
     }
 
-    /// Whether requests may begin.
+    /// The state of quiescence, in which no transaction begins.
     private enum Quiescence {
         case open
-        /// Nothing begins, and something is in flight.
+        /// No transaction begins, and at least one is outstanding.
         case quiescing
-        /// Nothing begins, and the owner knows that nothing is in flight.
+        /// No transaction is outstanding, and the owner has been notified.
         case quiet
     }
 
-    /// Why the rules demand that the bearer ends.
+    /// The reason for which the rules close the bearer.
     package enum Failure: Hashable, Sendable {
-        /// The peer answered a request that was not made.
+        /// The peer sent a response that matches no outstanding request.
         case wrongAnswer(ATTOpcode)
-        /// The peer did not answer in time.
+        /// A transaction timed out.
         case unanswered
     }
 
-    /// What the owner has to do.
+    /// An action for the owner.
     package enum Step {
-        /// Send what is in the writer, and report what the channel said.
+        /// Send the contents of the writer, and report the channel's result.
         case send
-        /// Lend the database to ``encodeValue(database:into:)``, with the link's protection up to date, and send.
+        /// Call ``encodeValue(database:into:)`` with the database, after updating the link's protection, and send.
         case encodeValue
-        /// Resume the caller of an operation.
+        /// Resume the caller of a completed operation.
         case end(EndedOperation)
-        /// Persist what is known of the peer's client.
+        /// Persist the state of the peer's client.
         case clientChanged
         /// Set or cancel a timer.
         case setTimer(BearerTimer, isOn: Bool)
-        /// Stop or resume receiving, since the peer's requests wait while it has no answer to the last.
+        /// Pause or resume receiving: the peer's requests wait while its last response is not sent yet.
         case setReading(Bool)
-        /// Nothing is in flight and nothing begins.
+        /// Quiescence: no transaction is outstanding, and none begins.
         case quiet
-        /// Close the bearer, with ``close(_:)``.
+        /// Close the bearer with ``close(_:)``.
         case close(Failure)
     }
 
     package private(set) var sending = SendState.ready
     private var engine: TransactionEngine
     private var served: BearerServer
-    /// What the writer holds that the channel has not taken; nil for a command that does not wait.
+    /// The PDU in the writer, until the channel accepts it; nil for a command sent ahead of the queue.
     private var outgoing: TransactionEngine.Outgoing?
     private var timers = BearerTimers()
     private var quiescence = Quiescence.open
     private var isReadingPaused = false
     private var failure: Failure?
-    /// Whether the bearer is an L2CAP channel of its own, whose MTU is the bearer's.
+    /// Whether the bearer is enhanced, which means that its ATT_MTU is the MTU of its L2CAP channel.
     private let isEnhanced: Bool
 
-    /// A bearer just opened.
+    /// A bearer on a channel that has just opened.
     package init(server: GATTServer, isEnhanced: Bool = false, waitingLimit: Int = 1024) {
         served = BearerServer(server)
         self.isEnhanced = isEnhanced
         engine = TransactionEngine(waitingLimit: waitingLimit)
     }
 
-    /// The server of the bearer. Its PDUs come from the core alone.
+    /// The server of the bearer; only the core passes PDUs to it.
     package var server: GATTServer {
         _read { yield served.server }
         _modify { yield &served.server }
     }
 
-    /// The ATT_MTU in force.
+    /// The current ATT_MTU.
     package var mtu: Int {
         get { engine.mtu }
         set {
@@ -87,13 +87,13 @@ package struct ATTBearerCore {
         }
     }
 
-    /// How many requests are under way or wait.
+    /// The number of outstanding and queued requests.
     package var requestCount: Int { engine.requestCount }
 
-    /// How many responses came that answer no request of ours.
+    /// The number of received responses that matched no request.
     package var strayResponseCount: Int { engine.strayResponseCount }
 
-    /// Whether the channel takes nothing for now.
+    /// Whether the channel is congested.
     package var isCongested: Bool { sending == .full }
 
     private var canSend: Bool { sending == .ready }
@@ -102,14 +102,14 @@ package struct ATTBearerCore {
 // MARK: - Steps
 
 extension ATTBearerCore {
-    /// The next thing to do; nil when there is nothing until the next input.
+    /// The next action for the owner; nil until the next input.
     package mutating func next(into writer: inout ByteWriter) -> Step? {
         if let failure = failure.take() { return .close(failure) }
         if let ended = engine.nextEnded() { return .end(ended) }
         if served.takeClientChange() { return .clientChanged }
         if canSend {
             outgoing = engine.nextToSend(into: &writer)
-            // What cannot be sent, since its caller asked for what cannot be, has ended.
+            // A request that cannot be encoded has ended.
             if let ended = outgoing == nil ? engine.nextEnded() : nil { return .end(ended) }
             switch outgoing {
             case .indication, .notification, .serviceChanged: return .encodeValue
@@ -136,7 +136,7 @@ extension ATTBearerCore {
         return nil
     }
 
-    /// Encodes the value whose turn it is; false when the client may not be sent it.
+    /// Encodes the next value; false when the client must not receive it.
     package mutating func encodeValue(
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
     ) -> Bool {
@@ -151,7 +151,7 @@ extension ATTBearerCore {
         }
     }
 
-    /// Writes a Write Command that may go out before anything that waits; false when it has to wait for its turn.
+    /// Writes a Write Command that can be sent ahead of the queue; false when it must be queued.
     package mutating func encodeCommand(
         _ value: RawSpan, to handle: AttributeHandle, into writer: inout ByteWriter
     ) -> Bool {
@@ -163,12 +163,12 @@ extension ATTBearerCore {
         return true
     }
 
-    /// Whether a command or a notification may be sent at once, since nothing waits.
+    /// Whether a command or a notification can be sent immediately: the queues are empty.
     package var isIdle: Bool { canSend && engine.isIdleForMessages }
 
-    // MARK: What the channel says
+    // MARK: Results of the channel
 
-    /// The channel took what was in the writer.
+    /// The channel accepted the contents of the writer.
     package mutating func didSend() {
         guard let sent = outgoing.take() else { return }
         engine.didSend(sent)
@@ -179,18 +179,18 @@ extension ATTBearerCore {
         }
     }
 
-    /// The channel is full.
+    /// The channel is congested.
     package mutating func channelIsFull() {
         outgoing = nil
         if canSend { sending = .full }
     }
 
-    /// The channel is writable.
+    /// The channel is writable again.
     package mutating func channelIsWritable() {
         if sending != .ended { sending = .ready }
     }
 
-    /// The channel has ended: what it still holds is good, and nothing is sent any more.
+    /// The channel is closed for sending; the PDUs received before remain valid.
     package mutating func channelEnded() {
         outgoing = nil
         sending = .ended
@@ -200,31 +200,31 @@ extension ATTBearerCore {
 // MARK: - The client side
 
 extension ATTBearerCore {
-    /// Queues the requests of a client procedure.
+    /// Enqueues the transaction of a client procedure.
     package mutating func submit(_ transaction: any ClientTransaction) { engine.submit(transaction) }
 
-    /// Queues a command.
+    /// Enqueues a command.
     package mutating func submit(_ command: any CommandMessage) { engine.submit(command) }
 
-    /// Begins no request, indication, command or notification from now on; ``Step/quiet`` comes when nothing waits for the
-    /// peer's answer.
+    /// Stops starting requests, indications, commands and notifications. ``Step/quiet`` follows when no transaction is
+    /// outstanding.
     ///
-    /// A host may lose what arrives while a link is encrypted at this side's wish, so no answer is outstanding then.
+    /// A host may lose PDUs received while this side encrypts the link, so no response may be outstanding then.
     package mutating func quiesce() {
         engine.isHeld = true
         quiescence = .quiescing
     }
 
-    /// Ends ``quiesce()``.
+    /// Resumes after ``quiesce()``.
     package mutating func resume() {
         engine.isHeld = false
         quiescence = .open
     }
 
-    /// Receives a PDU that is not a client's request or command; returns it when it is for the owner: values, and what is
-    /// not known.
+    /// Receives a PDU other than a request or a command; returns notifications, indications and unknown PDUs, which the
+    /// owner handles.
     ///
-    /// - Throws: when it cannot be decoded; what follows from that has been done.
+    /// - Throws: ``ATTDecodingError`` for a malformed PDU, after its consequences have taken effect.
     @_lifetime(copy bytes)
     package mutating func receive(_ bytes: RawSpan) throws(ATTDecodingError) -> ATTServerPDU? {
         guard let opcode = ATTOpcode(of: bytes) else { return nil }
@@ -258,15 +258,15 @@ extension ATTBearerCore {
 // MARK: - The server side
 
 extension ATTBearerCore {
-    /// Queues a notification of one of our values.
+    /// Enqueues a notification of a local value.
     package mutating func notify(_ update: any ValueUpdate) { engine.notify(update) }
 
-    /// Queues an indication of one of our values.
+    /// Enqueues an indication of a local value.
     package mutating func indicate(_ update: any ValueUpdate) { engine.indicate(update) }
 
-    /// Receives a request, a command or a confirmation of the peer's client.
+    /// Receives a request, a command or a confirmation from the peer's client.
     ///
-    /// - Returns: what the program has to know or to answer.
+    /// - Returns: The events that the program must know of or respond to.
     package mutating func receive(_ bytes: RawSpan, database: inout AttributeDatabase) -> [GATTServerEvent] {
         guard let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, !engine.isClosed else { return [] }
         if opcode == .handleValueConfirmation {
@@ -275,7 +275,7 @@ extension ATTBearerCore {
         }
         if opcode.type == .request, engine.hasResponse { return [.requestOutOfTurn(opcode)] }
         if isEnhanced, opcode == .exchangeMTURequest {
-            // An enhanced bearer's MTU is its channel's (Core Vol 3 Part F §3.4.2.1): Request Not Supported.
+            // The MTU of an enhanced bearer is its channel's (Core Vol 3 Part F §3.4.2.1): Request Not Supported.
             _ = engine.respond([0x01, opcode.rawValue, 0, 0, ATTErrorCode.requestNotSupported.rawValue])
             return []
         }
@@ -284,9 +284,9 @@ extension ATTBearerCore {
         return events
     }
 
-    /// Continues with what waits for the program.
+    /// Continues a request with the program's answer.
     ///
-    /// - Returns: what else the program has to know or to answer.
+    /// - Returns: Further events that the program must know of or respond to.
     package mutating func answer(_ answer: ServerAnswer, database: inout AttributeDatabase) -> [GATTServerEvent] {
         let events = served.answer(answer, database: &database)
         respond()
@@ -294,12 +294,12 @@ extension ATTBearerCore {
     }
 
     private mutating func respond() {
-        // There is room: the server has at most one request, and none while a response waits.
+        // The response always fits: the server has at most one request, and none while a response is pending.
         if served.response.count > 0 { _ = engine.respond(served.response.bytes) }
     }
 
-    /// Our attributes have changed in `range`: the peer's client is sent an indication if it has subscribed to those of
-    /// the characteristic at `handle`.
+    /// Updates the server after the local attributes in `range` changed, and indicates Service Changed if the client
+    /// has subscribed to it at `handle`.
     package mutating func databaseChanged(
         in range: AttributeHandleRange, _ database: borrowing AttributeDatabase, serviceChanged handle: AttributeHandle?
     ) {
@@ -315,18 +315,18 @@ extension ATTBearerCore {
     }
 }
 
-// MARK: - The end
+// MARK: - Closing
 
 extension ATTBearerCore {
-    /// A time limit is over.
+    /// A transaction timed out.
     package mutating func timedOut() {
         guard !engine.isClosed else { return }
         failure = .unanswered
     }
 
-    /// Ends everything that waits; returns what the two sides still owe each other.
+    /// Ends all operations; returns the outstanding transactions of both sides.
     ///
-    /// - Parameter failure: the one that the core has asked for; nil when the owner ends the bearer.
+    /// - Parameter failure: The failure that the core reported; nil when the owner closes the bearer.
     package mutating func close(_ failure: Failure? = nil) -> OutstandingTransactions {
         var outstanding = self.outstanding
         self.failure = nil
@@ -337,7 +337,7 @@ extension ATTBearerCore {
             outstanding.isTooLate = true
             engine.timeOut()
         case .wrongAnswer:
-            // The answer to what was asked is most likely still to come.
+            // The response to the outstanding request most likely follows.
             outstanding.isResponseDue = true
             engine.close()
         case nil: engine.close()
@@ -345,7 +345,7 @@ extension ATTBearerCore {
         return outstanding
     }
 
-    /// What the two sides owe each other.
+    /// The outstanding transactions of both sides.
     package var outstanding: OutstandingTransactions {
         var outstanding = engine.outstandingAtEnd()
         if server.isWaitingForProgram || server.preparedWriteCount > 0 { outstanding.isPeerWaiting = true }

@@ -1,29 +1,29 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// What the program says to a request or a command of the peer's client.
+/// The program's answer to a request or a command of the peer's client.
 package enum ServerAnswer: Sendable {
-    /// The value read, or why not.
+    /// The value read, or the error code.
     case read(GATTReadRequest, Result<[UInt8], ATTErrorCode>)
-    /// That everything is written, or why not.
+    /// Success of the whole write, or the error code.
     case write(GATTWriteRequest, Result<Void, ATTErrorCode>)
-    /// Whether the client is authorised for what it asked.
+    /// The client's authorization for its request.
     case authorization(GATTAuthorizationRequest, isAuthorized: Bool)
-    /// The client is authorised for a command.
+    /// The client's authorization for a command.
     case command(AttributeWrite)
-    /// Refuses the request that waits, as a whole.
+    /// A refusal of the pending request as a whole.
     case giveUp(ATTErrorCode)
 }
 
-/// The server of one bearer, with what it has written to be sent.
+/// The server of one bearer with its pending response and its pending Service Changed indication.
 struct BearerServer {
     var server: GATTServer
-    /// The response to be sent; empty when there is none.
+    /// The pending response; empty when there is none.
     private(set) var response = ByteWriter(growingTo: 517)
-    /// The ATT_MTU that the peer's client has exchanged, in force once our response is on its way.
+    /// The ATT_MTU from the last exchange, in force once the response has been sent.
     private var agreedMTU: Int?
     private var serviceChanged = ServiceChangedIndication()
-    /// Whether what is known of the client has changed without a request.
+    /// Whether the client's state changed without a request.
     private var isClientChanged = false
 
     init(_ server: GATTServer) {
@@ -37,7 +37,7 @@ struct BearerServer {
         return events
     }
 
-    /// Continues with what waits for the program.
+    /// Continues a request with the program's answer.
     mutating func answer(_ answer: ServerAnswer, database: inout AttributeDatabase) -> [GATTServerEvent] {
         response.removeAll()
         switch answer {
@@ -57,7 +57,7 @@ struct BearerServer {
         return []
     }
 
-    /// The response is on its way; returns the ATT_MTU in force from now on if it is another.
+    /// Records that the response was sent; returns a new ATT_MTU if one is now in force.
     mutating func didSendResponse() -> Int? { agreedMTU.take() }
 
     // MARK: Values
@@ -88,7 +88,7 @@ struct BearerServer {
 
     // MARK: Service Changed
 
-    /// Makes Service Changed cover `range`; false when the client has not subscribed to its indications.
+    /// Adds `range` to the pending Service Changed indication; false when the client has not subscribed to it.
     mutating func includeInServiceChanged(_ range: AttributeHandleRange, at handle: AttributeHandle?) -> Bool {
         guard let handle, server.client.configurations[handle]?.contains(.indication) == true else { return false }
         serviceChanged.include(range, at: handle)
@@ -102,7 +102,7 @@ struct BearerServer {
         isClientChanged = true
     }
 
-    /// Says once that what is known of the client has changed.
+    /// Returns once whether the client's state changed without a request.
     mutating func takeClientChange() -> Bool {
         defer { isClientChanged = false }
         return isClientChanged

@@ -1,17 +1,17 @@
-/// The time limits of a bearer.
+/// The timers of a bearer.
 package enum BearerTimer: Hashable, Sendable, CaseIterable {
-    /// The peer has to answer a request (Core Vol 3 Part F §3.3.3).
+    /// The time for the response to a request (Core Vol 3 Part F §3.3.3).
     case request
-    /// The peer has to confirm an indication.
+    /// The time for the confirmation of an indication.
     case indication
 }
 
-/// Which time limits run, and for what.
+/// The running timers and the transactions they belong to.
 struct BearerTimers: Hashable, Sendable {
     private var request: UInt64?
     private var indication: UInt64?
 
-    /// The next timer to be set (anew) or cancelled, given what is in flight now; nil when all are right.
+    /// The next timer to set (anew) or cancel for the outstanding transactions; nil when all timers match.
     mutating func nextChange(
         request: UInt64?, indication: UInt64?
     ) -> (timer: BearerTimer, isOn: Bool)? {

@@ -1,22 +1,22 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The indication that tells the peer's client which of our attributes have changed (Core Vol 3 Part G §7.1).
+/// The Service Changed indication to the peer's client (Core Vol 3 Part G §7.1).
 ///
-/// While one waits for its turn it covers all changes that follow, so that there is never more than one.
+/// While it is pending it also covers later changes, so that at most one is pending.
 struct ServiceChangedIndication: Sendable {
-    /// What is to be indicated, and where; nil when the client has been sent everything.
+    /// The affected range and the handle of the characteristic; nil when no indication is pending.
     private(set) var pending: (range: AttributeHandleRange, handle: AttributeHandle)?
-    /// How many changes there had been when the one in flight was sent.
+    /// The change count at the time the outstanding indication was sent.
     private var changeCount: UInt64 = 0
 
-    /// Covers `range` as well.
+    /// Extends the pending indication by `range`.
     mutating func include(_ range: AttributeHandleRange, at handle: AttributeHandle) {
         let joined = pending.map { $0.range.joined(with: range) } ?? range
         pending = (joined, handle)
     }
 
-    /// The value of the characteristic: the first and the last handle that is affected.
+    /// The value of the characteristic: the first and the last affected handle.
     var value: [UInt8] {
         guard let range = pending?.range else { return [] }
         return [range.start.rawValue, range.end.rawValue].flatMap {
@@ -24,21 +24,21 @@ struct ServiceChangedIndication: Sendable {
         }
     }
 
-    /// Nothing is pending any more, since the client has not subscribed or its link is not protected enough.
+    /// Drops the pending indication, when the client has not subscribed or its link lacks the required protection.
     mutating func cancel() { pending = nil }
 
-    /// What is pending is on its way.
+    /// Records that the pending indication was sent.
     mutating func didSend(to client: GATTClientState) {
         changeCount = client.changeCount
         pending = nil
     }
 
-    /// The client has confirmed the one in flight.
+    /// Records that the client confirmed the outstanding indication.
     func confirm(by client: inout GATTClientState) { client.confirmedServiceChanged(changeCount) }
 }
 
 extension AttributeHandleRange {
-    /// The range that covers both, and what is between them.
+    /// The smallest range that contains both.
     package func joined(with other: AttributeHandleRange) -> AttributeHandleRange {
         AttributeHandleRange(start: min(start, other.start), end: max(end, other.end))
     }

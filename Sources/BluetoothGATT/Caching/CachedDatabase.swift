@@ -2,32 +2,32 @@ import BluetoothATT
 import BluetoothCryptography
 import BluetoothPrimitives
 
-/// Whose database is remembered: a device as one adapter knows it.
+/// The key of a cached database: a peer of one adapter.
 public struct AttributeCacheKey: Hashable, Sendable {
     /// The adapter's address.
     public var adapter: BluetoothAddress
     /// The device's address.
     public var peer: BluetoothAddress
 
-    /// The device `peer` as `adapter` knows it.
+    /// The key of `peer` on `adapter`.
     public init(adapter: BluetoothAddress, peer: BluetoothAddress) {
         self.adapter = adapter
         self.peer = peer
     }
 }
 
-/// What is remembered of a device's database.
+/// The cached database of a peer.
 public struct CachedDatabase: Hashable, Sendable {
-    /// All of its services; empty when it is only known that it has a hash.
+    /// All services; empty when only the hash is cached.
     public var services: [RemoteService]
-    /// What in it could not be true when it was discovered.
+    /// The problems found by the discovery.
     public var problems: [DatabaseProblem]
-    /// The hash that the database had; nil when none is known for just these services.
+    /// The Database Hash of these services, or nil when it is unknown.
     public var hash: DatabaseHash?
-    /// Whether the device remembers, being bonded, that it has to tell us of changes.
+    /// Whether the peer is bonded and remembers that it must indicate changes.
     public var isFollowed: Bool
 
-    /// A database from its parts.
+    /// A cached database with the given parts.
     public init(
         services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash?, isFollowed: Bool = false
     ) {
@@ -38,18 +38,18 @@ public struct CachedDatabase: Hashable, Sendable {
     }
 }
 
-/// Why bytes are not a remembered database.
+/// An error for bytes that are not a cached database.
 public enum CachedDatabaseError: Error, Hashable, Sendable {
-    /// They are damaged, or never were one.
+    /// The bytes are damaged or of another kind.
     case damaged
-    /// They are in a format of this number, which is not ours.
+    /// The format has this version, which is not supported.
     case unknownVersion(UInt16)
-    /// They are another device's.
+    /// The bytes belong to another device.
     case otherDevice
 }
 
-// The body: the key, then fields of a kind (one byte), a length (two bytes) and that many bytes. A service's
-// characteristics and descriptors are fields within its field.
+// The body: the key, then fields of a kind (one byte), a length (two bytes) and the content. The characteristics and
+// descriptors of a service are fields within its field.
 
 private let format = RecordFormat("BLE-GATT", version: 1)
 
@@ -64,10 +64,10 @@ private enum Field {
 }
 
 extension CachedDatabase {
-    /// The most bytes a remembered database can take; nothing longer is read.
+    /// The maximum length of an encoded database in bytes; longer input is refused.
     public static let maximumLength = 1 << 20
 
-    /// The bytes to keep for `key`; nil when they would be longer than ``maximumLength``.
+    /// The encoded database for `key`; nil when it would exceed ``maximumLength``.
     public func encoded(for key: AttributeCacheKey) -> [UInt8]? {
         var writer = ByteWriter(capacity: Self.maximumLength - RecordFormat.overhead)
         do {
@@ -82,9 +82,11 @@ extension CachedDatabase {
         return format.seal(writer.bytes)
     }
 
-    /// What was kept for `key`.
+    /// Decodes a database encoded for `key`.
     ///
-    /// The checksum is looked at first, so that nothing is made of a file that is not whole.
+    /// The checksum is verified first, so that a damaged file is never decoded in part.
+    ///
+    /// - Throws: ``CachedDatabaseError``.
     public init(decoding bytes: [UInt8], for key: AttributeCacheKey) throws(CachedDatabaseError) {
         let body: [UInt8]
         do throws(RecordFormat.Failure) {
@@ -204,7 +206,7 @@ extension ByteReader {
         return service
     }
 
-    /// Nil for a reason that a later program knows.
+    /// Nil for a reason that only a later version defines.
     @_lifetime(self: copy self)
     fileprivate mutating func readProblem() throws(TruncatedBytes) -> DatabaseProblem? {
         let reason = DatabaseProblem.Reason(rawValue: try readUInt8())

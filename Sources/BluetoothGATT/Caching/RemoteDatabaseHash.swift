@@ -1,12 +1,13 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Reads the Database Hash wherever it is: Read Using Characteristic UUID over all handles (Core Vol 3 Part G §7.3).
+/// A read of the Database Hash without its handle: Read Using Characteristic UUID over all handles
+/// (Core Vol 3 Part G §7.3).
 ///
-/// Its result is nil when the server has none, or none that can be read. A client whose knowledge of the database is
-/// old is let do this.
+/// The result is nil when the server has no hash or does not let it be read. A change-unaware client may send this
+/// request.
 public struct DatabaseHashRead: ClientProcedure {
-    /// A read that does not know any handle.
+    /// A read of the hash, wherever it is.
     public init() {}
 
     /// Writes the Read By Type Request.
@@ -14,7 +15,7 @@ public struct DatabaseHashRead: ClientProcedure {
         try encode(.readByTypeRequest(.all, type: .databaseHash), into: &writer)
     }
 
-    /// Takes the answer; a server may have one hash only, so the first is it.
+    /// Processes the response; a server has one hash, so the first value is the result.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<DatabaseHash?> {
@@ -31,15 +32,15 @@ public struct DatabaseHashRead: ClientProcedure {
 }
 
 extension DatabaseHash {
-    /// Whether a server that sent this hash has the whole database `services`, in whichever order it sends its bytes.
+    /// Whether a server that sent this hash has exactly the database `services`, in either byte order.
     ///
-    /// False also where the hash depends on what discovery does not tell; see ``init(of:)``.
+    /// Also false when the hash depends on values that discovery does not read; see ``init(of:)``.
     public func isHash(of services: [RemoteService]) -> Bool { isSame(as: DatabaseHash(of: services)) }
 
-    /// The hash that a server has whose whole database is `services`.
+    /// The hash of a server whose complete database is `services`.
     ///
-    /// It comes out differently for a server that declares what discovery does not tell: extended properties, or short
-    /// UUIDs in their long form. The same hash proves that nothing was overlooked.
+    /// It differs from the server's when that has values which discovery does not read, such as extended properties, or
+    /// sends short UUIDs in 128 bits. Equal hashes prove that the database is complete.
     public init(of services: [RemoteService]) {
         var declarations: [(handle: AttributeHandle, type: BluetoothUUID, value: [UInt8])] = []
         for service in services {

@@ -2,37 +2,37 @@ import BluetoothATT
 import BluetoothPrimitives
 
 /// Discover All Characteristics of a Service and Discover Characteristics by UUID (Core Vol 3 Part G §4.6.1, §4.6.2),
-/// over any range of handles.
+/// over any handle range.
 public struct CharacteristicDiscovery: ClientProcedure {
     private var walk: HandleWalk
     private let rangeEnd: AttributeHandle
     private let uuid: BluetoothUUID?
-    /// What has been found so far; the last may prove to have its value elsewhere when the next declaration is known.
+    /// The characteristics found so far; the last may prove invalid when the next declaration is known.
     private(set) var characteristics: [RemoteCharacteristic] = []
-    /// Declarations that cannot be true.
+    /// The invalid declarations.
     public private(set) var problems: [DatabaseProblem] = []
 
-    /// A discovery of all characteristics declared in `range`, which may cover several services.
+    /// A discovery of all characteristics declared in `range`, which may contain several services.
     ///
-    /// Each characteristic is taken to reach up to the next declaration, the last to the end of the range.
+    /// Each characteristic extends to the next declaration, the last one to the end of the range.
     ///
-    /// - Parameter uuid: which characteristics the result has; nil for all. The server is asked the same: it cannot be
-    ///   asked for some, and where one ends follows from the next.
+    /// - Parameter uuid: The UUID of the characteristics in the result; nil for all. The requests are the same in both
+    ///   cases: ATT cannot filter characteristics by UUID, and the next declaration determines the end of each.
     public init(in range: AttributeHandleRange, uuid: BluetoothUUID? = nil) {
         walk = HandleWalk(range)
         rangeEnd = range.end
         self.uuid = uuid
     }
 
-    /// What the next request asks for.
+    /// The range of the next request.
     var remaining: AttributeHandleRange { walk.range }
 
-    /// Writes a Read By Type Request for what lies behind the last declaration found.
+    /// Writes a Read By Type Request for the handles after the last declaration found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try encode(.readByTypeRequest(walk.checkedRange(), type: .characteristic), into: &writer)
     }
 
-    /// Takes the answer; the result is the characteristics in the order of their handles.
+    /// Processes the response; the result is the characteristics in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteCharacteristic]> {
@@ -51,10 +51,10 @@ public struct CharacteristicDiscovery: ClientProcedure {
         return .done(uuid == nil ? characteristics : characteristics.filter { $0.uuid == uuid })
     }
 
-    /// A declaration and its value take two handles, so what is left may be too short for them.
+    /// Whether the remaining range is too small for a characteristic, which has a declaration and a value.
     ///
-    /// The next request begins behind the last declaration (GATT/CL/GAD/BV-04-C). That the value is there is taken into
-    /// account only where it follows its declaration at once, as it has to: a wrong value handle hides nothing.
+    /// The next request begins after the last declaration (GATT/CL/GAD/BV-04-C). The last value shortens the range only
+    /// where it directly follows its declaration, as it must: a wrong value handle then hides no declaration.
     private var isTooShortForAnother: Bool {
         if walk.range.start >= rangeEnd { return true }
         guard let last = characteristics.last, last.declarationHandle.next == last.valueHandle else { return false }
@@ -84,7 +84,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
         characteristics.append(characteristic)
     }
 
-    /// Takes in that nothing behind `end` belongs to the last characteristic.
+    /// Ends the last characteristic at `end`.
     private mutating func closeLast(at end: AttributeHandle) {
         guard let last = characteristics.indices.last, characteristics[last].endHandle >= end else { return }
         characteristics[last].endHandle = end
@@ -94,7 +94,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
 }
 
 extension DatabaseProblem {
-    /// A problem of a characteristic with its value.
+    /// A problem of a characteristic's value handle.
     init(_ reason: Reason, _ characteristic: RemoteCharacteristic) {
         let value = characteristic.valueHandle
         self.init(
@@ -106,25 +106,25 @@ extension DatabaseProblem {
 /// Discover All Characteristic Descriptors (Core Vol 3 Part G §4.7.1).
 public struct DescriptorDiscovery: ClientProcedure {
     private var walk: HandleWalk
-    /// What has been found so far.
+    /// The descriptors found so far.
     private(set) var descriptors: [RemoteDescriptor] = []
-    /// Handles that were not asked for.
+    /// The handles outside the requested range.
     public private(set) var problems: [DatabaseProblem] = []
 
-    /// A discovery of all attributes in `range`, which holds nothing but the descriptors of one characteristic.
+    /// A discovery of all attributes in `range`, which contains only the descriptors of one characteristic.
     public init(in range: AttributeHandleRange) {
         walk = HandleWalk(range)
     }
 
-    /// What the next request asks for.
+    /// The range of the next request.
     var remaining: AttributeHandleRange { walk.range }
 
-    /// Writes a Find Information Request for what lies behind the last descriptor found.
+    /// Writes a Find Information Request for the handles after the last descriptor found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try encode(.findInformationRequest(walk.checkedRange()), into: &writer)
     }
 
-    /// Takes the answer; the result is all descriptors in the order of their handles.
+    /// Processes the response; the result is all descriptors in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteDescriptor]> {

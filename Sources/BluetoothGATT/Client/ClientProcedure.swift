@@ -1,50 +1,50 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Where a procedure stands after an answer.
+/// The state of a procedure after a response.
 public enum ProcedureStep<Output> {
-    /// It has another request to send.
+    /// The procedure has another request.
     case next
-    /// It has its result.
+    /// The procedure has its result.
     case done(Output)
 }
 
 extension ProcedureStep: Sendable where Output: Sendable {}
 
-/// A GATT client procedure (Core Vol 3 Part G §4): a value that says what to ask and is told the answers.
+/// A GATT client procedure (Core Vol 3 Part G §4), as a value that writes requests and receives responses.
 public protocol ClientProcedure: Sendable {
-    /// What the procedure brings.
+    /// The result of the procedure.
     associatedtype Output: Sendable
 
-    /// Writes the request that is to be sent now into `writer`, whose capacity is the ATT_MTU.
+    /// Writes the next request into `writer`, whose capacity is the ATT_MTU.
     ///
-    /// Asked again with the same outcome when the channel was full.
+    /// The owner may call this again for the same request when the channel was congested.
     mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
-    /// Takes the answer to that request.
+    /// Processes the response to that request.
     ///
-    /// - Throws: ``TransactionFailure/refused(_:)`` when the server refused, ``TransactionFailure/violation(_:)`` when
-    ///   the answer cannot be true.
+    /// - Throws: ``TransactionFailure/refused(_:)`` for an Error Response, ``TransactionFailure/violation(_:)`` for a
+    ///   response that violates the specification.
     mutating func receive(_ answer: ATTServerPDU) throws(TransactionFailure)
         -> ProcedureStep<Output>
 
-    /// What in the answers so far cannot be true, and is not in the result.
+    /// The violations in the responses so far; the result leaves them out.
     var problems: [DatabaseProblem] { get }
 
-    /// Ends before its time; says whether one more request has to be sent so that the server forgets what it was told.
+    /// Cancels the procedure; returns whether a final request must be sent to make the server drop its state.
     ///
-    /// Called between requests only: the first has been sent, and what was sent has been answered.
+    /// Called between requests only: at least one request has been sent, and all have been answered.
     mutating func stop() -> Bool
 }
 
 extension ClientProcedure {
-    /// Most procedures do not look into what they bring.
+    /// No problems, by default.
     public var problems: [DatabaseProblem] { [] }
 
-    /// Most procedures leave nothing behind.
+    /// No final request, by default.
     public mutating func stop() -> Bool { false }
 
-    /// The failure an answer stands for that is neither the one hoped for nor a meaningful refusal.
+    /// The failure for a response that the procedure does not expect.
     func failure(_ answer: ATTServerPDU) -> TransactionFailure {
         if case .errorResponse(let error) = answer { return .refused(error) }
         return .violation("unexpected \(answer.opcode)")

@@ -1,30 +1,31 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Discovers the whole database in the fewest PDUs: primary services, then all characteristics in one pass over the
-/// handle range, then includes where the handles leave room for them, then those descriptors that do not follow from
+/// Discovery of the complete database with the fewest PDUs: primary services, then all characteristics in one pass over
+/// the handle range, then includes where the handles leave room for them, then the descriptors that do not follow from
 /// the declarations.
 ///
-/// - Includes stand between the declaration of their service and its first characteristic (Core Vol 3 Part G §3.1),
-///   so that a server which has none, and leaves no handles free there, is not asked.
-/// - Secondary services exist to be included, so they are found by the includes and not asked for. What lies in them
-///   is discovered like what lies in the others.
+/// - Includes precede the first characteristic of their service (Core Vol 3 Part G §3.1). A service without free
+///   handles there has none and needs no request.
+/// - Secondary services are found through the includes, without requests of their own. Their contents are discovered
+///   like those of primary services.
 /// - Characteristics outside all services are left out: they belong to secondary services that no service includes.
-/// - Each invalid declaration is a ``DatabaseProblem``, and everything else is found nevertheless.
-/// - It ends after ``requestLimit`` requests with what it has; its time is linear in what the server sends.
+/// - Each invalid declaration becomes a ``DatabaseProblem``; discovery continues with the rest.
+/// - Discovery ends with the results so far after ``requestLimit`` requests. Its time is linear in the size of the
+///   responses.
 public struct DatabaseDiscovery: ClientProcedure {
-    /// The default limit of requests: about ten times what a large database takes at the minimum ATT_MTU.
+    /// The default limit of requests, about ten times that of a large database at the minimum ATT_MTU.
     public static let requestLimit = 4096
 
     private enum Phase: Sendable {
         case services
         case characteristics
         case includes
-        /// Asking for the descriptors of one characteristic.
+        /// The descriptors of one characteristic.
         case descriptors(Position)
     }
 
-    /// A characteristic, when the services are gone through in the order of their handles.
+    /// The position of a characteristic in the order of the services' handles.
     private struct Position: Sendable {
         var service = 0
         var characteristic = 0
@@ -33,18 +34,18 @@ public struct DatabaseDiscovery: ClientProcedure {
     }
 
     private var phase = Phase.services
-    // Apart from the phase, so that what they have found grows in place.
+    // Stored apart from the phase, so that their results grow in place.
     private var serviceDiscovery = ServiceDiscovery()
     private var characteristicDiscovery = CharacteristicDiscovery(in: .all)
     private var includeDiscovery = IncludedServiceDiscovery(in: [], knowing: [])
     private var descriptorDiscovery = DescriptorDiscovery(in: .all)
     private var services = KnownServices()
-    /// The one range that has been searched for characteristics, and what is still to be searched at its ends.
+    /// The contiguous range already searched for characteristics, and the remaining ranges at its ends.
     private var searched: AttributeHandleRange?
     private var unsearched: [AttributeHandleRange] = []
-    /// Characteristics in no service known so far, by their declarations.
+    /// The characteristics outside all services found so far, by declaration handle.
     private var strays: [AttributeHandle: RemoteCharacteristic] = [:]
-    /// The services that have not been searched for includes, in the order of their handles.
+    /// The services not yet searched for includes, in the order of their handles.
     private var newServices: [Int] = []
     private let limit: Int
     private var requestCount = 0
@@ -52,14 +53,14 @@ public struct DatabaseDiscovery: ClientProcedure {
     public private(set) var problems: [DatabaseProblem] = []
     private var reported: Set<DatabaseProblem> = []
 
-    /// A discovery that begins at the first handle.
+    /// A discovery from the first handle on.
     ///
-    /// - Parameter requestLimit: the number of requests after which it ends with what it has found.
+    /// - Parameter requestLimit: The number of requests after which the discovery ends with the results so far.
     public init(requestLimit: Int = DatabaseDiscovery.requestLimit) {
         limit = requestLimit
     }
 
-    /// Writes the request of the phase the discovery is in.
+    /// Writes the request of the current phase.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         switch phase {
         case .services: try serviceDiscovery.writeRequest(into: &writer)
@@ -69,8 +70,8 @@ public struct DatabaseDiscovery: ClientProcedure {
         }
     }
 
-    /// Takes the answer; the result has every primary service and every secondary one that is included, each with all
-    /// that lies in it.
+    /// Processes the response; the result has all primary services and all included secondary services, with their
+    /// contents.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<RemoteDatabase> {
@@ -82,7 +83,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         return .done(RemoteDatabase(services: services.inOrder, problems: problems))
     }
 
-    /// Takes the answer; returns whether there is more to ask.
+    /// Processes the response; returns whether another request follows.
     private mutating func take(_ answer: ATTServerPDU) throws(TransactionFailure) -> Bool {
         switch phase {
         case .services:
@@ -104,7 +105,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         }
     }
 
-    /// Ends where it is, with what has been found.
+    /// Ends the discovery with the results so far.
     private mutating func giveUp() {
         let next: (type: BluetoothUUID, range: AttributeHandleRange)
         var position = Position()
@@ -124,12 +125,12 @@ public struct DatabaseDiscovery: ClientProcedure {
             position = last.next
         }
         problems.append(DatabaseProblem(.tooManyRequests, next.type, at: next.range.start))
-        // Those that follow from declarations need no request.
+        // Inferred descriptors need no request.
         while askForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
     }
 
     private mutating func report(_ found: [DatabaseProblem]) {
-        // Passes over includes may meet the same ones again.
+        // Repeated passes over includes can find the same problem again.
         for problem in found where !problems.isFull && reported.insert(problem).inserted { problems.append(problem) }
     }
 }
@@ -137,7 +138,7 @@ public struct DatabaseDiscovery: ClientProcedure {
 // MARK: Services and characteristics
 
 extension DatabaseDiscovery {
-    /// Takes in primary services.
+    /// Adds primary services.
     private mutating func add(_ found: [RemoteService]) {
         report(serviceDiscovery.problems)
         services.reserveCapacity(found.count)
@@ -149,9 +150,10 @@ extension DatabaseDiscovery {
         }
     }
 
-    /// Searches the new services for characteristics, in one pass each below and above what has been searched.
+    /// Searches the new services for characteristics, in one pass each below and above the range already searched.
     ///
-    /// Only those count that have room for one, which takes two handles besides the service's own.
+    /// Services without room for a characteristic, which takes two handles besides the service declaration, are left
+    /// out.
     private mutating func askForCharacteristics() -> Bool {
         let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 2 }
         if let searched {
@@ -173,7 +175,7 @@ extension DatabaseDiscovery {
         return goOn()
     }
 
-    /// Searches what is left to be searched for characteristics, then for includes.
+    /// Searches the remaining ranges for characteristics, then the new services for includes.
     private mutating func goOn() -> Bool {
         guard let range = unsearched.popLast() else { return askForIncludes() }
         characteristicDiscovery = CharacteristicDiscovery(in: range)
@@ -181,7 +183,7 @@ extension DatabaseDiscovery {
         return true
     }
 
-    /// Gives each characteristic to the service it lies in.
+    /// Assigns each characteristic to the service that contains it.
     private mutating func assign(_ found: [RemoteCharacteristic]) {
         report(characteristicDiscovery.problems)
         var last: Int?
@@ -198,7 +200,7 @@ extension DatabaseDiscovery {
         }
     }
 
-    /// The last characteristic of a service ends with it, not with the next declaration.
+    /// The service's end limits its last characteristic, whose end otherwise follows from the next declaration.
     private mutating func assign(_ found: RemoteCharacteristic, to service: Int) {
         let range = services.list[service].handles
         guard found.declarationHandle > range.start else { return report([DatabaseProblem(.misplaced, found)]) }
@@ -208,10 +210,10 @@ extension DatabaseDiscovery {
         services.list[service].characteristics.append(characteristic)
     }
 
-    /// Gives a service that has just come to light what was found in it before.
+    /// Assigns the stray characteristics in the handles of a newly found service to it.
     private mutating func claimStrays(for service: Int) {
         guard !strays.isEmpty, let range = services.list[service].handles.closedRange else { return }
-        // No two services share a handle, so that all of them together have 65,535 at most.
+        // Services do not overlap, so that these loops visit at most 65,535 handles in total.
         for number in range.lowerBound.rawValue...range.upperBound.rawValue {
             if let stray = strays.removeValue(forKey: AttributeHandle(number)) { assign(stray, to: service) }
         }
@@ -221,8 +223,8 @@ extension DatabaseDiscovery {
 // MARK: Includes
 
 extension DatabaseDiscovery {
-    /// Searches the new services for includes, all in one pass, where there are handles between the service's
-    /// declaration and its first characteristic's.
+    /// Searches the new services for includes in one pass, where handles are free between the service declaration and
+    /// the first characteristic.
     private mutating func askForIncludes() -> Bool {
         let places = newServices.compactMap { index -> AttributeHandleRange? in
             let service = services.list[index]
@@ -237,7 +239,7 @@ extension DatabaseDiscovery {
         return true
     }
 
-    /// Gives each include to the service it lies in, and takes in the secondary services that come to light.
+    /// Assigns each include to the service that contains it, and adds newly found secondary services.
     private mutating func assign(_ found: [RemoteIncludedService]) {
         report(includeDiscovery.problems)
         let known = services.count
@@ -245,7 +247,7 @@ extension DatabaseDiscovery {
             guard let service = services.index(containing: include.declarationHandle), service < known else {
                 continue
             }
-            // The walk from one new service to another passes over what is known.
+            // The pass from one new service to the next also covers services already searched.
             if let last = services.list[service].includedServices.last,
                 last.declarationHandle >= include.declarationHandle
             {
@@ -276,8 +278,8 @@ extension DatabaseDiscovery {
 // MARK: Descriptors
 
 extension DatabaseDiscovery {
-    /// Goes through the characteristics from the given one, in the order of their handles, to the first that the server
-    /// has to be asked about.
+    /// Advances from `start`, in the order of the handles, to the first characteristic whose descriptors need a
+    /// request.
     private mutating func askForDescriptors(from start: Position = Position()) -> Bool {
         var position = start
         while position.service < services.order.count {
@@ -306,11 +308,11 @@ extension DatabaseDiscovery {
     }
 }
 
-// MARK: What is known
+// MARK: Services
 
-/// The services known so far, in the order in which they came to light, and where they are.
+/// The services found so far, in the order found and by handle.
 private struct KnownServices: Sendable {
-    /// A service's handles, and which one it is. Small, so that putting one in between costs little.
+    /// A service's handles and index; small, so that insertion is cheap.
     struct Place: Sendable {
         var start: AttributeHandle
         var end: AttributeHandle
@@ -327,13 +329,13 @@ private struct KnownServices: Sendable {
     }
 
     var list: [RemoteService] = []
-    /// Where they are, ascending.
+    /// The places of the services in ascending order.
     private(set) var order: [Place] = []
 
     var count: Int { list.count }
 
     var inOrder: [RemoteService] {
-        // Those that were asked for come so; only what is included may lie before them.
+        // Primary services are found in order; only included services can precede them.
         if zip(order, list.indices).allSatisfy({ Int($0.index) == $1 }) { return list }
         return order.map { list[Int($0.index)] }
     }
@@ -343,14 +345,14 @@ private struct KnownServices: Sendable {
         order.reserveCapacity(count)
     }
 
-    /// Has room for the characteristics of a service, which are the first of `found`.
+    /// Reserves room for the characteristics of a service, which are the first of `found`.
     mutating func reserve(_ found: ArraySlice<RemoteCharacteristic>, in service: Int) {
         guard list[service].characteristics.isEmpty else { return }
         let end = list[service].handles.end
         list[service].characteristics.reserveCapacity(found.prefix { $0.declarationHandle <= end }.count)
     }
 
-    /// The service in which `handle` lies.
+    /// The index of the service that contains `handle`.
     func index(containing handle: AttributeHandle) -> Int? {
         let place = firstPlace(notBefore: handle)
         guard place < order.endIndex, order[place].start <= handle else { return nil }
@@ -363,18 +365,18 @@ private struct KnownServices: Sendable {
         return order[place].start == range.start ? .taken : .overlaps
     }
 
-    /// Takes in a service whose handles are free; says which one it is.
+    /// Adds a service whose handles are free; returns its index.
     mutating func insert(_ service: RemoteService) -> Int {
         let index = list.count
         list.append(service)
         let range = service.handles
-        // There are no more services than handles.
+        // There are at most as many services as handles.
         let place = Place(start: range.start, end: range.end, index: Int32(truncatingIfNeeded: index))
         order.insert(place, at: firstPlace(notBefore: range.start))
         return index
     }
 
-    /// The first that does not end before `handle`.
+    /// The first place that does not end before `handle`.
     private func firstPlace(notBefore handle: AttributeHandle) -> Int {
         var (low, high) = (order.startIndex, order.endIndex)
         while low < high {

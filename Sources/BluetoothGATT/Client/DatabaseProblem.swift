@@ -55,20 +55,21 @@ public struct DatabaseProblem: Hashable, Sendable {
 }
 
 extension [DatabaseProblem] {
-    /// Whether there are as many as are kept: an answer may have a hundred, and a peer that means no good gives thousands
-    /// of answers.
+    /// Whether no more problems are stored: a response can contain a hundred, and a malicious peer can send thousands
+    /// of responses.
     var isFull: Bool { count >= 1000 }
 
-    /// Adds a problem, unless there are as many as are kept.
+    /// Adds a problem unless the list is full.
     mutating func note(_ problem: DatabaseProblem) {
         if !isFull { append(problem) }
     }
 }
 
 extension DatabaseProblem: CustomStringConvertible {
-    /// The problem in one line, such as `characteristic 2A19 at 0x0005: its value at 0x0000 is not behind it`.
+    /// The problem in one line, such as `characteristic 2A19 at 0x0005: its value handle 0x0000 does not follow the
+    /// declaration`.
     public var description: String {
-        if reason == .tooManyRequests { return "the discovery took too many requests and ended at \(handle)" }
+        if reason == .tooManyRequests { return "the discovery reached its limit of requests at \(handle)" }
         let subject = [kind, uuid.map { "\($0)" }, "at \(handle)"].compactMap { $0 }.joined(separator: " ")
         return "\(subject): \(complaint)"
     }
@@ -87,16 +88,16 @@ extension DatabaseProblem: CustomStringConvertible {
         let handles = declared.map { "\($0.start)-\($0.end)" } ?? "none"
         let value = declared.map { "\($0.start)" } ?? "none"
         return switch reason {
-        case .malformedValue: "the declaration has not the form of one"
-        case .invalidRange: "its handles \(handles) are not a range"
-        case .overlap where attributeType == .include: "another service has some of its handles \(handles)"
-        case .overlap: "its handles \(handles) reach into the next service"
-        case .invalidValueHandle: "its value at \(value) is not behind it"
-        case .valueOutside: "its value at \(value) is behind the last handle it can have"
-        case .misplaced: "a service is declared there"
-        case .unreadable: "the service \(handles) cannot be read"
-        case .unexpectedHandle: "the peer was not asked about it, or not any more"
-        case .tooManyRequests: "the discovery ended there"
+        case .malformedValue: "the declaration is malformed"
+        case .invalidRange: "its handle range \(handles) is invalid"
+        case .overlap where attributeType == .include: "its handles \(handles) overlap another service"
+        case .overlap: "its handles \(handles) overlap the next service"
+        case .invalidValueHandle: "its value handle \(value) does not follow the declaration"
+        case .valueOutside: "its value handle \(value) is past its end"
+        case .misplaced: "a service declaration has the same handle"
+        case .unreadable: "the UUID of the service \(handles) cannot be read"
+        case .unexpectedHandle: "the handle is out of the requested range or out of order"
+        case .tooManyRequests: "the discovery reached its limit of requests"
         }
     }
 }

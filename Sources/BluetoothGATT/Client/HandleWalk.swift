@@ -1,15 +1,15 @@
 import BluetoothATT
 
-/// Walks through a range of handles with requests that each ask from where the last answer ended.
+/// An iteration over a handle range in which each request begins after the last response.
 ///
-/// It holds the one rule that keeps discovery finite: only what lies in the range asked for and leads forward is taken,
-/// and an answer that has nothing of the kind ends the walk.
+/// It enforces the rule that keeps discovery finite: only ascending handles in the requested range count, and a
+/// response without any ends the iteration.
 struct HandleWalk: Hashable, Sendable {
-    /// What is still to be asked.
+    /// The remaining range.
     private(set) var range: AttributeHandleRange
-    /// Whether the whole range has been walked.
+    /// Whether the end of the range has been reached.
     private(set) var isAtEnd: Bool
-    /// Whether the answer has led forward.
+    /// Whether the response advanced the iteration.
     private var hasAdvanced = false
 
     init(_ range: AttributeHandleRange) {
@@ -17,7 +17,7 @@ struct HandleWalk: Hashable, Sendable {
         isAtEnd = !range.isValid
     }
 
-    /// The range that the next request asks for.
+    /// The range of the next request.
     ///
     /// - Throws: ``TransactionFailure/invalid(_:)`` when the caller's range holds no handle.
     func checkedRange() throws(TransactionFailure) -> AttributeHandleRange {
@@ -25,33 +25,33 @@ struct HandleWalk: Hashable, Sendable {
         return range
     }
 
-    /// Takes an entry at `handle` and goes on behind it; returns false for one that was not asked for, or that goes back.
+    /// Advances over an entry at `handle`; returns false when the handle is out of range or out of order.
     mutating func advance(over handle: AttributeHandle) -> Bool {
         guard !isAtEnd, range.contains(handle) else { return false }
         advance(behind: handle)
         return true
     }
 
-    /// Goes on behind `last`, which has been asked for.
+    /// Advances to the handle after `last`.
     mutating func advance(behind last: AttributeHandle) {
         hasAdvanced = true
         guard let next = last.next, next <= range.end else { return end() }
         range.start = next
     }
 
-    /// Ends the walk when the answer just taken has not led forward: the next would not either.
+    /// Ends the iteration if the response did not advance it, since the next one would not either.
     mutating func endOfAnswer() {
         if !hasAdvanced { end() }
         hasAdvanced = false
     }
 
-    /// Passes over what lies before `handle`: nothing there is worth asking for.
+    /// Skips the handles before `handle`.
     mutating func skip(to handle: AttributeHandle) {
         guard handle <= range.end else { return end() }
         range.start = max(range.start, handle)
     }
 
-    /// Ends the walk: the server has nothing more.
+    /// Ends the iteration: the server has no more entries.
     mutating func end() {
         isAtEnd = true
     }

@@ -1,10 +1,11 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Find Included Services (Core Vol 3 Part G §4.5.1), over one service or over several at once.
+/// Find Included Services (Core Vol 3 Part G §4.5.1), over one or several services.
 ///
-/// A UUID of 128 bits does not stand in the declaration: it is read from the included service's own declaration, once
-/// for each service, unless it is known already. An include whose service the server does not let be read is a problem.
+/// The declaration of an include has no 128-bit UUIDs: the discovery reads such a UUID from the included service's
+/// declaration, once for each service, unless it is already known. An include whose service cannot be read is a
+/// problem.
 public struct IncludedServiceDiscovery: ClientProcedure {
     private struct Declaration: Sendable {
         var handle: AttributeHandle
@@ -13,26 +14,26 @@ public struct IncludedServiceDiscovery: ClientProcedure {
     }
 
     private var walk: HandleWalk
-    /// Where declarations can be, in ascending order; the walk passes over what lies between.
+    /// The ranges that can contain declarations, in ascending order; the iteration skips the handles between them.
     private var places: [AttributeHandleRange]
-    /// How many places the walk has behind it.
+    /// The number of ranges already searched.
     private var passed = 0
-    /// The UUIDs of services by the handles of their declarations; nil for one that cannot be read.
+    /// The UUIDs of services by declaration handle; nil for one that cannot be read.
     private var uuids: [AttributeHandle: BluetoothUUID?]
     private var declarations: [Declaration] = []
-    /// Declarations that cannot be true.
+    /// The invalid declarations.
     public private(set) var problems: [DatabaseProblem] = []
-    /// The declaration whose service's UUID is being read.
+    /// The index of the declaration for which a service UUID is being read.
     private var reading: Int?
 
     /// A discovery of all includes declared in `range`, such as ``RemoteService/handles``.
     ///
-    /// - Parameter services: those known already, whose UUIDs need not be read.
+    /// - Parameter services: The services already known, whose UUIDs need no request.
     public init(in range: AttributeHandleRange, knowing services: [RemoteService] = []) {
         self.init(in: [range], knowing: services)
     }
 
-    /// A discovery of all includes declared in any of `places`, which ascend and do not overlap, in one walk.
+    /// A discovery of all includes in `places`, which are in ascending order and do not overlap.
     init(in places: [AttributeHandleRange], knowing services: [RemoteService]) {
         self.places = places
         walk = HandleWalk(Self.range(of: places))
@@ -44,7 +45,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
             start: places.first?.start ?? AttributeHandle.none, end: places.last?.end ?? AttributeHandle.none)
     }
 
-    /// Begins anew in other places, with what it knows of services.
+    /// Restarts in other ranges, with the service UUIDs known so far.
     mutating func begin(in places: [AttributeHandleRange]) {
         self.places = places
         walk = HandleWalk(Self.range(of: places))
@@ -53,16 +54,16 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         problems = []
     }
 
-    /// Has room for the UUIDs of so many services.
+    /// Reserves room for the UUIDs of `count` services.
     mutating func reserveCapacity(_ count: Int) { uuids.reserveCapacity(count) }
 
-    /// Takes in that the UUID of a service need not be read.
+    /// Adds a service whose UUID needs no request.
     mutating func know(_ service: RemoteService) { uuids[service.handles.start] = service.uuid }
 
-    /// What the next request asks for.
+    /// The range of the next request.
     var remaining: AttributeHandleRange { walk.range }
 
-    /// What has been found so far, in the order of the declarations.
+    /// The includes found so far, in the order of their declarations.
     var includes: [RemoteIncludedService] {
         declarations.compactMap { declaration in
             declaration.uuid.map {
@@ -71,7 +72,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         }
     }
 
-    /// Writes a Read By Type Request for what lies behind the last include found, then Read Requests for UUIDs.
+    /// Writes a Read By Type Request for the handles after the last include found, then Read Requests for UUIDs.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         if let reading {
             try encode(.readRequest(declarations[reading].service.start), into: &writer)
@@ -80,7 +81,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         }
     }
 
-    /// Takes the answer; the result is all includes in the order of their declarations.
+    /// Processes the response; the result is all includes in the order of their declarations.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteIncludedService]> {
@@ -124,7 +125,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         declarations.append(Declaration(handle: handle, service: service, uuid: uuid))
     }
 
-    /// Goes on at the next place where a declaration can be.
+    /// Skips to the next range that can contain declarations.
     private mutating func skip() {
         guard !walk.isAtEnd else { return }
         while passed < places.count, places[passed].end < walk.range.start { passed += 1 }
@@ -132,7 +133,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         walk.skip(to: places[passed].start)
     }
 
-    /// Goes on to the first include whose service's UUID is not known.
+    /// Continues with the first include whose service UUID is unknown.
     private mutating func nextUnknown(from start: Int) -> ProcedureStep<[RemoteIncludedService]> {
         for index in declarations.indices[start...] where declarations[index].uuid == nil {
             let declaration = declarations[index]

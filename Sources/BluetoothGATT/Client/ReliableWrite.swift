@@ -1,28 +1,28 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Write Long Characteristic Values and Reliable Writes (Core Vol 3 Part G §4.9.4, §4.9.5): values, or parts of them, in
-/// pieces that the server holds back and writes all at once. The server's echo of each piece is compared; when one
-/// differs nothing is written. Serves for descriptors as well (§4.12.4).
+/// Write Long Characteristic Values and Reliable Writes (Core Vol 3 Part G §4.9.4, §4.9.5): values, or parts of them,
+/// that the server queues and then writes together. The procedure verifies the server's echo of each part; on a
+/// mismatch the server writes nothing. Also for descriptors (§4.12.4).
 public struct ReliableWrite: ClientProcedure {
     private enum Phase: Sendable {
         case preparing
         case executing
-        /// Making the server forget the pieces; then the failure is reported.
+        /// Cancelling the prepared writes; the failure is reported afterwards.
         case cancelling(TransactionFailure)
     }
 
     private let writes: [AttributeWrite]
     private var phase = Phase.preparing
-    /// The write whose pieces are being sent, and how many of its bytes the server has echoed.
+    /// The index of the current write, and the number of its bytes that the server has echoed.
     private var current = 0
     private var confirmed = 0
     private var sent = 0..<0
     private var isAnythingPrepared = false
 
-    /// A write of all of `writes` in their order; each is within the 512 bytes of a value.
+    /// A write of all of `writes` in order; each value has at most 512 bytes.
     ///
-    /// - Parameter writes: a value written at offset zero is written anew, at another it is changed from there on.
+    /// - Parameter writes: A write at offset 0 replaces the value, one at another offset changes it from there on.
     public init(_ writes: [AttributeWrite]) {
         self.writes = writes
     }
@@ -48,10 +48,10 @@ public struct ReliableWrite: ClientProcedure {
         }
     }
 
-    /// Where the piece being sent goes.
+    /// The offset of the current part.
     private var offset: UInt16 { UInt16(clamping: writes[current].offset + confirmed) }
 
-    /// Nothing has been sent when one cannot be written.
+    /// Checks all writes before the first request, so that an invalid one sends nothing.
     private func checkWrites() throws(TransactionFailure) {
         guard !writes.isEmpty else { throw .invalid("nothing to write") }
         let longest = AttributeProtocol.maximumAttributeValueLength
@@ -63,7 +63,7 @@ public struct ReliableWrite: ClientProcedure {
         }
     }
 
-    /// Takes the echo of a piece, or the answer to the last request.
+    /// Processes the echo of a part, or the Execute Write Response.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Void> {
@@ -71,7 +71,7 @@ public struct ReliableWrite: ClientProcedure {
         case .preparing:
             guard case .prepareWriteResponse(let echoHandle, let echoOffset, let echo) = answer else {
                 let failure = failure(answer)
-                // A server that refuses the first piece holds nothing.
+                // A server that refused the first part has queued nothing.
                 if case .refused = failure, !isAnythingPrepared { throw failure }
                 return cancel(failure)
             }
@@ -93,13 +93,13 @@ public struct ReliableWrite: ClientProcedure {
         }
     }
 
-    /// Has the server forget what it holds before `failure` is reported.
+    /// Cancels the prepared writes and reports `failure` afterwards.
     private mutating func cancel(_ failure: TransactionFailure) -> ProcedureStep<Void> {
         phase = .cancelling(failure)
         return .next
     }
 
-    /// Gives up: the server has to forget the pieces it holds.
+    /// Cancels the procedure: the server must drop the prepared writes.
     public mutating func stop() -> Bool {
         if case .cancelling = phase { return true }
         phase = .cancelling(.closed)

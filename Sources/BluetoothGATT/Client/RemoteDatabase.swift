@@ -8,7 +8,7 @@ public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
     /// The invalid declarations, the first thousand, in the order in which they were found; empty for a valid database.
     public var problems: [DatabaseProblem]
 
-    /// A database from its parts.
+    /// A database with the given parts.
     public init(services: [RemoteService], problems: [DatabaseProblem] = []) {
         self.services = services
         self.problems = problems
@@ -22,20 +22,20 @@ public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
     public subscript(position: Int) -> RemoteService { services[position] }
 }
 
-/// A service of the peer, as discovery found it.
+/// A discovered service of the peer.
 public struct RemoteService: Hashable, Sendable {
-    /// What service it is.
+    /// The service UUID.
     public var uuid: BluetoothUUID
-    /// From its declaration to its last attribute.
+    /// The handles from the declaration to the last attribute.
     public var handles: AttributeHandleRange
-    /// Whether it is a primary service; a secondary one exists to be included by others.
+    /// Whether this is a primary service; secondary services are only included by others.
     public var isPrimary: Bool
-    /// The services it includes, in the order of their declarations; empty until they are discovered.
+    /// The included services, in the order of their declarations; empty until discovered.
     public var includedServices: [RemoteIncludedService]
-    /// Its characteristics in order; empty until they are discovered.
+    /// The characteristics, in the order of their handles; empty until discovered.
     public var characteristics: [RemoteCharacteristic]
 
-    /// A service from its parts.
+    /// A service with the given parts.
     public init(
         uuid: BluetoothUUID, handles: AttributeHandleRange, isPrimary: Bool = true,
         includedServices: [RemoteIncludedService] = [], characteristics: [RemoteCharacteristic] = []
@@ -48,18 +48,18 @@ public struct RemoteService: Hashable, Sendable {
     }
 }
 
-/// That a service includes another one (Core Vol 3 Part G §3.2).
+/// The inclusion of a service in another (Core Vol 3 Part G §3.2).
 ///
-/// The other one is a service of the same device, primary or secondary; several services may include the same.
+/// Both belong to the same device. The included service is primary or secondary, and several services can include it.
 public struct RemoteIncludedService: Hashable, Sendable {
-    /// What service is included.
+    /// The UUID of the included service.
     public var uuid: BluetoothUUID
-    /// Where the included service is, from its declaration to its last attribute.
+    /// The handles of the included service, from its declaration to its last attribute.
     public var handles: AttributeHandleRange
-    /// Where the service that includes it says so.
+    /// The handle of the include declaration.
     public var declarationHandle: AttributeHandle
 
-    /// An include from its parts.
+    /// An include with the given parts.
     public init(uuid: BluetoothUUID, handles: AttributeHandleRange, declarationHandle: AttributeHandle) {
         self.uuid = uuid
         self.handles = handles
@@ -67,22 +67,22 @@ public struct RemoteIncludedService: Hashable, Sendable {
     }
 }
 
-/// A characteristic of the peer, as discovery found it.
+/// A discovered characteristic of the peer.
 public struct RemoteCharacteristic: Hashable, Sendable {
-    /// What characteristic it is.
+    /// The characteristic UUID.
     public var uuid: BluetoothUUID
-    /// What its declaration says can be done with it.
+    /// The properties in the declaration.
     public var properties: CharacteristicProperties
-    /// Where its declaration is.
+    /// The handle of the declaration.
     public var declarationHandle: AttributeHandle
-    /// Where its value is.
+    /// The handle of the value.
     public var valueHandle: AttributeHandle
-    /// The last attribute that belongs to it.
+    /// The handle of the last attribute.
     public var endHandle: AttributeHandle
-    /// Its descriptors; empty until they are discovered.
+    /// The descriptors; empty until discovered.
     public var descriptors: [RemoteDescriptor]
 
-    /// A characteristic from its parts.
+    /// A characteristic with the given parts.
     public init(
         uuid: BluetoothUUID, properties: CharacteristicProperties, declarationHandle: AttributeHandle,
         valueHandle: AttributeHandle, endHandle: AttributeHandle, descriptors: [RemoteDescriptor] = []
@@ -95,16 +95,16 @@ public struct RemoteCharacteristic: Hashable, Sendable {
         self.descriptors = descriptors
     }
 
-    /// The handles after the value that belong to the characteristic, or nil when there are none.
+    /// The handles after the value, or nil when there are none.
     public var descriptorRange: AttributeHandleRange? {
         guard let first = valueHandle.next, first <= endHandle else { return nil }
         return AttributeHandleRange(start: first, end: endHandle)
     }
 
-    /// The descriptors that follow from the declaration alone, or nil when the server has to be asked.
+    /// The descriptors that follow from the declaration, or nil when a request is needed.
     ///
-    /// A single handle after the value of a characteristic that notifies or indicates can only be its client
-    /// characteristic configuration, unless it has another property that asks for a descriptor as well.
+    /// The only handle after the value of a characteristic that notifies or indicates is its Client Characteristic
+    /// Configuration descriptor, unless another property requires a descriptor too.
     public var inferredDescriptors: [RemoteDescriptor]? {
         guard let range = descriptorRange else { return [] }
         let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
@@ -114,14 +114,14 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     }
 }
 
-/// A descriptor of the peer, as discovery found it.
+/// A discovered descriptor of the peer.
 public struct RemoteDescriptor: Hashable, Sendable {
-    /// What descriptor it is.
+    /// The descriptor UUID.
     public var uuid: BluetoothUUID
-    /// Where its value is.
+    /// The handle of the descriptor.
     public var handle: AttributeHandle
 
-    /// A descriptor from its parts.
+    /// A descriptor with the given parts.
     public init(uuid: BluetoothUUID, handle: AttributeHandle) {
         self.uuid = uuid
         self.handle = handle

@@ -1,8 +1,8 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-// Finding one's way in what discovery found. A UUID may occur several times, in a device and in a service, and means
-// the first; all of them can be had, and a handle is what tells them apart.
+// Lookup in a discovered database. A UUID can occur several times in a device and in a service: the singular methods
+// return the first, the plural ones all, and handles distinguish them.
 
 extension RemoteService {
     /// The first characteristic with the given UUID.
@@ -24,8 +24,7 @@ extension RemoteCharacteristic {
 
     /// All descriptors with the given UUID, in the order of their handles.
     ///
-    /// A characteristic whose value is put together from others has one presentation format for each
-    /// (Core Vol 3 Part G §3.3.3.6).
+    /// An aggregate characteristic has one presentation format for each component (Core Vol 3 Part G §3.3.3.6).
     public func descriptors(_ uuid: BluetoothUUID) -> [RemoteDescriptor] {
         descriptors.filter { $0.uuid == uuid }
     }
@@ -42,19 +41,19 @@ extension Sequence where Element == RemoteService {
         filter { $0.uuid == uuid }
     }
 
-    /// The service in which the attribute `handle` lies.
+    /// The service that contains the attribute `handle`.
     public func service(containing handle: AttributeHandle) -> RemoteService? {
         first { $0.handles.contains(handle) }
     }
 
-    /// The service that an include speaks of.
+    /// The service that an include refers to.
     public func service(_ included: RemoteIncludedService) -> RemoteService? {
         first { $0.handles.start == included.handles.start }
     }
 
     /// The first characteristic with the given UUID in a service with the given UUID.
     ///
-    /// Services of the same UUID are looked through one after the other.
+    /// Searches all services with that UUID, in the order of their handles.
     public func characteristic(_ uuid: BluetoothUUID, in service: BluetoothUUID) -> RemoteCharacteristic? {
         for candidate in self where candidate.uuid == service {
             if let found = candidate.characteristic(uuid) { return found }
@@ -62,12 +61,12 @@ extension Sequence where Element == RemoteService {
         return nil
     }
 
-    /// All characteristics with the given UUID in whatever service, in the order of their handles.
+    /// All characteristics with the given UUID in any service, in the order of their handles.
     public func characteristics(_ uuid: BluetoothUUID) -> [RemoteCharacteristic] {
         flatMap { $0.characteristics(uuid) }
     }
 
-    /// The characteristic to which the attribute `handle` belongs: its declaration, its value or one of its descriptors.
+    /// The characteristic that contains the attribute `handle`: its declaration, its value or a descriptor.
     public func characteristic(containing handle: AttributeHandle) -> RemoteCharacteristic? {
         service(containing: handle)?.characteristics.first { $0.declarationHandle <= handle && handle <= $0.endHandle }
     }

@@ -1,20 +1,20 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Where the peer's server indicates that its attributes have changed (Core Vol 3 Part G §7.1).
+/// The Service Changed characteristic of the peer's server (Core Vol 3 Part G §7.1).
 package struct RemoteServiceChanged: Sendable {
     /// The handle of the characteristic's value; nil until it is discovered.
     package var handle: AttributeHandle?
-    /// The attributes that were indicated before it was.
+    /// The attributes indicated before the characteristic was discovered.
     private var earlyIndications: Set<AttributeHandle> = []
     private static let limit = 16
 
-    /// Nothing is known.
+    /// An undiscovered characteristic.
     package init() {}
 
-    /// Receives an indication; returns what has changed when it is the one that says so.
+    /// Processes an indication; returns the changed range when it is of this characteristic.
     ///
-    /// A range that makes no sense stands for everything.
+    /// An invalid range means that all attributes may have changed.
     package mutating func receiveIndication(of handle: AttributeHandle, _ value: RawSpan) -> AttributeHandleRange? {
         guard let known = self.handle else {
             if earlyIndications.count < Self.limit { earlyIndications.insert(handle) }
@@ -27,7 +27,7 @@ package struct RemoteServiceChanged: Sendable {
         return range.isValid ? range : .all
     }
 
-    /// Whether the peer may have indicated a change at `handle` before it was known that it does so there.
+    /// Whether the peer may have indicated a change at `handle` before the characteristic was discovered.
     package func mayHaveMissed(_ handle: AttributeHandle?) -> Bool {
         earlyIndications.count >= Self.limit || handle.map(earlyIndications.contains) ?? false
     }

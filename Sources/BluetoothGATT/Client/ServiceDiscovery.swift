@@ -1,28 +1,28 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Discover All Primary Services (Core Vol 3 Part G §4.4.1), or all secondary ones the same way.
+/// Discover All Primary Services (Core Vol 3 Part G §4.4.1), and likewise all secondary services.
 public struct ServiceDiscovery: ClientProcedure {
     private var gathering: ServiceGathering
 
-    /// A discovery of all services whose declaration has the given type.
+    /// A discovery of all services with the given declaration type.
     public init(type: BluetoothUUID = .primaryService) {
         gathering = ServiceGathering(type: type)
     }
 
-    /// What has been found so far, in the order of the handles.
+    /// The services found so far, in the order of their handles.
     var services: [RemoteService] { gathering.services }
-    /// Declarations that cannot be true.
+    /// The invalid declarations.
     public var problems: [DatabaseProblem] { gathering.problems }
-    /// What the next request asks for.
+    /// The range of the next request.
     var remaining: AttributeHandleRange { gathering.walk.range }
 
-    /// Writes a Read By Group Type Request for what lies behind the last service found.
+    /// Writes a Read By Group Type Request for the handles after the last service found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try encode(.readByGroupTypeRequest(gathering.walk.checkedRange(), groupType: gathering.type), into: &writer)
     }
 
-    /// Takes the answer; the result is all services in the order of their handles.
+    /// Processes the response; the result is all services in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
@@ -52,14 +52,14 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
         self.uuid = uuid
     }
 
-    /// Declarations that cannot be true.
+    /// The invalid declarations.
     public var problems: [DatabaseProblem] { gathering.problems }
 
-    /// Writes a Find By Type Value Request for what lies behind the last service found.
+    /// Writes a Find By Type Value Request for the handles after the last service found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         var value = ByteWriter(capacity: 16)
         do {
-            // A 32-bit UUID has no form of its own in an attribute value.
+            // An attribute value has no 32-bit UUIDs.
             try value.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
         } catch {
             throw .invalid("\(error)")
@@ -69,7 +69,7 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
             into: &writer)
     }
 
-    /// Takes the answer; the result is all services with the UUID in the order of their handles.
+    /// Processes the response; the result is all services with the UUID in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteService]> {
@@ -86,15 +86,15 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
     }
 }
 
-/// The services that answers name, as far as they can be true.
+/// The valid services in the responses.
 ///
-/// Where a service begins is a fact, since its declaration is there; where it ends is what the server says.
+/// The start of a service is certain, since its declaration is there; its end is the server's claim.
 private struct ServiceGathering: Sendable {
     let type: BluetoothUUID
     var walk = HandleWalk(.all)
     private(set) var services: [RemoteService] = []
     private(set) var problems: [DatabaseProblem] = []
-    /// Where the last service of the answer begins and ends.
+    /// The handles of the last service in the response.
     private var last: AttributeHandleRange?
 
     init(type: BluetoothUUID) { self.type = type }
@@ -121,7 +121,7 @@ private struct ServiceGathering: Sendable {
         services.append(RemoteService(uuid: uuid, handles: range, isPrimary: type == .primaryService))
     }
 
-    /// Goes on behind the last service of the answer.
+    /// Advances past the last service of the response.
     mutating func endOfAnswer() {
         if let last { walk.advance(behind: last.end) }
         last = nil
@@ -130,7 +130,7 @@ private struct ServiceGathering: Sendable {
 }
 
 extension BluetoothUUID {
-    /// A UUID as it stands in an attribute's value: two or sixteen bytes.
+    /// A UUID in an attribute value: two or sixteen bytes.
     init?(attributeValue value: RawSpan) {
         var reader = ByteReader(value)
         let width: Width

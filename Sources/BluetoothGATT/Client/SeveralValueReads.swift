@@ -1,38 +1,39 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A value that was found by its type.
+/// A value found by its attribute type.
 public struct RemoteValue: Hashable, Sendable {
-    /// Where it is.
+    /// The handle of the value.
     public var handle: AttributeHandle
-    /// The whole value.
+    /// The complete value.
     public var value: [UInt8]
 
-    /// A value and where it is.
+    /// A value with its handle.
     public init(handle: AttributeHandle, value: [UInt8]) {
         self.handle = handle
         self.value = value
     }
 }
 
-/// Read Using Characteristic UUID (Core Vol 3 Part G §4.8.2): the values of all attributes of a type in a range,
-/// however long they are.
+/// Read Using Characteristic UUID (Core Vol 3 Part G §4.8.2): the complete values, of any length, of all attributes of
+/// a type in a range.
 public struct ValueReadByUUID: ClientProcedure {
     private var walk: HandleWalk
     private let uuid: BluetoothUUID
     private var values: [RemoteValue] = []
-    /// The values that filled their places in an answer and may go on, and the one that is being read by itself.
+    /// The indices of values that filled their entries and may continue, and the separate read of one of them.
     private var incomplete: [Int] = []
     private var single: ValueRead?
     private var mtu = AttributeProtocol.defaultMTU
 
-    /// A read of all values whose type is `uuid` in `range`, such as ``RemoteService/handles``.
+    /// A read of all values with the type `uuid` in `range`, such as ``RemoteService/handles``.
     public init(_ uuid: BluetoothUUID, in range: AttributeHandleRange = .all) {
         self.uuid = uuid
         walk = HandleWalk(range)
     }
 
-    /// Writes a Read By Type Request for what lies behind the last value, then Read Requests for what may be longer.
+    /// Writes a Read By Type Request for the handles after the last value, then Read Requests for values that may be
+    /// longer.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
         if single != nil {
@@ -42,7 +43,7 @@ public struct ValueReadByUUID: ClientProcedure {
         }
     }
 
-    /// Takes the answer; the result is all values in the order of their handles.
+    /// Processes the response; the result is all values in the order of their handles.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[RemoteValue]> {
@@ -70,8 +71,8 @@ public struct ValueReadByUUID: ClientProcedure {
         return walk.isAtEnd ? nextIncomplete() : .next
     }
 
-    // From its beginning: there is more room in a Read Response, and a value that just fits there is not long, so that
-    // a server may refuse to go on behind what this answer had room for (Core Vol 3 Part F §3.4.4.5).
+    // From the beginning: a Read Response has more room, and a value that just fits there is not long, so that a server
+    // may refuse to continue at the length of this entry (Core Vol 3 Part F §3.4.4.5).
     private mutating func nextIncomplete() -> ProcedureStep<[RemoteValue]> {
         guard let index = incomplete.last else { return .done(values) }
         single = ValueRead(values[index].handle)
@@ -79,35 +80,36 @@ public struct ValueReadByUUID: ClientProcedure {
     }
 }
 
-/// Read Multiple Characteristic Values and Read Multiple Variable Length Characteristic Values (Core Vol 3 Part G
-/// §4.8.4, §4.8.5): the values of several attributes in as few requests as the ATT_MTU allows.
+/// Read Multiple Characteristic Values and Read Multiple Variable Length Characteristic Values
+/// (Core Vol 3 Part G §4.8.4, §4.8.5): the values of several attributes with as few requests as the ATT_MTU permits.
 ///
-/// A value for which an answer has no room is asked for again, one that does not fit into any answer is read on in
-/// parts, and where the server does not know the request, or answers it as it must not, every value is read by itself.
+/// The read repeats the request for a value that a response has no room for, and continues one that fits no response
+/// with Read Blob Requests. With a server that does not support the request, or violates the specification, it reads
+/// each value separately.
 public struct MultipleValueRead: ClientProcedure {
-    /// What the read brings.
+    /// The result of the read.
     public struct Output: Hashable, Sendable {
-        /// The whole values, in the order asked for.
+        /// The complete values, in the order of the handles.
         public var values: [[UInt8]]
-        /// False when the request is of no use with the server: it does not know it, or an answer cannot be trusted.
+        /// False when this server does not support the request, or its response violates the specification.
         public var isSupported: Bool
     }
 
     private let handles: [AttributeHandle]
-    /// How long the values are, which a Read Multiple Request needs; empty where the answer tells.
+    /// The lengths of the values, required by a Read Multiple Request; empty for a Read Multiple Variable Request.
     private let lengths: [Int]
     private var asksForSeveral: Bool
     private var isSupported = true
     private var values: [[UInt8]] = []
-    /// How many values were asked for.
+    /// The number of values in the outstanding request.
     private var asked = 0
-    /// The one value that is being read by itself.
+    /// The separate read of one value.
     private var single: ValueRead?
     private var mtu = AttributeProtocol.defaultMTU
 
     /// A read of values of any length with Read Multiple Variable Requests (Core Vol 3 Part F §3.4.4.11).
     ///
-    /// - Parameter isSupported: false where the server is known not to know the request.
+    /// - Parameter isSupported: False when the server is known not to support the request.
     public init(_ handles: [AttributeHandle], isSupported: Bool = true) {
         self.handles = handles
         lengths = []
@@ -115,11 +117,11 @@ public struct MultipleValueRead: ClientProcedure {
         self.isSupported = isSupported
     }
 
-    /// A read of values whose lengths are known with Read Multiple Requests (Core Vol 3 Part F §3.4.4.7).
+    /// A read of values of known lengths with Read Multiple Requests (Core Vol 3 Part F §3.4.4.7).
     ///
-    /// When an answer has another length than all its values together, the values are read by themselves.
+    /// When a response has another length than all its values together, the values are read separately.
     ///
-    /// - Parameter lengths: as many as there are handles.
+    /// - Parameter lengths: The lengths in bytes, one for each handle.
     public init(_ handles: [AttributeHandle], lengths: [Int], isSupported: Bool = true) {
         self.handles = handles
         self.lengths = lengths
@@ -127,7 +129,7 @@ public struct MultipleValueRead: ClientProcedure {
         self.isSupported = isSupported
     }
 
-    /// Writes a request for as many values as fit, or one for a part of one.
+    /// Writes a request for as many values as fit, or for a part of one value.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
         guard values.count < handles.count else { throw .invalid("no attribute to read") }
@@ -148,7 +150,7 @@ public struct MultipleValueRead: ClientProcedure {
         try single?.writeRequest(into: &writer)
     }
 
-    /// How many of the values that are left to ask for at once.
+    /// The number of remaining values in the next request.
     private func batch() -> Int {
         let left = min(handles.count - values.count, (mtu - 1) / 2)
         guard !lengths.isEmpty else { return left }
@@ -162,7 +164,7 @@ public struct MultipleValueRead: ClientProcedure {
         return count
     }
 
-    /// Takes the answer.
+    /// Processes the response.
     public mutating func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> ProcedureStep<Output> {
         if let step = try single?.receive(answer) {
             guard case .done(let value) = step else { return .next }
@@ -185,8 +187,9 @@ public struct MultipleValueRead: ClientProcedure {
         isSupported = false
     }
 
-    /// Whether the answer says where its values end: one that is cut is cut by the end of a full PDU (Core Vol 3 Part F
-    /// §3.4.4.12). Of a server that cuts elsewhere, or writes beyond the ATT_MTU, no value can be told from the next.
+    /// Whether the boundaries of the values are certain: only the end of a full PDU may truncate the last one
+    /// (Core Vol 3 Part F §3.4.4.12). If a server truncates elsewhere, or exceeds the ATT_MTU, its values cannot be
+    /// separated.
     private func isTrusted(_ list: ATTLengthValueList) -> Bool {
         let room = ATTValueLimits(mtu: mtu).readMultiple
         guard list.byteCount < room else { return list.byteCount == room }
@@ -210,8 +213,8 @@ public struct MultipleValueRead: ClientProcedure {
                 throw .violation("a value of \(entry.length) bytes")
             }
             guard !entry.isTruncated else {
-                // What has room in an answer of its own is asked for again, so that it comes in one piece; only what has
-                // not is a long value, of which every server gives the rest.
+                // A value that fits a response of its own is requested again, so that it is read in one piece. Only
+                // longer values are long, and every server returns the rest of those.
                 if entry.length >= ATTValueLimits(mtu: mtu).read {
                     single = ValueRead(handles[values.count], after: [UInt8](entry.value))
                 } else if taken == 0 || entry.length > mtu - 3 {

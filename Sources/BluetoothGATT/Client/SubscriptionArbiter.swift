@@ -1,73 +1,73 @@
 import BluetoothATT
 
-/// What the peer is asked to send of one characteristic, for all its subscribers: the arbitration of one Client
-/// Characteristic Configuration (Core Vol 3 Part G §3.3.3.3).
+/// The arbitration of one Client Characteristic Configuration among all subscribers of the characteristic
+/// (Core Vol 3 Part G §3.3.3.3).
 ///
-/// One write is under way at a time; when it has ended the next follows, until the peer has taken what all subscribers
-/// together request. A subscriber is live once the peer has taken what it requests; one that is not when the peer refuses
-/// is out.
+/// One write is outstanding at a time; others follow until the peer has accepted the union of all subscribers'
+/// requests. A subscriber is live once the peer has accepted its request. When the peer refuses, the subscribers that
+/// are not live are removed.
 ///
-/// Subscribers are numbers of the owner's, which keeps where their values go.
+/// Subscribers are identified by numbers that the owner chooses.
 package struct SubscriptionArbiter: Sendable {
     private struct Subscriber {
         let id: UInt64
         let kind: ClientCharacteristicConfiguration
-        /// Whether the peer has taken what it requests.
+        /// Whether the peer has accepted the subscriber's request.
         var isLive = false
     }
 
-    /// How a write ended.
+    /// The outcome of a write.
     package enum Outcome: CaseIterable, Sendable {
         case taken
         case refused
-        /// It is not known whether the peer has taken it.
+        /// The link was lost, so that the outcome is unknown.
         case lost
     }
 
-    /// What follows from an input.
+    /// The consequences of an input.
     package struct Decision {
-        /// Whether the write that was decided on before, and not sent yet, is not to be sent.
+        /// Whether the previously decided write, not yet sent, is withdrawn.
         package var isAbandoned = false
-        /// The configuration to be written now.
+        /// The configuration to write now.
         package var write: ClientCharacteristicConfiguration?
-        /// Those that are live from now on.
+        /// The subscribers that have become live.
         package var live: [UInt64] = []
     }
 
-    /// The descriptor that is written.
+    /// The handle of the descriptor.
     package let descriptor: AttributeHandle
-    /// The subscribers, in the order they came.
+    /// The subscribers, in the order added.
     private var subscribers: [Subscriber] = []
-    /// What the peer has taken; nil when that is not known.
+    /// The configuration that the peer has accepted; nil when unknown.
     private var configured: ClientCharacteristicConfiguration? = []
-    /// What the peer has refused, which is not tried again for the same subscribers.
+    /// The configuration that the peer has refused, which is not written again for the same subscribers.
     private var refused: ClientCharacteristicConfiguration?
-    /// What is being written.
+    /// The configuration in the outstanding write.
     private var written: ClientCharacteristicConfiguration?
 
-    /// A characteristic without subscribers, of which the peer sends nothing.
+    /// A characteristic without subscribers, which the peer neither notifies nor indicates.
     package init(descriptor: AttributeHandle) {
         self.descriptor = descriptor
     }
 
-    /// What all subscribers together request.
+    /// The union of all subscribers' requests.
     package var wanted: ClientCharacteristicConfiguration { subscribers.reduce(into: []) { $0.formUnion($1.kind) } }
 
-    /// Whether there is no subscriber, and nothing that the peer has to be asked.
+    /// Whether there are no subscribers, and no write is outstanding or needed.
     package var isIdle: Bool { subscribers.isEmpty && written == nil && (configured == [] || refused == []) }
 
-    /// Adds a subscriber; ``next(isSent:)`` decides what follows.
+    /// Adds a subscriber; ``next(isSent:)`` determines the consequences.
     package mutating func add(_ id: UInt64, _ kind: ClientCharacteristicConfiguration) {
         subscribers.append(Subscriber(id: id, kind: kind))
         refused = nil
     }
 
-    /// Removes a subscriber; ``next(isSent:)`` decides what follows.
+    /// Removes a subscriber; ``next(isSent:)`` determines the consequences.
     package mutating func remove(_ id: UInt64) { subscribers.removeAll { $0.id == id } }
 
-    /// Decides what the peer is asked now.
+    /// Determines the next write.
     ///
-    /// - Parameter isSent: whether the write that was decided on last has been sent.
+    /// - Parameter isSent: Whether the previously decided write has been sent.
     package mutating func next(isSent: Bool) -> Decision {
         var decision = Decision()
         let wanted = wanted
@@ -82,7 +82,8 @@ package struct SubscriptionArbiter: Sendable {
         return decision
     }
 
-    /// Those that the peer has taken the request of, unless it is being asked for something else.
+    /// Marks the subscribers as live whose requests the peer has accepted, unless the outstanding write takes them
+    /// back.
     private mutating func confirmLive() -> [UInt64] {
         guard let configured else { return [] }
         let lasting = configured.intersection(written ?? configured)
@@ -95,7 +96,7 @@ package struct SubscriptionArbiter: Sendable {
         return live
     }
 
-    /// The write has ended; returns those that are out. ``next(isSent:)`` decides what follows.
+    /// Ends the outstanding write; returns the removed subscribers. ``next(isSent:)`` determines the consequences.
     package mutating func didEnd(_ outcome: Outcome) -> [UInt64] {
         guard let value = written.take() else { return [] }
         guard outcome != .taken else {

@@ -1,11 +1,11 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Exchange MTU (Core Vol 3 Part G §4.3.1). Its result is the ATT_MTU in force from then on.
+/// Exchange MTU (Core Vol 3 Part G §4.3.1). The result is the new ATT_MTU.
 public struct MTUExchange: ClientProcedure {
     private let ours: UInt16
 
-    /// Offers to receive PDUs of up to `mtu` bytes; less than 23 counts as 23.
+    /// An exchange with a client receive MTU of `mtu` bytes, at least 23.
     public init(offering mtu: UInt16) {
         ours = max(mtu, UInt16(AttributeProtocol.defaultMTU))
     }
@@ -15,7 +15,7 @@ public struct MTUExchange: ClientProcedure {
         try encode(.exchangeMTURequest(clientReceiveMTU: ours), into: &writer)
     }
 
-    /// Takes the answer; a server that does not know the request stays at an ATT_MTU of 23.
+    /// Processes the response; a server that does not support the request keeps the ATT_MTU at 23.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Int> {
@@ -29,8 +29,8 @@ public struct MTUExchange: ClientProcedure {
     }
 }
 
-/// Read Characteristic Value and Read Long Characteristic Values (Core Vol 3 Part G §4.8.1, §4.8.3): the whole value,
-/// however long it is. Serves for descriptors as well (§4.12.1, §4.12.2).
+/// Read Characteristic Value and Read Long Characteristic Values (Core Vol 3 Part G §4.8.1, §4.8.3): the complete
+/// value, of any length. Also for descriptors (§4.12.1, §4.12.2).
 public struct ValueRead: ClientProcedure {
     private let handle: AttributeHandle
     private var value: [UInt8] = []
@@ -42,14 +42,14 @@ public struct ValueRead: ClientProcedure {
         self.handle = handle
     }
 
-    /// A read that goes on behind `beginning`, which another answer has brought.
+    /// A read that continues after `beginning`, which another response contained.
     init(_ handle: AttributeHandle, after beginning: [UInt8]) {
         self.handle = handle
         value = beginning
         isLong = true
     }
 
-    /// Writes a Read Request, then Read Blob Requests for what follows.
+    /// Writes a Read Request, then Read Blob Requests for the rest.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         mtu = writer.capacity
         if isLong {
@@ -59,7 +59,7 @@ public struct ValueRead: ClientProcedure {
         }
     }
 
-    /// Takes a part of the value; one that does not fill the ATT_MTU is the last.
+    /// Processes a part of the value; one that does not fill the ATT_MTU is the last.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<[UInt8]> {
@@ -85,8 +85,8 @@ public struct ValueRead: ClientProcedure {
         return .next
     }
 
-    /// Whether a refusal of the next part says that the value just filled the last one: the offset is behind its end,
-    /// or it is not long, or the server, having no long values, does not know the request.
+    /// Whether an Error Response to the next part means that the value just filled the last one: the offset is past its
+    /// end, or the value is not long, or the server has no long values and does not support the request.
     private static func endsValue(_ code: ATTErrorCode) -> Bool {
         code == .invalidOffset || code == .attributeNotLong || code == .requestNotSupported
     }
@@ -108,7 +108,7 @@ public struct ValueWrite: ClientProcedure {
         try encode(.writeRequest(handle, value: value.span.bytes), into: &writer)
     }
 
-    /// Takes the Write Response.
+    /// Processes the Write Response.
     public mutating func receive(
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<Void> {

@@ -350,13 +350,13 @@ import Testing
                 + "2A02@FFFD/FFFE-FFFF[read] !tooManyRequests 2803@FFF8"),
     ]
 
-    @Test("what is sound is found beside what cannot be true", arguments: problems)
+    @Test("invalid declarations are problems, and the valid ones are found", arguments: problems)
     func problem(_ transcript: Transcript) { transcript.check() }
 
-    @Test("a discovery ends at its limit with what it has", arguments: limits)
+    @Test("a discovery ends at its limit with the results so far", arguments: limits)
     func limit(_ transcript: Transcript) { transcript.check() }
 
-    @Test("every problem is told in words, and in different ones")
+    @Test("every kind of problem has a description of its own")
     func words() {
         let reasons = DatabaseProblem.Reason.allCases
         let texts = reasons.map {
@@ -364,7 +364,7 @@ import Testing
         }
         #expect(Set(texts).count == reasons.count)
         #expect(
-            texts[3] == "characteristic 2A19 at 0x0005: its value at 0x0000 is not behind it")
+            texts[3] == "characteristic 2A19 at 0x0005: its value handle 0x0000 does not follow the declaration")
     }
 
     @Test("included and secondary services are discovered, Core Vol 3 Part G §4.5.1", arguments: includes)

@@ -60,7 +60,7 @@ def contradicted(radio):
         program.check(found == declared - 1, f'{name}: {found} of {declared} characteristics')
         quiet(radio)
     program = run('ble', 'explore', *device(radio, 'zero'), '--no-values', within=120)
-    program.check('problem: characteristic' in program.out and 'is not behind it' in program.out, 'the problem is not shown')
+    program.check('problem: characteristic' in program.out and 'does not follow the declaration' in program.out, 'the problem is not shown')
 
 
 def found_by_name(radio):
