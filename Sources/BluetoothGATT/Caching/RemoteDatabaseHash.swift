@@ -22,7 +22,7 @@ public struct DatabaseHashRead: ClientProcedure {
         switch answer {
         case .readByTypeResponse(var list):
             guard let entry = list.next(), let hash = DatabaseHash([UInt8](entry.value)) else {
-                throw .violation("a Database Hash that is not sixteen bytes long")
+                throw .violation("a Database Hash without 16 bytes")
             }
             return .done(hash)
         case .errorResponse: return .done(nil)

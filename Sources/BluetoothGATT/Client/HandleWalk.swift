@@ -21,7 +21,7 @@ struct HandleWalk: Hashable, Sendable {
     ///
     /// - Throws: ``TransactionFailure/invalid(_:)`` when the caller's range holds no handle.
     func checkedRange() throws(TransactionFailure) -> AttributeHandleRange {
-        guard range.isValid else { throw .invalid("no attribute can be in the range \(range)") }
+        guard range.isValid else { throw .invalid("the handle range \(range) is invalid") }
         return range
     }
 

@@ -78,7 +78,7 @@ public struct ReliableWrite: ClientProcedure {
             isAnythingPrepared = true
             let write = writes[current]
             guard echoHandle == write.handle, echoOffset == offset, write.value[sent].elementsEqual([UInt8](echo))
-            else { return cancel(.violation("the echo of a prepared write differs from what was sent")) }
+            else { return cancel(.violation("the echo of a prepared write differs from the request")) }
             confirmed = sent.upperBound
             if confirmed == write.value.count {
                 current += 1

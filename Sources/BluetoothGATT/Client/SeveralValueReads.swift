@@ -59,7 +59,7 @@ public struct ValueReadByUUID: ClientProcedure {
             while let entry = list.next() {
                 let asked = walk.range
                 guard walk.advance(over: entry.handle) else {
-                    throw .violation("a value at \(entry.handle) in an answer to a request for \(asked)")
+                    throw .violation("a value at \(entry.handle) in the response to a request for \(asked)")
                 }
                 if mayGoOn { incomplete.append(values.count) }
                 values.append(RemoteValue(handle: entry.handle, value: [UInt8](entry.value)))
@@ -208,7 +208,7 @@ public struct MultipleValueRead: ClientProcedure {
         var list = list
         var taken = 0
         while let entry = list.next() {
-            guard taken < asked else { throw .violation("more values than the \(asked) that were asked for") }
+            guard taken < asked else { throw .violation("more than the \(asked) requested values") }
             guard entry.length <= AttributeProtocol.maximumAttributeValueLength else {
                 throw .violation("a value of \(entry.length) bytes")
             }

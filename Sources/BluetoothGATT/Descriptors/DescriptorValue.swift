@@ -1,47 +1,47 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The value of a descriptor in the terms of its kind.
+/// The decoded value of a descriptor.
 ///
-/// Reading is lenient: what does not have the form of its kind, and what has no form that is known here, is
-/// ``other(_:_:)`` with its bytes, and bytes behind a value are passed over.
+/// Decoding is lenient: a value of an unknown descriptor, or without the format of its descriptor, becomes
+/// ``other(_:_:)``, and bytes after a value are ignored.
 public enum DescriptorValue: Hashable, Sendable {
-    /// More properties of the characteristic (0x2900, Core Vol 3 Part G §3.3.3.1).
+    /// The extended properties of the characteristic (0x2900, Core Vol 3 Part G §3.3.3.1).
     case extendedProperties(CharacteristicExtendedProperties)
-    /// Text for people (0x2901, Core Vol 3 Part G §3.3.3.2).
+    /// The user description (0x2901, Core Vol 3 Part G §3.3.3.2).
     case userDescription(String)
-    /// What this client wants to be sent (0x2902, Core Vol 3 Part G §3.3.3.3).
+    /// The configuration for this client (0x2902, Core Vol 3 Part G §3.3.3.3).
     case clientConfiguration(ClientCharacteristicConfiguration)
-    /// Whether the server broadcasts the value (0x2903, Core Vol 3 Part G §3.3.3.4).
+    /// The configuration for all clients (0x2903, Core Vol 3 Part G §3.3.3.4).
     case serverConfiguration(ServerCharacteristicConfiguration)
-    /// Format, exponent and unit of the value (0x2904, Core Vol 3 Part G §3.3.3.5).
+    /// The format, exponent and unit of the value (0x2904, Core Vol 3 Part G §3.3.3.5).
     case presentationFormat(PresentationFormat)
-    /// The presentation formats that a composed value has, one after the other (0x2905, Core Vol 3 Part G §3.3.3.6).
+    /// The handles of the presentation formats of an aggregate value, in order (0x2905, Core Vol 3 Part G §3.3.3.6).
     case aggregateFormat([AttributeHandle])
-    /// The least and the greatest value, each in the format of the characteristic (0x2906).
+    /// The minimum and the maximum, each in the format of the characteristic (0x2906).
     case validRange(lower: [UInt8], upper: [UInt8])
-    /// The characteristic of another service that a report comes from (0x2907, HID Service).
+    /// The characteristic of another service that a report refers to (0x2907, HID Service).
     case externalReportReference(BluetoothUUID)
-    /// Which report the characteristic is (0x2908, HID Service).
+    /// The report ID and report type of the characteristic (0x2908, HID Service).
     case reportReference(ReportReference)
-    /// How many digital inputs or outputs the value has (0x2909, Automation IO Service).
+    /// The number of digital inputs or outputs in the value (0x2909, Automation IO Service).
     case numberOfDigitals(Int)
-    /// When a value counts as changed (0x290A, Automation IO Service).
+    /// The condition under which a value counts as changed (0x290A, Automation IO Service).
     case valueTrigger(ValueTriggerSetting)
-    /// How several triggers work together (0x290B, Environmental Sensing Service).
+    /// The combination of several trigger settings (0x290B, Environmental Sensing Service).
     case environmentalSensingConfiguration(EnvironmentalSensingConfiguration)
-    /// How a value is measured (0x290C, Environmental Sensing Service).
+    /// The method of measurement (0x290C, Environmental Sensing Service).
     case environmentalSensingMeasurement(EnvironmentalSensingMeasurement)
-    /// When a value is notified (0x290D, Environmental Sensing Service).
+    /// The condition under which a value is notified (0x290D, Environmental Sensing Service).
     case environmentalSensingTrigger(EnvironmentalSensingTriggerSetting)
-    /// How often a change is told (0x290E, Automation IO Service).
+    /// The frequency of notifications (0x290E, Automation IO Service).
     case timeTrigger(TimeTriggerSetting)
-    /// What the device offers over Bluetooth Classic (0x290F, Transport Discovery Service).
+    /// The transport block data of the BR/EDR transport (0x290F, Transport Discovery Service).
     case transportBlockData([UInt8])
-    /// Bytes of a kind without a form here, or without the form of its kind.
+    /// The value of an unknown descriptor, or one without the format of its descriptor.
     case other(BluetoothUUID, [UInt8])
 
-    /// The value that `bytes` have as a descriptor of the kind `uuid`; never fails.
+    /// Decodes `bytes` as the value of the descriptor `uuid`; never fails.
     public init(_ bytes: [UInt8], of uuid: BluetoothUUID) {
         self = Self.read(bytes, of: uuid) ?? .other(uuid, bytes)
     }
@@ -86,7 +86,7 @@ public enum DescriptorValue: Hashable, Sendable {
         }
     }
 
-    /// What kind of descriptor has this value.
+    /// The descriptor UUID.
     public var uuid: BluetoothUUID {
         switch self {
         case .extendedProperties: .characteristicExtendedProperties
@@ -111,7 +111,7 @@ public enum DescriptorValue: Hashable, Sendable {
 }
 
 extension DescriptorValue: CustomStringConvertible {
-    /// The value in words, or the kind and the bytes in hexadecimal.
+    /// The decoded value as text, or the UUID and the value in hexadecimal.
     public var description: String {
         switch self {
         case .extendedProperties(let properties): "\(properties)"
@@ -135,31 +135,31 @@ extension DescriptorValue: CustomStringConvertible {
     }
 }
 
-/// The descriptors that services define (Assigned Numbers §3.7 "Descriptors"); those of GATT itself are in
-/// `GATTIdentifiers`.
+/// The descriptors defined by services (Assigned Numbers §3.7 "Descriptors"); `GATTIdentifiers` has those defined by
+/// GATT.
 extension BluetoothUUID {
-    /// The least and the greatest value.
+    /// Valid Range: the minimum and the maximum.
     public static let validRange = BluetoothUUID(0x2906 as UInt16)
-    /// The characteristic that a report comes from (HID Service).
+    /// External Report Reference (HID Service).
     public static let externalReportReference = BluetoothUUID(0x2907 as UInt16)
-    /// Which report a characteristic is (HID Service).
+    /// Report Reference (HID Service).
     public static let reportReference = BluetoothUUID(0x2908 as UInt16)
-    /// How many digital inputs or outputs there are (Automation IO Service).
+    /// Number of Digitals (Automation IO Service).
     public static let numberOfDigitals = BluetoothUUID(0x2909 as UInt16)
-    /// When a value counts as changed (Automation IO Service).
+    /// Value Trigger Setting (Automation IO Service).
     public static let valueTriggerSetting = BluetoothUUID(0x290A as UInt16)
-    /// How several triggers work together (Environmental Sensing Service).
+    /// Environmental Sensing Configuration (Environmental Sensing Service).
     public static let environmentalSensingConfiguration = BluetoothUUID(0x290B as UInt16)
-    /// How a value is measured (Environmental Sensing Service).
+    /// Environmental Sensing Measurement (Environmental Sensing Service).
     public static let environmentalSensingMeasurement = BluetoothUUID(0x290C as UInt16)
-    /// When a value is notified (Environmental Sensing Service).
+    /// Environmental Sensing Trigger Setting (Environmental Sensing Service).
     public static let environmentalSensingTriggerSetting = BluetoothUUID(0x290D as UInt16)
-    /// How often a change is told (Automation IO Service).
+    /// Time Trigger Setting (Automation IO Service).
     public static let timeTriggerSetting = BluetoothUUID(0x290E as UInt16)
-    /// What is offered over Bluetooth Classic (Transport Discovery Service).
+    /// Complete BR-EDR Transport Block Data (Transport Discovery Service).
     public static let completeBREDRTransportBlockData = BluetoothUUID(0x290F as UInt16)
-    /// When observations are made.
+    /// Observation Schedule.
     public static let observationSchedule = BluetoothUUID(0x2910 as UInt16)
-    /// The least and the greatest value, and how exact values are.
+    /// Valid Range and Accuracy: the minimum, the maximum and the accuracy.
     public static let validRangeAndAccuracy = BluetoothUUID(0x2911 as UInt16)
 }

@@ -1,31 +1,32 @@
 import BluetoothPrimitives
 
-/// What a server broadcasts, the same for all clients: the value of the SCCD (Core Vol 3 Part G §3.3.3.4).
+/// The value of a Server Characteristic Configuration descriptor, the same for all clients
+/// (Core Vol 3 Part G §3.3.3.4).
 public struct ServerCharacteristicConfiguration: OptionSet, Hashable, Sendable {
-    /// The two bytes of the descriptor.
+    /// The value of the descriptor, two bytes.
     public let rawValue: UInt16
 
-    /// A configuration from the two bytes of the descriptor.
+    /// The configuration from the value of the descriptor.
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// The value is broadcast while the server advertises.
+    /// The server broadcasts the value in its advertising data.
     public static let broadcast = ServerCharacteristicConfiguration(rawValue: 0x0001)
 }
 
 extension ServerCharacteristicConfiguration: CustomStringConvertible {
-    /// The names of what is done, such as `[broadcast]`.
+    /// The names of the bits, such as `[broadcast]`.
     public var description: String { describe(self, [(.broadcast, "broadcast")]) }
 }
 
-/// How the value of a characteristic is to be read (Core Vol 3 Part G §3.3.3.5).
+/// The value of a Characteristic Presentation Format descriptor (Core Vol 3 Part G §3.3.3.5).
 public struct PresentationFormat: Hashable, Sendable {
-    /// What kind of number or text the value is (Assigned Numbers §2.4.1). An open set.
+    /// The format of a value (Assigned Numbers §2.4.1). An open set.
     public struct Format: RawRepresentable, Hashable, Sendable {
-        /// The byte in the descriptor.
+        /// The format field, one byte.
         public let rawValue: UInt8
 
-        /// The format with that number.
+        /// The format with the value `rawValue`.
         @inlinable
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -37,12 +38,12 @@ public struct PresentationFormat: Hashable, Sendable {
         ]
     }
 
-    /// Who says what ``description`` means. An open set.
+    /// The authority that defines the meaning of the description field. An open set.
     public struct Namespace: RawRepresentable, Hashable, Sendable {
-        /// The byte in the descriptor.
+        /// The name space field, one byte.
         public let rawValue: UInt8
 
-        /// The name space with that number.
+        /// The name space with the value `rawValue`.
         @inlinable
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -50,18 +51,18 @@ public struct PresentationFormat: Hashable, Sendable {
         public static let bluetoothSIG = Namespace(rawValue: 0x01)
     }
 
-    /// What kind of number or text the value is.
+    /// The format of the value.
     public var format: Format
-    /// The power of ten by which an integer value is to be multiplied; no other format has one.
+    /// The power of ten by which an integer value is multiplied; other formats have none.
     public var exponent: Int8
-    /// The unit, as its UUID (Assigned Numbers §3.5).
+    /// The UUID of the unit (Assigned Numbers §3.5).
     public var unit: BluetoothUUID
-    /// Who says what ``valueDescription`` means.
+    /// The authority that defines the meaning of ``valueDescription``.
     public var namespace: Namespace
-    /// Which of several values it is, in the terms of ``namespace``.
+    /// The description field, defined by ``namespace``.
     public var valueDescription: UInt16
 
-    /// A format from its parts.
+    /// A format with the given fields.
     public init(
         format: Format, exponent: Int8 = 0, unit: BluetoothUUID = 0x2700, namespace: Namespace = .bluetoothSIG,
         valueDescription: UInt16 = 0
@@ -82,7 +83,7 @@ public struct PresentationFormat: Hashable, Sendable {
         valueDescription = try reader.readUInt16()
     }
 
-    /// The seven bytes of the descriptor; a unit without a 16-bit UUID is written as 0x2700, without a unit.
+    /// The value of the descriptor, seven bytes; a unit without a 16-bit UUID is encoded as 0x2700 (unitless).
     public var bytes: [UInt8] {
         let unit = unit.uint16 ?? 0x2700
         return [
@@ -94,7 +95,7 @@ public struct PresentationFormat: Hashable, Sendable {
 }
 
 extension PresentationFormat.Format {
-    /// False or true.
+    /// A Boolean value.
     public static let boolean = Self(rawValue: 0x01)
     /// An unsigned integer of 8 bits.
     public static let uint8 = Self(rawValue: 0x04)
@@ -116,22 +117,22 @@ extension PresentationFormat.Format {
     public static let sint32 = Self(rawValue: 0x10)
     /// A signed integer of 64 bits.
     public static let sint64 = Self(rawValue: 0x12)
-    /// A floating point number of 32 bits (IEEE 754).
+    /// An IEEE 754 floating-point number of 32 bits.
     public static let float32 = Self(rawValue: 0x14)
-    /// A floating point number of 64 bits (IEEE 754).
+    /// An IEEE 754 floating-point number of 64 bits.
     public static let float64 = Self(rawValue: 0x15)
-    /// A medical floating point number of 16 bits (IEEE 11073-20601 SFLOAT).
+    /// A medical floating-point number of 16 bits (IEEE 11073-20601 SFLOAT).
     public static let medicalFloat16 = Self(rawValue: 0x16)
-    /// A medical floating point number of 32 bits (IEEE 11073-20601 FLOAT).
+    /// A medical floating-point number of 32 bits (IEEE 11073-20601 FLOAT).
     public static let medicalFloat32 = Self(rawValue: 0x17)
-    /// Text in UTF-8.
+    /// A UTF-8 string.
     public static let utf8 = Self(rawValue: 0x19)
-    /// Text in UTF-16.
+    /// A UTF-16 string.
     public static let utf16 = Self(rawValue: 0x1A)
-    /// A structure that is not told.
+    /// An opaque structure.
     public static let structure = Self(rawValue: 0x1B)
 
-    /// How many bytes an integer takes, and whether it has a sign; nil for what is no integer of whole bytes.
+    /// The size in bytes and the signedness of an integer of whole bytes; nil for other formats.
     var integer: (byteCount: Int, isSigned: Bool)? {
         switch rawValue {
         case 0x01, 0x02, 0x03, 0x04: (1, false)
@@ -152,8 +153,8 @@ extension PresentationFormat.Format {
 }
 
 extension PresentationFormat {
-    /// The number that `value` is, its exponent applied; nil for text, structures, formats that are not numbers of up
-    /// to 64 bits, and values that are too short.
+    /// The number in `value`, multiplied by the exponent; nil for text, structures, numbers of more than 64 bits, and
+    /// values that are too short.
     ///
     /// Exact up to 53 bits.
     public func number(_ value: [UInt8]) -> Double? {
@@ -176,7 +177,7 @@ extension PresentationFormat {
         return mantissa * powerOfTen
     }
 
-    /// Text that `value` is, or nil when the format is another one.
+    /// The text in `value`, or nil when the format is not text.
     public func text(_ value: [UInt8]) -> String? {
         switch format {
         case .utf8: return String(decoding: value, as: UTF8.self)
@@ -197,21 +198,21 @@ extension PresentationFormat {
 }
 
 extension PresentationFormat.Format: CustomStringConvertible {
-    /// The short name, such as `sint16`, or the number in hexadecimal.
+    /// The short name, such as `sint16`, or the value in hexadecimal.
     public var description: String {
         Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : "0x" + hexadecimal(rawValue, digits: 2)
     }
 }
 
 extension PresentationFormat.Namespace: CustomStringConvertible {
-    /// `Bluetooth SIG`, or the number in hexadecimal.
+    /// `Bluetooth SIG`, or the value in hexadecimal.
     public var description: String {
         self == .bluetoothSIG ? "Bluetooth SIG" : "name space 0x" + hexadecimal(rawValue, digits: 2)
     }
 }
 
 extension PresentationFormat: CustomStringConvertible {
-    /// Format, exponent, unit and which value it is: `sint16 × 10^-2 degree Celsius, outside`.
+    /// The format, exponent, unit and description: `sint16 × 10^-2 degree Celsius, outside`.
     public var description: String {
         var text = "\(format)"
         if exponent != 0 { text += " × 10^\(exponent)" }
@@ -220,8 +221,8 @@ extension PresentationFormat: CustomStringConvertible {
         return text
     }
 
-    /// What ``valueDescription`` says, where the Bluetooth SIG has given it a name (Assigned Numbers §2.4.2.1): a
-    /// place, or which one of several as `3rd`. Nil for unknown.
+    /// The name of ``valueDescription`` where the Bluetooth SIG defines one (Assigned Numbers §2.4.2.1): a location, or
+    /// an ordinal such as `no. 3`. Nil for unknown.
     public var descriptionName: String? {
         guard namespace == .bluetoothSIG, valueDescription != 0 else {
             return valueDescription == 0 ? nil : "\(namespace) 0x" + hexadecimal(valueDescription, digits: 4)

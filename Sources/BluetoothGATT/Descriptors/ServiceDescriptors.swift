@@ -1,32 +1,32 @@
 import BluetoothPrimitives
 
-// The values of descriptors that services define.
+// The values of descriptors defined by services.
 
-/// Which report a characteristic is (0x2908, HID Service §2.5.3.2).
+/// The report ID and report type of a characteristic (0x2908, HID Service §2.5.3.2).
 public struct ReportReference: Hashable, Sendable {
-    /// What a report is for. An open set.
+    /// The type of a report. An open set.
     public struct Kind: RawRepresentable, Hashable, Sendable {
-        /// The byte in the descriptor.
+        /// The report type field, one byte.
         public let rawValue: UInt8
 
-        /// The kind with that number.
+        /// The report type with the value `rawValue`.
         @inlinable
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// From the device.
+        /// An input report, from the device.
         public static let input = Kind(rawValue: 1)
-        /// To the device.
+        /// An output report, to the device.
         public static let output = Kind(rawValue: 2)
-        /// Settings of the device, both ways.
+        /// A feature report with settings of the device, in both directions.
         public static let feature = Kind(rawValue: 3)
     }
 
-    /// The report's number in the report map; 0 where there is only one.
+    /// The report ID in the report map; 0 for the only report.
     public var identifier: UInt8
-    /// What it is for.
+    /// The report type.
     public var kind: Kind
 
-    /// A reference from its parts.
+    /// A reference with the given fields.
     public init(identifier: UInt8, kind: Kind) {
         self.identifier = identifier
         self.kind = kind
@@ -53,25 +53,25 @@ extension ReportReference: CustomStringConvertible {
     }
 }
 
-/// When a value counts as changed (0x290A, Automation IO Service §3.1.2.1).
+/// The condition under which a value counts as changed (0x290A, Automation IO Service §3.1.2.1).
 public enum ValueTriggerSetting: Hashable, Sendable {
-    /// Whenever it changes.
+    /// Every change.
     case changed
-    /// When an analog value crosses this one.
+    /// An analog value crosses this value.
     case crossed(UInt16)
-    /// When an analog value reaches this one.
+    /// An analog value reaches this value.
     case reached(UInt16)
-    /// When an analog value has changed by more than this.
+    /// An analog value changes by more than this.
     case changedByMoreThan(UInt16)
-    /// When one of the digital values in the mask has changed; two bits for each, as in the value.
+    /// One of the masked digital values changes; the mask has two bits for each, as the value has.
     case mask([UInt8])
-    /// When an analog value enters or leaves a range.
+    /// An analog value enters or leaves a range.
     case crossedRange(lower: UInt16, upper: UInt16)
-    /// When an analog value reaches an end of a range.
+    /// An analog value reaches a bound of a range.
     case reachedRange(lower: UInt16, upper: UInt16)
-    /// Never.
+    /// No change.
     case never
-    /// A condition that is not known here, with the bytes behind it.
+    /// An unknown condition with its operand.
     case other(condition: UInt8, [UInt8])
 
     @_lifetime(reader: copy reader)
@@ -99,7 +99,7 @@ extension ValueTriggerSetting: CustomStringConvertible {
         case .crossed(let value): "when it crosses \(value)"
         case .reached(let value): "when it reaches \(value)"
         case .changedByMoreThan(let value): "when it changes by more than \(value)"
-        case .mask(let mask): "when what \(mask.hexadecimal) masks changes"
+        case .mask(let mask): "when a value in the mask \(mask.hexadecimal) changes"
         case .crossedRange(let lower, let upper): "when it enters or leaves \(lower) to \(upper)"
         case .reachedRange(let lower, let upper): "when it reaches \(lower) or \(upper)"
         case .never: "never"
@@ -109,17 +109,17 @@ extension ValueTriggerSetting: CustomStringConvertible {
     }
 }
 
-/// How often a change is told (0x290E, Automation IO Service §3.1.2.2).
+/// The frequency of notifications (0x290E, Automation IO Service §3.1.2.2).
 public enum TimeTriggerSetting: Hashable, Sendable {
-    /// As often as the value trigger says.
+    /// As often as the value trigger setting permits.
     case none
-    /// Every so many seconds, changed or not.
+    /// After each interval of this many seconds, changed or not.
     case every(seconds: UInt32)
-    /// Not more often than every so many seconds.
+    /// At most once in this many seconds.
     case atMostEvery(seconds: UInt32)
-    /// Every so many changes.
+    /// After this number of changes.
     case everyCount(UInt16)
-    /// A condition that is not known here, with the bytes behind it.
+    /// An unknown condition with its operand.
     case other(condition: UInt8, [UInt8])
 
     @_lifetime(reader: copy reader)
@@ -149,23 +149,23 @@ extension TimeTriggerSetting: CustomStringConvertible {
     }
 }
 
-/// How several triggers of a characteristic work together (0x290B, Environmental Sensing Service §3.1.2.3). An open set.
+/// The combination of several trigger settings (0x290B, Environmental Sensing Service §3.1.2.3). An open set.
 public struct EnvironmentalSensingConfiguration: RawRepresentable, Hashable, Sendable {
-    /// The byte in the descriptor.
+    /// The value of the descriptor, one byte.
     public let rawValue: UInt8
 
-    /// The configuration with that number.
+    /// The configuration with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// A value is sent when all triggers are met.
+    /// The server notifies a value when all triggers are met.
     public static let all = Self(rawValue: 0x00)
-    /// A value is sent when one trigger is met.
+    /// The server notifies a value when any trigger is met.
     public static let any = Self(rawValue: 0x01)
 }
 
 extension EnvironmentalSensingConfiguration: CustomStringConvertible {
-    /// `all triggers`, `any trigger`, or the number in hexadecimal.
+    /// `all triggers`, `any trigger`, or the value in hexadecimal.
     public var description: String {
         switch self {
         case .all: "all triggers"
@@ -175,21 +175,20 @@ extension EnvironmentalSensingConfiguration: CustomStringConvertible {
     }
 }
 
-/// How a value is measured (0x290C, Environmental Sensing Service §3.1.2.1).
+/// The method of measurement (0x290C, Environmental Sensing Service §3.1.2.1).
 public struct EnvironmentalSensingMeasurement: Hashable, Sendable {
-    /// Flags of which none is assigned.
+    /// The flags, all reserved.
     public var flags: UInt16
-    /// How values come from measurements: 1 instantaneous, 2 arithmetic mean, 3 root mean square, 4 maximum, 5 minimum,
-    /// 6 accumulated, 7 count; 0 not told.
+    /// The sampling function: 1 instantaneous, 2 arithmetic mean, 3 root mean square, 4 maximum, 5 minimum, 6
+    /// accumulated, 7 count; 0 unspecified.
     public var samplingFunction: UInt8
-    /// Over how many seconds is measured; 0 not told.
+    /// The measurement period in seconds; 0 unspecified.
     public var measurementPeriod: UInt32
-    /// How many seconds are between values; 0 not told.
+    /// The interval between updates in seconds; 0 unspecified.
     public var updateInterval: UInt32
-    /// Where or what for is measured, as a number of the service; 0 not told, 1 air, 2 water, 4 soil, 0x13 outdoor,
-    /// 0x14 indoor.
+    /// The application, as defined by the service; 0 unspecified, 1 air, 2 water, 4 soil, 0x13 outdoor, 0x14 indoor.
     public var application: UInt8
-    /// How far a value may be off, in percent; nil when it is not told.
+    /// The measurement uncertainty in percent; nil when unspecified.
     public var uncertainty: Double?
 
     @_lifetime(reader: copy reader)
@@ -222,35 +221,35 @@ extension EnvironmentalSensingMeasurement: CustomStringConvertible {
     }
 }
 
-/// When a value is notified (0x290D, Environmental Sensing Service §3.1.2.2).
+/// The condition under which a value is notified (0x290D, Environmental Sensing Service §3.1.2.2).
 public enum EnvironmentalSensingTriggerSetting: Hashable, Sendable {
-    /// How a value compares with that of the trigger.
+    /// A comparison with the operand of the trigger.
     public enum Comparison: UInt8, Hashable, Sendable {
-        /// It is less.
+        /// Less than the operand.
         case less = 0x04
-        /// It is less or equal.
+        /// Less than or equal to the operand.
         case lessOrEqual = 0x05
-        /// It is greater.
+        /// Greater than the operand.
         case greater = 0x06
-        /// It is greater or equal.
+        /// Greater than or equal to the operand.
         case greaterOrEqual = 0x07
-        /// It is equal.
+        /// Equal to the operand.
         case equal = 0x08
-        /// It is another one.
+        /// Not equal to the operand.
         case notEqual = 0x09
     }
 
-    /// Never by this trigger.
+    /// An inactive trigger.
     case inactive
-    /// Every so many seconds.
+    /// A fixed interval of this many seconds.
     case every(seconds: UInt32)
-    /// When it changes, at most every so many seconds.
+    /// A change, at most once in this many seconds.
     case atMostEvery(seconds: UInt32)
-    /// When it changes.
+    /// Every change.
     case changed
-    /// While it compares so with a value in the format of the characteristic.
+    /// A comparison with an operand in the format of the characteristic.
     case compares(Comparison, [UInt8])
-    /// A condition that is not known here, with the bytes behind it.
+    /// An unknown condition with its operand.
     case other(condition: UInt8, [UInt8])
 
     @_lifetime(reader: copy reader)

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 extension PresentationFormat {
-    /// The name of ``unit`` (Assigned Numbers §3.5 "Units"), such as `degree Celsius`; nil where it is not known here.
+    /// The name of ``unit`` (Assigned Numbers §3.5 "Units"), such as `degree Celsius`; nil for an unknown unit.
     public var unitName: String? {
         guard let number = unit.uint16 else { return nil }
         for run in Self.unitNames where number >= run.first {
@@ -11,7 +11,7 @@ extension PresentationFormat {
         return nil
     }
 
-    /// Names of units with numbers that follow each other.
+    /// The names of units with consecutive values.
     private static let unitNames: [(first: UInt16, names: [String])] = [
         (0x2700, ["unitless", "metre", "kilogram", "second", "ampere", "kelvin", "mole", "candela"]),
         (

@@ -3,70 +3,69 @@ import BluetoothPrimitives
 
 /// The attributes of a server, in the order of their handles (Core Vol 3 Part G §2.6, §3).
 ///
-/// One database serves all clients; what belongs to one client is kept in its ``GATTServer``. Copies share their
-/// memory until one of them changes. Finding an attribute takes O(log n) of the number of attributes, by handle or by
-/// type.
+/// One database serves all clients; ``GATTServer`` has the state of one client. Copies share their memory until one of
+/// them changes. Lookup by handle or by type takes O(log n) of the number of attributes.
 public struct AttributeDatabase: Sendable {
-    /// Everything a server knows of one attribute (Core Vol 3 Part F §3.2).
+    /// An attribute (Core Vol 3 Part F §3.2).
     public struct Attribute: Hashable, Sendable {
-        /// Where the value comes from.
+        /// The source of the value.
         enum Content: Hashable, Sendable {
             case stored([UInt8])
             case dynamic
-            /// The client's own configuration of the characteristic whose value has this handle.
+            /// The client's configuration of the characteristic with this value handle.
             case clientConfiguration(of: AttributeHandle, supported: ClientCharacteristicConfiguration)
-            /// What the client itself can do.
+            /// The client's supported features.
             case clientFeatures
         }
 
-        /// Its number.
+        /// The attribute handle.
         public let handle: AttributeHandle
-        /// What it is.
+        /// The attribute type.
         public let type: BluetoothUUID
-        /// What clients may do with it.
+        /// The permissions of clients.
         public let permissions: AttributePermissions
-        /// How long its value can be, in bytes.
+        /// The valid lengths of the value in bytes.
         public let valueLengths: ClosedRange<Int>
-        /// The last handle of the service or characteristic that this attribute declares; its own handle when it
-        /// declares none.
+        /// The last handle of the service or characteristic that this attribute declares; its own handle when it is not
+        /// a declaration.
         public internal(set) var groupEnd: AttributeHandle
         var content: Content
 
-        /// The value the database keeps, or nil when it is the program's or the client's.
+        /// The stored value, or nil when the program or the client determines the value.
         public var storedValue: [UInt8]? {
             guard case .stored(let value) = content else { return nil }
             return value
         }
     }
 
-    /// A database without any attribute.
+    /// A database without attributes.
     public static var empty: AttributeDatabase { AttributeDatabase() }
 
-    /// All attributes, by ascending handle.
+    /// All attributes, in ascending order of their handles.
     public internal(set) var attributes: [Attribute] = []
-    /// Where in ``attributes`` those of a type are, ascending.
+    /// The positions in ``attributes`` of the attributes of each type, ascending.
     var positionsByType: [BluetoothUUID: [Int]] = [:]
-    /// Where in ``attributes`` the declarations of a service are, ascending.
+    /// The positions in ``attributes`` of the declarations of each service, ascending.
     var positionsByService: [BluetoothUUID: [Int]] = [:]
-    /// Where the next service goes that does not say where. Handles are not used again while there are others, so that a
-    /// client that missed a change finds nothing where it knew something, rather than something else.
+    /// The handle of the next service without an explicit handle. Handles are reused only when no others are left, so
+    /// that a client that missed a change finds no attribute at an old handle, rather than another one.
     var nextHandle = 1
 }
 
 extension AttributeDatabase {
-    /// The attribute with the handle `handle`, or nil when there is none.
+    /// The attribute with the handle `handle`, or nil.
     public func attribute(at handle: AttributeHandle) -> Attribute? {
         position(of: handle).map { attributes[$0] }
     }
 
-    /// The handle of the value of the first characteristic `characteristic` in the first service `service` that has
-    /// one, or nil when there is none.
+    /// The value handle of the first characteristic `characteristic` in the first service `service` that contains one,
+    /// or nil.
     public func valueHandle(of characteristic: BluetoothUUID, in service: BluetoothUUID) -> AttributeHandle? {
         valueHandle(of: characteristic, in: service, within: .all)
     }
 
-    /// The handle of the value of the first characteristic `characteristic` within `range`, in the service `service` or,
-    /// for nil, in any.
+    /// The value handle of the first characteristic `characteristic` within `range`, in the service `service` or, for
+    /// nil, in any service.
     public func valueHandle(
         of characteristic: BluetoothUUID, in service: BluetoothUUID?, within range: AttributeHandleRange
     ) -> AttributeHandle? {
@@ -75,7 +74,7 @@ extension AttributeDatabase {
             declarations?.map { AttributeHandleRange(start: attributes[$0].handle, end: attributes[$0].groupEnd) }
             ?? [range]
         for range in ranges {
-            // A value follows its declaration; a descriptor that has the same type does not.
+            // A value follows its declaration; a descriptor of the same type does not.
             let value = positions(of: characteristic, in: range).first {
                 $0 > 0 && attributes[$0 - 1].type == .characteristic
             }
@@ -84,8 +83,8 @@ extension AttributeDatabase {
         return nil
     }
 
-    /// What a client can ask to be sent of the characteristic whose value has this handle; nil when it has no Client
-    /// Characteristic Configuration.
+    /// The configuration bits that a client can set for the characteristic with this value handle; nil when it has no
+    /// Client Characteristic Configuration descriptor.
     public func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration? {
         guard let position = position(of: characteristic) else { return nil }
         for attribute in attributes[(position + 1)...] {
@@ -99,12 +98,12 @@ extension AttributeDatabase {
         return nil
     }
 
-    /// Changes the value that the database keeps for `handle`.
+    /// Changes the stored value of the attribute `handle`.
     ///
-    /// Clients are not told; see ``GATTServer/encodeNotification(of:value:database:into:)``.
+    /// Sends nothing to clients; see ``GATTServer/encodeNotification(of:value:database:into:)``.
     ///
-    /// - Throws: ``AttributeDatabaseError`` when there is no such attribute, when the database does not keep its
-    ///   value, or when the value has a length the attribute cannot take.
+    /// - Throws: ``AttributeDatabaseError`` when there is no such attribute, when its value is not stored, or when the
+    ///   length of the value is invalid.
     public mutating func setValue(
         _ value: [UInt8], of handle: AttributeHandle
     ) throws(AttributeDatabaseError) {
@@ -117,7 +116,7 @@ extension AttributeDatabase {
         attributes[position].content = .stored(value)
     }
 
-    /// Where in ``attributes`` the first with `handle` or a higher one is.
+    /// The position in ``attributes`` of the first attribute with `handle` or a higher one.
     func lowerBound(_ handle: AttributeHandle) -> Int {
         partitionPoint(of: attributes) { $0.handle < handle }
     }
@@ -128,12 +127,12 @@ extension AttributeDatabase {
         return position
     }
 
-    /// Where the attributes of `type` within `range` are.
+    /// The positions of the attributes of `type` within `range`.
     func positions(of type: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<Int> {
         positions(among: positionsByType[type] ?? [], in: range)
     }
 
-    /// Where the declarations of service `uuid` within `range` are.
+    /// The positions of the declarations of service `uuid` within `range`.
     func positions(ofService uuid: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<Int> {
         positions(among: positionsByService[uuid] ?? [], in: range)
     }
@@ -145,7 +144,7 @@ extension AttributeDatabase {
     }
 }
 
-/// The index of the first element for which `isBefore` is false, where all that are before come first.
+/// The index of the first element for which `isBefore` is false; all elements for which it is true precede.
 private func partitionPoint<Element>(of elements: [Element], where isBefore: (Element) -> Bool) -> Int {
     var low = 0
     var high = elements.count
@@ -160,37 +159,37 @@ private func partitionPoint<Element>(of elements: [Element], where isBefore: (El
     return low
 }
 
-/// Why a database could not be built or changed.
+/// An error in the description or a change of a database.
 public enum AttributeDatabaseError: Error, Hashable, Sendable {
-    /// The handle asked for is 0x0000 or taken, or not above those that come before it in what is added.
+    /// The requested handle is 0x0000, in use, or not above the preceding handles of the same addition.
     case handleNotAvailable(AttributeHandle)
-    /// The assigned handles leave none for a descriptor that the properties of a characteristic require, such as a Client
-    /// Characteristic Configuration. Its handle would have to be `at`; nil when that is above 0xFFFF.
+    /// The requested handles leave none for a descriptor that the properties of a characteristic require, such as a
+    /// Client Characteristic Configuration. `at` is the handle it needs; nil when that is above 0xFFFF.
     case noHandle(for: BluetoothUUID, of: BluetoothUUID, at: AttributeHandle?)
-    /// There are more attributes than handles left.
+    /// Too few handles are free.
     case outOfHandles
-    /// A value cannot have this length; no value is longer than 512 bytes.
+    /// The length of a value is invalid; the maximum is 512 bytes.
     case invalidValueLength(AttributeHandle, count: Int)
-    /// A service includes one that is not in the database, or itself.
+    /// The included service is not in the database, or is the including service.
     case includedServiceNotFound(BluetoothUUID)
-    /// A characteristic has more than one descriptor of a kind of which it can have one.
+    /// The characteristic has several descriptors of a type of which it can have one.
     case repeatedDescriptor(BluetoothUUID, AttributeHandle)
-    /// There is no attribute with this handle whose value the database keeps.
+    /// The database has no stored value at this handle.
     case noStoredValue(AttributeHandle)
 }
 
 extension AttributeDatabaseError: CustomStringConvertible {
-    /// Everything in one line.
+    /// The error in one line.
     public var description: String {
         switch self {
         case .handleNotAvailable(let handle): "handle \(handle) is not free"
         case .noHandle(let descriptor, let characteristic, let handle):
             """
-            characteristic \(characteristic) needs a place for its \(descriptor.assignedName ?? "descriptor \(descriptor)") \
-            at handle \(handle.map { "\($0)" } ?? "0x10000"), which the handles asked for do not leave
+            characteristic \(characteristic) needs handle \(handle.map { "\($0)" } ?? "0x10000") for its \
+            \(descriptor.assignedName ?? "descriptor \(descriptor)"), which the requested handles leave no room for
             """
         case .outOfHandles: "no handles are left"
-        case .invalidValueLength(let handle, let count): "a value of \(count) bytes is not possible at \(handle)"
+        case .invalidValueLength(let handle, let count): "the value at \(handle) cannot have \(count) bytes"
         case .includedServiceNotFound(let uuid): "the included service \(uuid) is not in the database"
         case .repeatedDescriptor(let uuid, let handle): "a second descriptor \(uuid) at \(handle)"
         case .noStoredValue(let handle): "no value is stored at \(handle)"

@@ -2,24 +2,25 @@ import BluetoothATT
 import BluetoothPrimitives
 
 extension AttributeDatabase {
-    /// Lays out `services` in their order: declarations, the descriptors that properties ask for, and handles.
+    /// A database with `services` in their order, including the declarations and the descriptors that properties
+    /// require.
     ///
-    /// Handles ascend from 0x0001 without gaps except where a description names one.
+    /// Handles ascend from 0x0001 without gaps, except where a description requests a handle.
     ///
-    /// - Throws: ``AttributeDatabaseError`` when an assigned handle is not free, or leaves none for a descriptor that the
-    ///   properties require, when handles run out, when the length of a value is not allowed, when a descriptor is
-    ///   repeated, or when an included service is missing.
+    /// - Throws: ``AttributeDatabaseError`` when a requested handle is not free or leaves none for a required
+    ///   descriptor, when handles run out, when the length of a value is invalid, when a descriptor is repeated, or
+    ///   when an included service is missing.
     public init(_ services: [GATTService]) throws(AttributeDatabaseError) {
         try append(services)
     }
 
-    /// Adds services, whose handles ascend in their order; returns the handles of what was added, or nil when `services`
+    /// Adds services, whose handles ascend in their order; returns the handles of the addition, or nil when `services`
     /// is empty.
     ///
-    /// They go where the first of them says, or behind all that ever were there, so that no handle comes to mean something
-    /// else; only when there is no room there, where services were that are gone. What is there keeps its handles.
-    /// Clients have to be told; see ``GATTServer/databaseChanged(_:)``.
-    /// - Throws: as ``init(_:)`` does; the database is then as it was.
+    /// The addition begins at the handle that its first service requests, otherwise after all handles ever used, so
+    /// that no handle changes its meaning; if there is no room, in the first gap that removed services left. Existing
+    /// attributes keep their handles. Notify the clients with ``GATTServer/databaseChanged(_:)``.
+    /// - Throws: ``AttributeDatabaseError`` as ``init(_:)`` does; the database is then unchanged.
     @discardableResult
     public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> AttributeHandleRange? {
         if let handle = services.first?.handle { return try append(services, from: Int(handle.rawValue)) }
@@ -34,18 +35,18 @@ extension AttributeDatabase {
         }
     }
 
-    /// Removes all attributes in `range`, which has to cover whole services.
+    /// Removes all attributes in `range`, which must cover complete services.
     public mutating func remove(_ range: AttributeHandleRange) {
         attributes.removeAll { range.contains($0.handle) }
         index()
     }
 
-    /// The handles behind each service, and the first of all.
+    /// The first handle, and the handle after each service.
     private var freeHandles: [Int] {
         [1] + serviceDeclarations.map { Int(attributes[$0].groupEnd.rawValue) + 1 }
     }
 
-    /// Where the services are declared, ascending.
+    /// The positions of the service declarations, ascending.
     fileprivate var serviceDeclarations: [Int] {
         ((positionsByType[.primaryService] ?? []) + (positionsByType[.secondaryService] ?? [])).sorted()
     }
@@ -60,7 +61,7 @@ extension AttributeDatabase {
         let range = AttributeHandleRange(
             start: first, end: AttributeHandle(UInt16(truncatingIfNeeded: builder.next - 1)))
         let position = lowerBound(first)
-        // Nothing else may be in between, nor belong to the service before.
+        // The range must contain no existing attribute, and must not belong to the service before it.
         if position < attributes.count, attributes[position].handle <= range.end {
             throw builder.obstacle(at: attributes[position].handle)
         }
@@ -73,7 +74,7 @@ extension AttributeDatabase {
         return range
     }
 
-    /// Finds out anew what is where, and brings the value of the Database Hash up to date.
+    /// Rebuilds the indices and updates the value of the Database Hash.
     private mutating func index() {
         positionsByType = [:]
         positionsByService = [:]
@@ -88,7 +89,7 @@ extension AttributeDatabase {
 }
 
 extension AttributeDatabase.Attribute {
-    /// The service that this attribute declares.
+    /// The UUID of the service that this attribute declares.
     fileprivate var declaredService: BluetoothUUID? {
         guard type == .primaryService || type == .secondaryService, let value = storedValue,
             let width = BluetoothUUID.Width(rawValue: value.count)
@@ -98,7 +99,7 @@ extension AttributeDatabase.Attribute {
     }
 }
 
-/// Lays out services that are added to a database, in a run of handles of their own.
+/// A builder of services that are added to a database in one handle range.
 private struct AttributeDatabaseBuilder {
     private struct Service {
         var uuid: BluetoothUUID
@@ -106,22 +107,22 @@ private struct AttributeDatabaseBuilder {
     }
 
     private struct Include {
-        /// Where among ``attributes`` the declaration is.
+        /// The position of the declaration in ``attributes``.
         var position: Int
         var uuid: BluetoothUUID
-        /// The handle of the service that includes.
+        /// The handle of the including service.
         var owner: AttributeHandle
     }
 
-    /// Those that are added.
+    /// The attributes of the addition.
     private var attributes: [AttributeDatabase.Attribute] = []
-    /// All that there are, those that were there before them.
+    /// All services, the existing ones first.
     private var services: [Service]
     private var includes: [Include] = []
-    /// The descriptors that properties ask for and descriptions leave out, since the last handle that was named.
+    /// The required descriptors that the descriptions leave out, since the last requested handle.
     private var automatic: [(descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle)] = []
     private var isAnyHandleNamed = false
-    /// The next free handle, or one above them all.
+    /// The next free handle, or 0x10000 when none is left.
     private(set) var next: Int
 
     init(extending database: AttributeDatabase, from next: Int) {
@@ -140,7 +141,7 @@ private struct AttributeDatabaseBuilder {
             content: .stored(encoded(service.uuid)))
         let handle = attributes[declaration].handle
         for uuid in service.includedServices {
-            // The value is known when all services have their handles.
+            // The value is known once all services have handles.
             let position = try place(type: .include, content: .stored([]))
             includes.append(Include(position: position, uuid: uuid, owner: handle))
         }
@@ -207,8 +208,7 @@ private struct AttributeDatabaseBuilder {
         }
     }
 
-    /// The descriptors that `properties` oblige the characteristic to have and its description leaves out
-    /// (Core Vol 3 Part G §3.3.3).
+    /// The descriptors that `properties` require and the description leaves out (Core Vol 3 Part G §3.3.3).
     private func automaticDescriptors(
         of characteristic: GATTCharacteristic, properties: CharacteristicProperties
     ) -> [GATTDescriptor] {
@@ -231,7 +231,7 @@ private struct AttributeDatabaseBuilder {
         return descriptors.filter { automatic in !characteristic.descriptors.contains { $0.uuid == automatic.uuid } }
     }
 
-    /// The extended properties, with the one that a description which clients may change asks for
+    /// The extended properties, including Writable Auxiliaries for a writable user description
     /// (Core Vol 3 Part G §3.3.3.2).
     private func extendedProperties(of characteristic: GATTCharacteristic) -> CharacteristicExtendedProperties {
         let isDescriptionWritable = characteristic.descriptors.contains {
@@ -256,8 +256,8 @@ private struct AttributeDatabaseBuilder {
         }
     }
 
-    /// Why `handle`, which is named, cannot be had, or cannot be the last: the descriptors that only properties ask for may
-    /// be what is in the way.
+    /// The error for a requested handle that is not free, or that cannot be the last one; automatic descriptors may be
+    /// the cause.
     func obstacle(at handle: AttributeHandle, asLast isLast: Bool = false) -> AttributeDatabaseError {
         guard Int(handle.rawValue) + (isLast ? 1 : 0) >= next - automatic.count,
             let obstacle = automatic.first(where: { $0.handle >= handle }) ?? automatic.last
@@ -292,12 +292,12 @@ private struct AttributeDatabaseBuilder {
         return attributes.count - 1
     }
 
-    /// Fills in the include declarations and hands out what is added.
+    /// Fills in the include declarations and returns the attributes of the addition.
     mutating func finish() throws(AttributeDatabaseError) -> [AttributeDatabase.Attribute] {
         for include in includes {
             let included = services.first { $0.uuid == include.uuid && $0.handles.start != include.owner }
             guard let included else { throw .includedServiceNotFound(include.uuid) }
-            // Only a 16-bit UUID has room in the declaration (Core Vol 3 Part G §3.2).
+            // Only a 16-bit UUID fits into the declaration (Core Vol 3 Part G §3.2).
             let uuid = included.uuid.uint16.map { encoded($0) } ?? []
             attributes[include.position].content = .stored(
                 encoded(included.handles.start) + encoded(included.handles.end) + uuid)
@@ -314,14 +314,14 @@ func encoded(_ handle: AttributeHandle) -> [UInt8] {
     encoded(handle.rawValue)
 }
 
-/// A UUID as it stands in a declaration: in 16 bits where it has them, otherwise in 128.
+/// A UUID in a declaration: 16 bits where it has a 16-bit form, otherwise 128.
 func encoded(_ uuid: BluetoothUUID) -> [UInt8] {
     encoded { (writer) throws(BufferFull) in
         try writer.write(uuid, width: uuid.shortestWidth == .bits16 ? .bits16 : .bits128)
     }
 }
 
-/// The bytes of one field, which all fit into those of the longest.
+/// The bytes of one field, at most those of a 128-bit UUID.
 private func encoded(_ field: (inout ByteWriter) throws(BufferFull) -> Void) -> [UInt8] {
     var writer = ByteWriter(capacity: BluetoothUUID.Width.bits128.byteCount)
     try? field(&writer)

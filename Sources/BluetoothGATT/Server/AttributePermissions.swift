@@ -1,32 +1,32 @@
 import BluetoothATT
 
-/// What a client may do with an attribute's value, and what the link has to be for it (Core Vol 3 Part F §3.2.5).
+/// The permissions of an attribute: the permitted access and the security it requires (Core Vol 3 Part F §3.2.5).
 ///
-/// The protected variants mean nothing without the permission itself: an attribute that may be read over an encrypted
-/// link has `[.read, .readEncrypted]`.
+/// A security requirement has an effect only with the permission itself: an attribute that is readable over an
+/// encrypted link has `[.read, .readEncrypted]`.
 public struct AttributePermissions: OptionSet, Hashable, Sendable {
-    /// The bits, which never go on the air.
+    /// The bits, which are never sent.
     public let rawValue: UInt8
 
-    /// Permissions from their bits.
+    /// The permissions with the bits `rawValue`.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The value may be read.
+    /// Clients may read the value.
     public static let read = AttributePermissions(rawValue: 0x01)
-    /// The value may be written.
+    /// Clients may write the value.
     public static let write = AttributePermissions(rawValue: 0x02)
-    /// Reading takes an encrypted link.
+    /// Reading requires an encrypted link.
     public static let readEncrypted = AttributePermissions(rawValue: 0x04)
-    /// Writing takes an encrypted link.
+    /// Writing requires an encrypted link.
     public static let writeEncrypted = AttributePermissions(rawValue: 0x08)
-    /// Reading takes a link encrypted with a key made under protection against a man in the middle.
+    /// Reading requires a link encrypted with an authenticated key (MITM protection).
     public static let readAuthenticated = AttributePermissions(rawValue: 0x10)
-    /// Writing takes a link encrypted with a key made under protection against a man in the middle.
+    /// Writing requires a link encrypted with an authenticated key (MITM protection).
     public static let writeAuthenticated = AttributePermissions(rawValue: 0x20)
-    /// Reading takes a client that the user or the program has authorised.
+    /// Reading requires authorization by the user or the program.
     public static let readAuthorized = AttributePermissions(rawValue: 0x40)
-    /// Writing takes a client that the user or the program has authorised.
+    /// Writing requires authorization by the user or the program.
     public static let writeAuthorized = AttributePermissions(rawValue: 0x80)
 }
 
@@ -44,19 +44,18 @@ extension AttributePermissions: CustomStringConvertible {
     }
 }
 
-/// How the link to a client is protected, as far as a server asks (Core Vol 3 Part C §10.3).
+/// The security of the link to a client, as far as permissions depend on it (Core Vol 3 Part C §10.3).
 public struct BearerSecurity: Hashable, Sendable {
-    /// Whether the link is encrypted now.
+    /// Whether the link is encrypted.
     public var isEncrypted: Bool
-    /// The size of the encryption key in bytes, 7 to 16; of no meaning while the link is not encrypted.
+    /// The size of the encryption key in bytes, 7 to 16; meaningless while the link is not encrypted.
     public var encryptionKeySize: Int
-    /// Whether the link's key, in use or kept from an earlier pairing, was made under protection against a man in the
-    /// middle.
+    /// Whether the key of the link, in use or stored after an earlier pairing, is authenticated (MITM protection).
     public var isAuthenticated: Bool
-    /// Whether there is a long term key, so that encrypting is enough and pairing is not needed.
+    /// Whether a long term key exists, so that encryption suffices and no pairing is needed.
     public var hasLongTermKey: Bool
 
-    /// A link with these properties; the defaults are those of a link just made between strangers.
+    /// The security with the given properties; by default, that of a new link between unbonded devices.
     public init(
         isEncrypted: Bool = false, encryptionKeySize: Int = 0, isAuthenticated: Bool = false,
         hasLongTermKey: Bool = false
@@ -67,38 +66,38 @@ public struct BearerSecurity: Hashable, Sendable {
         self.hasLongTermKey = hasLongTermKey
     }
 
-    /// A link that is not encrypted, to a client nothing is known of.
+    /// An unencrypted link to an unbonded client.
     public static let none = BearerSecurity()
-    /// A link encrypted with a 16-byte key from a pairing without protection against a man in the middle.
+    /// A link encrypted with an unauthenticated 16-byte key.
     public static let encrypted = BearerSecurity(isEncrypted: true, encryptionKeySize: 16, hasLongTermKey: true)
-    /// A link encrypted with a 16-byte key from a pairing under protection against a man in the middle.
+    /// A link encrypted with an authenticated 16-byte key.
     public static let authenticated = BearerSecurity(
         isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true)
 }
 
-/// The two kinds of access that permissions tell apart.
+/// A kind of access to an attribute.
 public enum AttributeAccess: Hashable, Sendable {
-    /// Reading the value, or being sent it.
+    /// Reading the value, or receiving notifications and indications of it.
     case read
-    /// Writing the value, or preparing to.
+    /// Writing the value, or preparing a write.
     case write
 }
 
 extension AttributePermissions {
-    /// Whether access of this kind is permitted at all.
+    /// Whether the attribute permits access of this kind.
     func permits(_ access: AttributeAccess) -> Bool {
         contains(access == .read ? .read : .write)
     }
 
-    /// Whether access of this kind takes a client that has been authorised.
+    /// Whether access of this kind requires authorization.
     func needsAuthorization(to access: AttributeAccess) -> Bool {
         contains(access == .read ? .readAuthorized : .writeAuthorized)
     }
 
-    /// Why a link with `security` is not good enough, or nil when it is; nothing else is asked.
+    /// The error code when `security` is insufficient for the access, else nil; checks security only.
     ///
-    /// A link that only has to be encrypted again gets Insufficient Encryption, one that has to be paired for it
-    /// Insufficient Authentication (Core Vol 3 Part C §10.3.1).
+    /// Insufficient Encryption means that the link must be encrypted with the existing key, Insufficient Authentication
+    /// that the devices must pair (Core Vol 3 Part C §10.3.1).
     func securityRefusal(
         of access: AttributeAccess, over security: BearerSecurity, minimumKeySize: Int
     ) -> ATTErrorCode? {

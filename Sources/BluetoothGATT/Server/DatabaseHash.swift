@@ -2,21 +2,22 @@ import BluetoothATT
 import BluetoothCryptography
 import BluetoothPrimitives
 
-/// Sixteen bytes that stand for the structure of a server's database: as long as they are the same, so are all handles
+/// The Database Hash, 16 bytes that identify the structure of a server's database: equal hashes mean equal handles
 /// (Core Vol 3 Part G §7.3).
 ///
-/// A checksum, and no proof of anything: its key is zero, so that anybody can make a database with a given hash.
+/// It is a checksum without authentication: its key is zero, so that anybody can construct a database with a given
+/// hash.
 ///
-/// It is a number of 128 bits (Table 7.8), and numbers in a characteristic's value go least significant byte first unless
-/// its definition says otherwise (§2.4), which that of the hash does not. The qualification test GATT/SR/GAS/BV-02-C
-/// computes the hash and compares it in that order; Zephyr, NimBLE, Android and Bumble have it so. BlueZ sends the
-/// AES-CMAC as it comes, most significant byte first. So we send the former and recognise both.
+/// The hash is a 128-bit number (Table 7.8), and numbers in characteristic values are little-endian unless their
+/// definition says otherwise (§2.4), which this one's does not. The qualification test GATT/SR/GAS/BV-02-C, Zephyr,
+/// NimBLE, Android and Bumble use that order. BlueZ sends the AES-CMAC most significant byte first. This package sends
+/// the former and recognizes both.
 public struct DatabaseHash: Hashable, Sendable {
     let code: UInt128
 
     init(code: UInt128) { self.code = code }
 
-    /// The hash as it is read; nil unless there are sixteen bytes.
+    /// The hash from a characteristic value; nil unless it has 16 bytes.
     public init?(_ value: [UInt8]) {
         guard value.count == 16 else { return nil }
         code = value.reversed().reduce(0) { $0 << 8 | UInt128($1) }
@@ -27,22 +28,22 @@ public struct DatabaseHash: Hashable, Sendable {
         (0..<16).map { UInt8(truncatingIfNeeded: code >> (8 * $0)) }
     }
 
-    /// Whether this is `other` in whichever order of bytes a server has sent it.
+    /// Whether both are the same hash in either byte order.
     func isSame(as other: DatabaseHash) -> Bool {
         code == other.code || code == other.code.byteSwapped
     }
 }
 
 extension DatabaseHash: CustomStringConvertible {
-    /// Thirty-two hexadecimal digits, the most significant first, as the specification writes it.
+    /// Thirty-two hexadecimal digits, most significant first, as in the specification.
     public var description: String { [UInt8](bytes.reversed()).hexadecimal }
 }
 
-/// Puts a database hash together, attribute by attribute in the order of their handles.
+/// The computation of a Database Hash from attributes in the order of their handles.
 struct DatabaseHashing {
     private var code = AESCMAC()
 
-    /// Takes in an attribute; of those that do not count nothing is taken.
+    /// Adds an attribute; attributes that the hash does not cover are ignored.
     mutating func update(_ handle: AttributeHandle, type: BluetoothUUID, value: [UInt8]) {
         switch type {
         case .primaryService, .secondaryService, .include, .characteristic, .characteristicExtendedProperties:
@@ -66,7 +67,7 @@ struct DatabaseHashing {
 }
 
 extension AttributeDatabase {
-    /// The hash of the database as it is now; takes time in proportion to its declarations and descriptors.
+    /// The hash of the current database; takes time linear in its declarations and descriptors.
     public var hash: DatabaseHash {
         var hashing = DatabaseHashing()
         for attribute in attributes {

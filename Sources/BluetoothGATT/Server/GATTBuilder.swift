@@ -1,7 +1,7 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-// A server written down as a tree:
+// A server's description as a tree:
 //
 //     try AttributeDatabase {
 //         GATTService("180F") {
@@ -11,36 +11,36 @@ import BluetoothPrimitives
 //         }
 //     }
 
-/// Gathers the parts of a description in the order in which they are written; `if` and `for` may be used.
+/// A result builder that collects the parts of a description in order; supports `if` and `for`.
 @resultBuilder
 public enum GATTBuilder<Element> {
-    /// One part.
+    /// A single part.
     public static func buildExpression(_ element: Element) -> [Element] { [element] }
-    /// Several parts that are there already.
+    /// Existing parts.
     public static func buildExpression(_ elements: [Element]) -> [Element] { elements }
-    /// Parts one after the other.
+    /// Consecutive parts.
     public static func buildBlock(_ parts: [Element]...) -> [Element] { parts.flatMap { $0 } }
-    /// What an `if` without `else` adds.
+    /// The parts of an `if` without `else`.
     public static func buildOptional(_ part: [Element]?) -> [Element] { part ?? [] }
-    /// What an `if` adds when it holds.
+    /// The parts of an `if`.
     public static func buildEither(first part: [Element]) -> [Element] { part }
-    /// What an `if` adds when it does not hold.
+    /// The parts of an `else`.
     public static func buildEither(second part: [Element]) -> [Element] { part }
-    /// What a `for` adds.
+    /// The parts of a `for`.
     public static func buildArray(_ parts: [[Element]]) -> [Element] { parts.flatMap { $0 } }
 }
 
-/// Part of a service as it is written down.
+/// A part of a service description.
 public enum GATTServicePart: Hashable, Sendable {
-    /// One of its characteristics.
+    /// A characteristic of the service.
     case characteristic(GATTCharacteristic)
-    /// The UUID of a service that it includes.
+    /// The UUID of an included service.
     case includedService(BluetoothUUID)
 }
 
 /// A service that another includes (Core Vol 3 Part G §3.2).
 public struct IncludedService: Hashable, Sendable {
-    /// What service this is.
+    /// The service UUID.
     public var uuid: BluetoothUUID
 
     /// The first service with this UUID.
@@ -60,26 +60,26 @@ extension GATTBuilder where Element == GATTServicePart {
         characteristics.map { .characteristic($0) }
     }
 
-    /// A service that it includes.
+    /// An included service.
     public static func buildExpression(_ included: IncludedService) -> [GATTServicePart] {
         [.includedService(included.uuid)]
     }
 }
 
 extension AttributeDatabase {
-    /// Lays out services in the order in which they are written; as ``init(_:)``.
+    /// A database with services in the order of the description; see ``init(_:)``.
     public init(@GATTBuilder<GATTService> services: () -> [GATTService]) throws(AttributeDatabaseError) {
         try self.init(services())
     }
 }
 
 extension GATTService {
-    /// A service with these characteristics and included services.
+    /// A service with characteristics and included services.
     ///
     /// - Parameters:
-    ///   - isPrimary: whether clients find it by themselves, or only where another service includes it.
-    ///   - handle: the handle of the service declaration; nil takes the next that is free.
-    ///   - endHandle: the last handle of the service; nil ends it at its last attribute.
+    ///   - isPrimary: Whether clients discover the service directly, or only where another service includes it.
+    ///   - handle: The handle of the service declaration; nil for the next free one.
+    ///   - endHandle: The last handle of the service; nil for that of its last attribute.
     public init(
         _ uuid: BluetoothUUID, isPrimary: Bool = true, handle: AttributeHandle? = nil,
         endHandle: AttributeHandle? = nil, @GATTBuilder<GATTServicePart> parts: () -> [GATTServicePart]
@@ -95,9 +95,10 @@ extension GATTService {
 }
 
 extension GATTCharacteristic {
-    /// A characteristic with this value and these descriptors, besides those that its properties ask for.
+    /// A characteristic with a value and descriptors, besides those that its properties require.
     ///
-    /// - Parameter permissions: nil permits reading and writing as `properties` say, over any link.
+    /// - Parameter permissions: The permissions; nil permits reading and writing according to `properties`, over any
+    ///   link.
     public init(
         _ uuid: BluetoothUUID, properties: CharacteristicProperties,
         extendedProperties: CharacteristicExtendedProperties = [], permissions: AttributePermissions? = nil,
@@ -112,17 +113,17 @@ extension GATTCharacteristic {
 }
 
 extension GATTDescriptor {
-    /// Text for people, in UTF-8 (Core Vol 3 Part G §3.3.3.2).
+    /// A Characteristic User Description, a UTF-8 string (Core Vol 3 Part G §3.3.3.2).
     ///
-    /// - Parameter isWritable: whether clients may change it, which the characteristic's extended properties then tell
-    ///   them.
+    /// - Parameter isWritable: Whether clients may change it, which the characteristic's extended properties then
+    ///   state.
     public static func userDescription(_ text: String, isWritable: Bool = false) -> GATTDescriptor {
         GATTDescriptor(
             .characteristicUserDescription, permissions: isWritable ? [.read, .write] : .read,
             value: .stored([UInt8](text.utf8)))
     }
 
-    /// How the characteristic's value is to be read (Core Vol 3 Part G §3.3.3.5).
+    /// A Characteristic Presentation Format (Core Vol 3 Part G §3.3.3.5).
     public static func presentationFormat(_ format: PresentationFormat) -> GATTDescriptor {
         GATTDescriptor(.characteristicPresentationFormat, value: .stored(format.bytes), valueLengths: 7...7)
     }

@@ -1,19 +1,19 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// What a server keeps of a bonded client from link to link, and over a restart of its program
+/// The stored state of a bonded client, across links and restarts of the program
 /// (Core Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
 public struct GATTClientRecord: Hashable, Sendable {
-    /// What the client wants to be sent of one characteristic.
+    /// The client's subscription to one characteristic.
     public struct Subscription: Hashable, Sendable {
         /// The handle of the characteristic's value.
         public var characteristic: AttributeHandle
-        /// What the characteristic is, since after a restart the handle may be another's.
+        /// The characteristic UUID, since after a restart the handle may belong to another characteristic.
         public var type: BluetoothUUID
-        /// What the client wants to be sent.
+        /// The client's configuration.
         public var configuration: ClientCharacteristicConfiguration
 
-        /// A subscription from its parts.
+        /// A subscription with the given parts.
         public init(
             characteristic: AttributeHandle, type: BluetoothUUID, configuration: ClientCharacteristicConfiguration
         ) {
@@ -23,14 +23,14 @@ public struct GATTClientRecord: Hashable, Sendable {
         }
     }
 
-    /// What the client wants to be sent, by handle.
+    /// The subscriptions, in the order of their handles.
     public var subscriptions: [Subscription]
-    /// The value of Client Supported Features as the client has written it; empty when it has not.
+    /// The value of Client Supported Features as written by the client; empty when it has written none.
     public var supportedFeatures: [UInt8]
-    /// The hash of the database that the client knows; nil when that is not known.
+    /// The hash of the database that the client knows; nil when unknown.
     public var knownDatabase: DatabaseHash?
 
-    /// A record from its parts.
+    /// A record with the given parts.
     public init(
         subscriptions: [Subscription] = [], supportedFeatures: [UInt8] = [], knownDatabase: DatabaseHash? = nil
     ) {
@@ -41,11 +41,11 @@ public struct GATTClientRecord: Hashable, Sendable {
 }
 
 extension GATTClientState {
-    /// What is to be kept of the client.
+    /// The record to store for the client.
     ///
     /// - Parameters:
-    ///   - database: as it is now.
-    ///   - last: what was kept before: of a client that does not know of a change, it tells what the client knows.
+    ///   - database: The current database.
+    ///   - last: The previously stored record, which has the hash known to a change-unaware client.
     public func record(
         of database: borrowing AttributeDatabase, after last: GATTClientRecord? = nil
     ) -> GATTClientRecord {
@@ -59,8 +59,7 @@ extension GATTClientState {
             knownDatabase: isChangeAware ? database.hash : last?.knownDatabase)
     }
 
-    /// Takes up what was kept of the client, once it is known to be the one that it is; what it has said on this link
-    /// already counts for more.
+    /// Restores the client's stored state once its identity is known; state from this link has priority.
     public mutating func restore(_ record: GATTClientRecord, database: borrowing AttributeDatabase) {
         let before = GATTClientState(record, database: database)
         for (handle, configuration) in before.configurations where !configured.contains(handle) {
@@ -70,10 +69,10 @@ extension GATTClientState {
         if !before.isChangeAware { awareness = hasReadHash ? .hasReadHash : .unaware }
     }
 
-    /// A client that was here before.
+    /// The restored state of a bonded client.
     ///
-    /// Of a characteristic that is not there any more it is sent nothing, and where the database is another than the one
-    /// it knows, it is unaware of the change.
+    /// Subscriptions to characteristics that no longer exist are dropped. The client is change-unaware when the
+    /// database differs from the one it knows.
     public init(_ record: GATTClientRecord, database: borrowing AttributeDatabase) {
         self.init()
         for subscription in record.subscriptions {

@@ -1,65 +1,65 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// What a server knows of one client, on however many bearers it comes.
+/// A server's state for one client, shared by all its bearers.
 ///
-/// To be kept for a bonded client between its links.
+/// Persist it for a bonded client between links; see ``GATTClientRecord``.
 public struct GATTClientState: Hashable, Sendable {
-    /// Whether the client knows of the last change of the database (Core Vol 3 Part G §2.5.2.1).
+    /// The client's change-awareness (Core Vol 3 Part G §2.5.2.1).
     enum Awareness: Hashable, Sendable {
         case aware
         case unaware
-        /// It has read the Database Hash since, and is aware with its next request.
+        /// The client has read the Database Hash since the change, and becomes change-aware with its next request.
         case hasReadHash
-        /// It has been told Database Out Of Sync since, and is aware with its next request.
+        /// The client has received Database Out Of Sync since the change, and becomes change-aware with its next
+        /// request.
         case isToldOutOfSync
     }
 
-    /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
+    /// The configurations by value handle; no entry means neither notification nor indication.
     public internal(set) var configurations: [AttributeHandle: ClientCharacteristicConfiguration]
-    /// What the client has said on this link whether it wants to be sent, by the handle of the characteristic's value.
+    /// The value handles that the client has configured on this link.
     var configured: Set<AttributeHandle> = []
-    /// The value of Client Supported Features as the client has written it; empty until then.
+    /// The value of Client Supported Features as written by the client; empty until then.
     var features: [UInt8] = []
     var awareness = Awareness.aware
-    /// Whether the client has read on this link what hash the database has now.
+    /// Whether the client has read the current Database Hash on this link.
     var hasReadHash = false
-    /// The attributes for which the client has been authorised.
+    /// The attributes for which the client is authorized.
     public private(set) var authorizedRanges: [AttributeHandleRange] = []
-    /// Counts the changes of the database since the bearer was opened.
+    /// The number of database changes since the bearer opened.
     public private(set) var changeCount: UInt64 = 0
 
-    /// A client of which no more is known than what it wants to be sent.
+    /// A client with the given configurations and no other state.
     public init(configurations: [AttributeHandle: ClientCharacteristicConfiguration] = [:]) {
         self.configurations = configurations
     }
 
-    /// What the client can do.
+    /// The features that the client supports.
     public var supportedFeatures: GATTClientFeatures { GATTClientFeatures(rawValue: features.first ?? 0) }
 
-    /// Whether the client knows of the last change of the database.
+    /// Whether the client is change-aware.
     public var isChangeAware: Bool { awareness == .aware }
 
-    /// Whether the client has to be kept from what it does not know to have changed.
+    /// Whether the client must be refused because it is change-unaware and supports robust caching.
     var isOutOfSync: Bool { awareness != .aware && supportedFeatures.contains(.robustCaching) }
 
-    /// Authorises the client to read and write the attributes in `range` where that takes it, until
-    /// ``endAuthorization(in:)``.
+    /// Authorizes the client for the attributes in `range` that require authorization, until ``endAuthorization(in:)``.
     public mutating func authorize(_ range: AttributeHandleRange) {
         if !authorizedRanges.contains(range) { authorizedRanges.append(range) }
     }
 
-    /// Takes back what the client was authorised for in `range`.
+    /// Revokes the client's authorization for the attributes in `range`.
     public mutating func endAuthorization(in range: AttributeHandleRange) {
         authorizedRanges.removeAll { $0.start <= range.end && range.start <= $0.end }
     }
 
-    /// Whether the client has been authorised to use an attribute.
+    /// Whether the client is authorized for an attribute.
     public func isAuthorized(for handle: AttributeHandle) -> Bool {
         authorizedRanges.contains { $0.contains(handle) }
     }
 
-    /// Takes note that the database is another now.
+    /// Records a change of the database.
     mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         changeCount &+= 1
         awareness = .unaware
@@ -68,16 +68,15 @@ public struct GATTClientState: Hashable, Sendable {
         for handle in configured where database.position(of: handle) == nil { configured.remove(handle) }
     }
 
-    /// Takes note that the client confirmed an indication of Service Changed that was sent when there had been
-    /// `changeCount` changes.
+    /// Records that the client confirmed a Service Changed indication, sent when the change count was `changeCount`.
     public mutating func confirmedServiceChanged(_ changeCount: UInt64) {
         if changeCount == self.changeCount { awareness = .aware }
     }
 }
 
 extension GATTServer {
-    /// Takes note that attributes have been added or removed: the client does not know yet. What it has prepared to write
-    /// stays prepared; where an attribute of it is gone, executing is refused.
+    /// Records that attributes were added or removed: the client is change-unaware. Prepared writes remain prepared;
+    /// executing them is refused when one of their attributes was removed.
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
         preparedWrites.databaseChanged(database)
@@ -87,8 +86,8 @@ extension GATTServer {
         }
     }
 
-    /// Whether a PDU may be worked off as far as the client's knowledge of the database goes
-    /// (Core Vol 3 Part G §2.5.2.1); refuses requests of a client that has to look first.
+    /// Whether a PDU may be processed, given the client's change-awareness (Core Vol 3 Part G §2.5.2.1); refuses
+    /// requests of a client that is out of sync.
     mutating func isInSync(_ pdu: RawSpan, _ opcode: ATTOpcode, into writer: inout ByteWriter) -> Bool {
         guard client.awareness != .aware else { return true }
         guard opcode.type == .request else { return opcode.type != .command || !client.isOutOfSync }
@@ -102,7 +101,7 @@ extension GATTServer {
         return false
     }
 
-    /// The first handle a request relies on; nil for the requests that find out about handles.
+    /// The first handle that a request depends on; nil for discovery requests.
     private func handleAskedFor(_ pdu: RawSpan) -> AttributeHandle? {
         guard let pdu = try? ATTClientPDU(decoding: pdu) else { return nil }
         switch pdu {
@@ -117,7 +116,7 @@ extension GATTServer {
         }
     }
 
-    /// Takes note that an answer has told the client the hash.
+    /// Records that a response contained the current Database Hash.
     mutating func didReadHash() {
         client.hasReadHash = true
         if client.awareness == .unaware { client.awareness = .hasReadHash }

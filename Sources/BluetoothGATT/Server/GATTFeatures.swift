@@ -1,17 +1,17 @@
-/// What a client tells a server that it can do: the value of Client Supported Features (Core Vol 3 Part G §7.2).
+/// The features of a client: the value of Client Supported Features (Core Vol 3 Part G §7.2).
 public struct GATTClientFeatures: OptionSet, Hashable, Sendable {
-    /// The first byte of the value; no other has a meaning yet.
+    /// The first byte of the value; all others are reserved.
     public let rawValue: UInt8
 
-    /// Features from their byte.
+    /// The features with the bits `rawValue`.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The client wants to be told, instead of served, when it uses handles of a database that has changed.
+    /// Robust caching: the server refuses the client's requests with Database Out Of Sync after a change.
     public static let robustCaching = GATTClientFeatures(rawValue: 0x01)
-    /// The client has enhanced bearers.
+    /// Enhanced ATT bearers.
     public static let enhancedBearers = GATTClientFeatures(rawValue: 0x02)
-    /// The client takes several values in one notification.
+    /// Multiple Handle Value Notifications.
     public static let multipleNotifications = GATTClientFeatures(rawValue: 0x04)
 }
 
@@ -27,16 +27,16 @@ extension GATTClientFeatures: CustomStringConvertible {
     }
 }
 
-/// What a server tells clients that it can do: the value of Server Supported Features (Core Vol 3 Part G §7.4).
+/// The features of a server: the value of Server Supported Features (Core Vol 3 Part G §7.4).
 public struct GATTServerFeatures: OptionSet, Hashable, Sendable {
-    /// The first byte of the value; no other has a meaning yet.
+    /// The first byte of the value; all others are reserved.
     public let rawValue: UInt8
 
-    /// Features from their byte.
+    /// The features with the bits `rawValue`.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The server accepts enhanced bearers.
+    /// Enhanced ATT bearers.
     public static let enhancedBearers = GATTServerFeatures(rawValue: 0x01)
 }
 

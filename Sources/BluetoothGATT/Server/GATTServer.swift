@@ -1,29 +1,30 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The server's side of one ATT bearer: answers one client's requests from a database (Core Vol 3 Part F §3.4, Part G).
+/// The server side of one ATT bearer: responds to one client's requests from a database
+/// (Core Vol 3 Part F §3.4, Part G).
 ///
-/// A value without I/O. PDUs go in with ``receive(_:database:into:)``; what comes out is bytes to send, in the writer,
-/// and events. The writer is emptied at every call and given the ATT_MTU as its capacity: when it holds bytes
-/// afterwards, they are one PDU to send, before the events are acted upon. All calls for one server have to come with
-/// the same database, which may have changed its stored values between them.
+/// A value without I/O. ``receive(_:database:into:)`` takes PDUs and returns events; a PDU to send is in the writer.
+/// Every call empties the writer and sets its capacity to the ATT_MTU. When it contains bytes afterwards, they are one
+/// PDU, to be sent before the events are handled. Pass the same database to all calls for one server; its stored values
+/// may change in between.
 ///
-/// What the database does not keep is asked of the program with an event and answered later. ATT lets a client have
-/// one request waiting, so there is at most one open question; 30 seconds after it the bearer is over, and a program
-/// that cannot answer in time refuses with ``BluetoothATT/ATTErrorCode/unlikelyError``.
+/// A value that the database does not store is requested from the program with an event and answered later. ATT permits
+/// a client one outstanding request, so there is at most one open question. The bearer becomes unusable 30 seconds
+/// after it; a program that cannot answer in time refuses with ``BluetoothATT/ATTErrorCode/unlikelyError``.
 public struct GATTServer: Sendable {
-    /// What a server keeps for one client at most and asks of its link.
+    /// The limits of a server for one client, and the encryption key size it requires.
     public struct Limits: Hashable, Sendable {
-        /// The largest PDU the server receives, 23 to 65535 bytes.
+        /// The server receive MTU in bytes, 23 to 65535.
         public var receiveMTU: UInt16
-        /// How many prepared writes it keeps.
+        /// The maximum number of prepared writes.
         public var preparedWrites: Int
-        /// How many bytes these have together.
+        /// The maximum size of all prepared writes in bytes.
         public var preparedBytes: Int
-        /// The shortest encryption key, in bytes, that opens attributes which require encryption.
+        /// The minimum encryption key size in bytes for attributes that require encryption.
         public var minimumEncryptionKeySize: Int
 
-        /// These limits; a `receiveMTU` below 23 is taken as 23.
+        /// The given limits; a `receiveMTU` below 23 becomes 23.
         public init(
             receiveMTU: UInt16 = 517, preparedWrites: Int = 128, preparedBytes: Int = 2048,
             minimumEncryptionKeySize: Int = 7
@@ -35,29 +36,29 @@ public struct GATTServer: Sendable {
         }
     }
 
-    /// What the server keeps at most and asks of the link.
+    /// The limits of the server.
     public let limits: Limits
-    /// How the link is protected; to be kept up to date.
+    /// The security of the link, which the owner keeps up to date.
     public var security: BearerSecurity
-    /// The ATT_MTU in bytes, never less than 23.
+    /// The ATT_MTU in bytes, at least 23.
     ///
-    /// Follows the client's exchange; where our own client side exchanges it on the same bearer, it is set from there.
+    /// Set by the client's exchange; set it after an exchange by the client side of the same bearer.
     public var mtu: Int {
         didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
     }
-    /// What is known of the client; the same on all its bearers, so whoever has several keeps it and lends it to each.
+    /// The state of the client. The owner of several bearers of one client shares it between them.
     public var client: GATTClientState
-    /// Whether the program decides who is authorised, by answering ``GATTServerEvent/authorizationRequested(_:)``; nobody
-    /// is asked otherwise, and a client that has not been authorised is refused.
+    /// Whether the program authorizes clients by answering ``GATTServerEvent/authorizationRequested(_:)``. Otherwise
+    /// there are no such events, and an unauthorized client is refused.
     public var asksForAuthorization = false
-    /// The value whose indication has been sent and not confirmed.
+    /// The value handle of the outstanding indication.
     public internal(set) var outstandingIndication: AttributeHandle?
 
     var preparedWrites = PreparedWriteQueue()
     var question: Question?
     private var questionNumber: UInt64 = 0
 
-    /// A server on a bearer just opened.
+    /// A server on a bearer that has just opened.
     public init(
         limits: Limits = Limits(), security: BearerSecurity = .none,
         configurations: [AttributeHandle: ClientCharacteristicConfiguration] = [:]
@@ -68,22 +69,22 @@ public struct GATTServer: Sendable {
         mtu = AttributeProtocol.defaultMTU
     }
 
-    /// What the client wants to be sent, by the handle of the characteristic's value; what is not there is not wanted.
+    /// The client's configurations by value handle; no entry means neither notification nor indication.
     ///
-    /// To be kept for a bonded client and given back to ``init(limits:security:configurations:)``.
+    /// Persist them for a bonded client, and pass them to ``init(limits:security:configurations:)``.
     public var configurations: [AttributeHandle: ClientCharacteristicConfiguration] { client.configurations }
 
-    /// How many writes the client has prepared and not executed.
+    /// The number of prepared writes that the client has not executed.
     public var preparedWriteCount: Int { preparedWrites.writes.count }
 
-    /// Whether a request waits for the program.
+    /// Whether a request waits for the program's answer.
     public var isWaitingForProgram: Bool { question != nil }
 
-    /// Takes one whole PDU from the client.
+    /// Receives one complete PDU from the client.
     ///
-    /// A request is answered, refused, or turned into an event for the program to answer. A command, and a
-    /// confirmation of nothing, is never answered; a Signed Write Command is dropped, whatever its signature. PDUs that servers send are passed over; they belong to the client
-    /// on the same bearer.
+    /// A request is answered, refused, or turned into an event that the program answers. Commands and unexpected
+    /// confirmations have no response, and all Signed Write Commands are dropped. PDUs sent by servers are ignored;
+    /// they belong to the client side of the same bearer.
     public mutating func receive(
         _ pdu: RawSpan, database: inout AttributeDatabase, into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
@@ -96,11 +97,11 @@ public struct GATTServer: Sendable {
 
     /// Answers a read with the program's value.
     ///
-    /// Other values may be needed for the same response, so more events can follow.
+    /// The response may need further values, so more events can follow.
     ///
     /// - Parameters:
-    ///   - value: The value, at most 512 bytes in all; a longer one is refused as an Unlikely Error.
-    ///   - start: Where in the whole value the first byte of `value` is, at most the request's offset.
+    ///   - value: The value, at most 512 bytes in all; a longer one is refused as Unlikely Error.
+    ///   - start: The offset of the first byte of `value` in the complete value, at most the request's offset.
     public mutating func answer(
         _ request: GATTReadRequest, value: [UInt8], startingAt start: Int = 0, database: inout AttributeDatabase,
         into writer: inout ByteWriter
@@ -114,7 +115,7 @@ public struct GATTServer: Sendable {
 
     /// Refuses a read.
     ///
-    /// Where the client asked for several attributes, those before this one are sent.
+    /// A response with several attributes contains those before this one.
     public mutating func refuse(
         _ request: GATTReadRequest, with code: ATTErrorCode, database: inout AttributeDatabase,
         into writer: inout ByteWriter
@@ -145,9 +146,9 @@ public struct GATTServer: Sendable {
         return commit(own, database: &database)
     }
 
-    /// Refuses a write, all of it.
+    /// Refuses all values of a write.
     ///
-    /// - Parameter handle: The attribute that is in the way; nil means the first.
+    /// - Parameter handle: The handle in the Error Response; nil for that of the first write.
     public mutating func refuse(
         _ request: GATTWriteRequest, at handle: AttributeHandle? = nil, with code: ATTErrorCode,
         into writer: inout ByteWriter
@@ -161,7 +162,7 @@ public struct GATTServer: Sendable {
             to: &writer)
     }
 
-    /// Refuses the request that waits for the program as a whole, also where a part of it could be answered.
+    /// Refuses the pending request as a whole, even where a part of it could be answered.
     public mutating func giveUp(with code: ATTErrorCode, into writer: inout ByteWriter) {
         begin(&writer)
         guard let question else { return }
@@ -177,26 +178,26 @@ public struct GATTServer: Sendable {
     }
 }
 
-// MARK: - How a request is worked off
+// MARK: - Processing of requests
 
 /// A request that waits for the program.
 ///
-/// What is read, or takes authorisation, is kept as its bytes and worked off again with everything that the program says,
-/// so that a response made of many values needs no state of its own. A write is kept as what the server itself has to
-/// write once the program agrees.
+/// A read, or a request that requires authorization, is stored as a PDU and processed again with all answers so far, so
+/// that a response with many values needs no state of its own. A write is stored as the writes that the server itself
+/// must perform once the program agrees.
 enum Question: Sendable {
     case read(GATTReadRequest, pdu: [UInt8], known: ProgramAnswers)
     case authorization(GATTAuthorizationRequest, pdu: [UInt8], known: ProgramAnswers)
     case write(GATTWriteRequest, opcode: ATTOpcode, own: [AttributeWrite])
 }
 
-/// What the program said about a value of the request that is being worked off.
+/// The program's answer for one value of the current request.
 enum KnownValue: Sendable {
     case value([UInt8], start: Int)
     case refused(ATTErrorCode)
 }
 
-/// Why a request does not get its response now.
+/// The reason for which a request has no response yet.
 enum Interruption: Error {
     case refused(ATTErrorCode, AttributeHandle)
     case needsValue(AttributeHandle, offset: Int)
@@ -210,13 +211,13 @@ extension GATTServer {
         writer.capacity = mtu
     }
 
-    /// Writes a PDU that by its size always fits.
+    /// Writes a PDU that always fits.
     func write(_ pdu: borrowing ATTServerPDU, to writer: inout ByteWriter) {
         do {
             try pdu.encode(into: &writer)
         } catch {
-            // The least ATT_MTU has room for everything that is written here, so this does not happen; an empty
-            // writer sends nothing.
+            // Unreachable, since the minimum ATT_MTU has room for every PDU written here. An empty writer sends
+            // nothing.
             writer.removeAll()
         }
     }
@@ -228,7 +229,7 @@ extension GATTServer {
         do throws(Interruption) {
             return try dispatch(pdu, opcode: opcode, known: known, database: &database, into: &writer)
         } catch {
-            // What a list has so far is made again when the value is there, or gives way to the error.
+            // A partial list is built again once the value is known, or is replaced by the Error Response.
             writer.removeAll()
             guard opcode.type == .request else { return [] }
             switch error {
@@ -299,8 +300,7 @@ extension GATTServer {
             outstandingIndication = nil
             return [.indicationConfirmed(handle)]
         case .signedWriteCommand:
-            // Without a connection signature resolving key no signature is right, and such a command is dropped
-            // (Core Vol 3 Part C §10.4.2).
+            // Without a CSRK no signature is valid, and the command is dropped (Core Vol 3 Part C §10.4.2).
             return []
         case .unknown:
             throw .refused(.requestNotSupported, .none)

@@ -1,34 +1,34 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A client's question whether it may do what takes authorisation (Core Vol 3 Part F §3.2.5).
+/// A client's request for authorization (Core Vol 3 Part F §3.2.5).
 ///
-/// Belongs to the one server that made it and is answered once; an answer that comes twice, or for another request,
-/// does nothing.
+/// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
+/// effect.
 public struct GATTAuthorizationRequest: Hashable, Sendable {
     let number: UInt64
-    /// The attribute.
+    /// The attribute handle.
     public let handle: AttributeHandle
-    /// What the client wants to do with it.
+    /// The kind of access that the client requests.
     public let access: AttributeAccess
 }
 
-/// What the program has said so far about the request that is being worked off.
+/// The program's answers so far for the current request.
 struct ProgramAnswers: Sendable {
     struct Access: Hashable {
         var handle: AttributeHandle
         var kind: AttributeAccess
     }
 
-    /// Values by their handles: a request may need as many as there are attributes of a type.
+    /// The values by handle: a request may need as many as there are attributes of a type.
     var values: [AttributeHandle: KnownValue] = [:]
-    /// Whether the client may do what it was asked about.
+    /// The authorizations that the program has granted or denied.
     var authorizations: [Access: Bool] = [:]
 }
 
 extension GATTServer {
-    /// Checks that the client may read or write an attribute: the permission itself, the client's authorisation, then
-    /// what the link lacks, in the order of Core Vol 3 Part F §4.
+    /// Checks that the client may access an attribute: the permission, then the client's authorization, then the
+    /// security of the link, in the order of Core Vol 3 Part F §4.
     func check(
         _ access: AttributeAccess, to attribute: AttributeDatabase.Attribute, known: ProgramAnswers
     ) throws(Interruption) {
@@ -45,18 +45,18 @@ extension GATTServer {
         if let refusal { throw .refused(refusal, attribute.handle) }
     }
 
-    /// Goes on with what the client has been authorised for, this time.
+    /// Authorizes the client for this request and continues it.
     ///
-    /// More may be asked for the same response, so more events can follow. Whoever is authorised to prepare a write of an
-    /// attribute is not asked about again until the prepared writes are executed.
+    /// The response may need further answers, so more events can follow. An authorization to prepare a write of an
+    /// attribute lasts until the prepared writes are executed.
     public mutating func authorize(
         _ request: GATTAuthorizationRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         decide(request, isAuthorized: true, database: &database, into: &writer)
     }
 
-    /// Refuses what the client asked to be authorised for, with Insufficient Authorization; where it asked for several
-    /// attributes, those before this one are sent.
+    /// Denies the client's authorization, with Insufficient Authorization. A response with several attributes contains
+    /// those before this one.
     public mutating func refuse(
         _ request: GATTAuthorizationRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
@@ -74,7 +74,7 @@ extension GATTServer {
         return process(pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
     }
 
-    /// Carries out a Write Command for which the client has been authorised; everything else is checked anew.
+    /// Performs a Write Command for which the client is authorized; repeats all other checks.
     public mutating func carryOut(
         _ command: AttributeWrite, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {

@@ -24,7 +24,7 @@ extension GATTServer {
 
     /// Answers a Find By Type Value Request (Core Vol 3 Part F §3.4.3.3).
     ///
-    /// Values are compared byte by byte; what may not be read is not found.
+    /// Values are compared bytewise; attributes that the client may not read are not found.
     func findByTypeValue(
         _ range: AttributeHandleRange, type: BluetoothUUID, value wanted: RawSpan, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
@@ -49,9 +49,9 @@ extension GATTServer {
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
     }
 
-    /// Where attributes with the type and value can be.
+    /// The positions of attributes that can have the type and value.
     ///
-    /// Services are found by their UUID, so that finding one costs the same in a database of any size.
+    /// Services are looked up by UUID, so that the search takes the same time in a database of any size.
     private func candidates(
         for type: BluetoothUUID, value: RawSpan, in range: AttributeHandleRange,
         database: borrowing AttributeDatabase
@@ -67,8 +67,8 @@ extension GATTServer {
 
     /// Answers a Read By Type Request (Core Vol 3 Part F §3.4.4.1).
     ///
-    /// The first attribute decides: its refusal refuses the request, its length is that of all entries. A later one
-    /// that may not be read or has another length ends the list.
+    /// The first attribute determines the result: if it is refused, so is the request, and its length is that of all
+    /// entries. A later attribute that is refused or has another length ends the list.
     func readByType(
         _ range: AttributeHandleRange, type: BluetoothUUID, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
@@ -77,7 +77,7 @@ extension GATTServer {
         var response = ATTReadByTypeResponseBuilder()
         var entryLength = 0
         for position in database.positions(of: type, in: range) {
-            // A value that has no room is not asked of the program.
+            // The program is not asked for a value that does not fit.
             guard writer.remaining >= entryLength else { break }
             let attribute = database.attributes[position]
             let before = writer.count
@@ -114,7 +114,7 @@ extension GATTServer {
     }
 }
 
-/// Whether two runs of bytes are the same.
+/// Whether both contain the same bytes.
 private func equal(_ left: [UInt8], _ right: RawSpan) -> Bool {
     guard left.count == right.byteCount else { return false }
     var reader = ByteReader(right)

@@ -1,14 +1,14 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A value, or its end from `start` on.
+/// A value, or its end from the offset `start` on.
 struct AvailableValue {
     var bytes: [UInt8]
     var start = 0
 }
 
 extension GATTServer {
-    /// The attribute `handle`, when it may be read.
+    /// The attribute `handle`, if the client may read it.
     func readable(
         _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> AttributeDatabase.Attribute {
@@ -18,7 +18,7 @@ extension GATTServer {
         return attribute
     }
 
-    /// The value of an attribute that may be read, from `offset` on or from before it.
+    /// The value of a readable attribute, from `offset` or an earlier offset on.
     func value(
         of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: ProgramAnswers
     ) throws(Interruption) -> AvailableValue {
@@ -59,7 +59,7 @@ extension GATTServer {
 
     /// Answers a Read Blob Request (Core Vol 3 Part F §3.4.4.5).
     ///
-    /// Short values are answered too: refusing them as Attribute Not Long is optional and helps nobody.
+    /// Short values are answered too: refusing them with Attribute Not Long is optional and has no benefit.
     func readBlob(
         _ handle: AttributeHandle, offset: Int, known: ProgramAnswers, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
@@ -94,8 +94,8 @@ extension GATTServer {
         }
     }
 
-    /// All attributes of the list, when all may be read: one that may not refuses the whole request, even where its
-    /// value would be cut off.
+    /// All attributes of the list, if the client may read every one; one refusal refuses the whole request, even where
+    /// the response would not contain that value.
     private func readable(
         _ handles: borrowing ATTHandleList, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> [AttributeDatabase.Attribute] {

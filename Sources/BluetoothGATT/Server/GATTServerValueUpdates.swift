@@ -2,14 +2,14 @@ import BluetoothATT
 import BluetoothPrimitives
 
 extension GATTServer {
-    /// Writes a Handle Value Notification of a characteristic that the client has asked to be notified of
+    /// Writes a Handle Value Notification of a characteristic to which the client has subscribed
     /// (Core Vol 3 Part F §3.4.7.1, Part G §4.10).
     ///
     /// - Parameters:
-    ///   - characteristic: The handle of the characteristic's value.
-    ///   - value: The value, of which the first ATT_MTU − 3 bytes are sent; see ``BluetoothATT/ATTValueLimits/notification``.
-    /// - Throws: ``GATTServerError`` when the client has not asked, or when the link is not protected enough. The
-    ///   writer is then empty.
+    ///   - characteristic: The value handle of the characteristic.
+    ///   - value: The value, truncated to ATT_MTU − 3 bytes; see ``BluetoothATT/ATTValueLimits/notification``.
+    /// - Throws: ``GATTServerError`` when the client has not subscribed, is out of sync, or lacks the required
+    ///   security. `writer` is then empty.
     public func encodeNotification(
         of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
@@ -20,15 +20,15 @@ extension GATTServer {
         write(.handleValueNotification(characteristic, value: value), to: &writer)
     }
 
-    /// Writes one notification of the first of `values`, and of as many that follow as fit into it when the client
-    /// understands a Multiple Handle Value Notification (Core Vol 3 Part F §3.4.7.4, Part G §4.10.2).
+    /// Writes one notification of the first of `values`, and of as many following ones as fit if the client supports
+    /// Multiple Handle Value Notifications (Core Vol 3 Part F §3.4.7.4, Part G §4.10.2).
     ///
     /// - Parameters:
-    ///   - values: The handles of characteristics' values with what to tell, at least one. The first, when it goes alone,
-    ///     is cut as ``encodeNotification(of:value:database:into:)`` cuts it.
-    /// - Returns: How many of `values` are in the notification.
-    /// - Throws: ``GATTServerError`` when the client has not asked for the first, or when the link is not protected
-    ///   enough for it; the writer is then empty. One that follows and may not be sent ends the list.
+    ///   - values: The value handles of characteristics with their values, at least one. If the first is sent alone, it
+    ///     is truncated as in ``encodeNotification(of:value:database:into:)``.
+    /// - Returns: The number of `values` in the notification.
+    /// - Throws: ``GATTServerError`` when the first value must not be sent; `writer` is then empty. A later value that
+    ///   must not be sent ends the list.
     public func encodeNotification(
         of values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
@@ -56,17 +56,18 @@ extension GATTServer {
         return 1
     }
 
-    /// Writes a Handle Value Indication of a characteristic that the client has asked to be indicated
+    /// Writes a Handle Value Indication of a characteristic to which the client has subscribed
     /// (Core Vol 3 Part F §3.4.7.2, Part G §4.11).
     ///
-    /// Once it is sent, ``didSendIndication(of:)`` has to be told. The next can be written after
-    /// ``GATTServerEvent/indicationConfirmed(_:)``; when that takes longer than 30 seconds, the bearer is over.
+    /// Call
+    /// ``didSendIndication(of:)`` once it is sent. The next indication can follow ``GATTServerEvent/indicationConfirmed(_:)``;
+    /// if that takes more than 30 seconds, the bearer is unusable.
     ///
     /// - Parameters:
-    ///   - characteristic: The handle of the characteristic's value.
-    ///   - value: The value, of which the first ATT_MTU − 3 bytes are sent; see ``BluetoothATT/ATTValueLimits/notification``.
-    /// - Throws: ``GATTServerError`` when the client has not asked, when it has not confirmed the last indication, or
-    ///   when the link is not protected enough. The writer is then empty.
+    ///   - characteristic: The value handle of the characteristic.
+    ///   - value: The value, truncated to ATT_MTU − 3 bytes; see ``BluetoothATT/ATTValueLimits/notification``.
+    /// - Throws: ``GATTServerError`` when the client has not subscribed, is out of sync, has not confirmed the previous
+    ///   indication, or lacks the required security. `writer` is then empty.
     public func encodeIndication(
         of characteristic: AttributeHandle, value: RawSpan, database: borrowing AttributeDatabase,
         into writer: inout ByteWriter
@@ -78,12 +79,12 @@ extension GATTServer {
         write(.handleValueIndication(characteristic, value: value), to: &writer)
     }
 
-    /// Takes note that the indication of `characteristic` is on its way, so that the next waits for its confirmation.
+    /// Records that the indication of `characteristic` was sent, so that the next one waits for its confirmation.
     public mutating func didSendIndication(of characteristic: AttributeHandle) {
         outstandingIndication = characteristic
     }
 
-    /// Whether the link is protected as the values of a characteristic demand that are sent over it.
+    /// Whether the link has the security that notifications and indications of the characteristic require.
     public func isProtected(for characteristic: AttributeHandle, database: borrowing AttributeDatabase) -> Bool {
         guard let position = database.position(of: characteristic) else { return false }
         let refusal = database.attributes[position].permissions.securityRefusal(

@@ -1,16 +1,16 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The writes a client has prepared and not yet executed, in their order.
+/// The prepared writes that a client has not executed, in order.
 struct PreparedWriteQueue: Sendable {
     private(set) var writes: [AttributeWrite] = []
     private var byteCount = 0
-    /// The attributes that the client was authorised to prepare a write of.
+    /// The attributes for which the client was authorized to prepare a write.
     var authorizedHandles: Set<AttributeHandle> = []
-    /// The first attribute that is gone since a write of it was prepared: its handle may become another's.
+    /// The first attribute that was removed after a write of it was prepared: its handle may be reused.
     private(set) var missingHandle: AttributeHandle?
 
-    /// Appends a write and says whether there was room.
+    /// Appends a write; returns whether it fits the limits.
     mutating func append(_ write: AttributeWrite, limits: GATTServer.Limits) -> Bool {
         guard writes.count < limits.preparedWrites, write.value.count <= limits.preparedBytes - byteCount else {
             return false
@@ -20,7 +20,7 @@ struct PreparedWriteQueue: Sendable {
         return true
     }
 
-    /// Takes note that the database is another now.
+    /// Records a change of the database.
     mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         for write in writes where missingHandle == nil && database.position(of: write.handle) == nil {
             missingHandle = write.handle
@@ -29,7 +29,7 @@ struct PreparedWriteQueue: Sendable {
 }
 
 extension ProgramAnswers {
-    /// With what the client was authorised to prepare.
+    /// Adds the authorizations to prepare writes.
     fileprivate func merging(_ prepared: PreparedWriteQueue) -> ProgramAnswers {
         var merged = self
         for handle in prepared.authorizedHandles { merged.authorizations[.init(handle: handle, kind: .write)] = true }
@@ -38,7 +38,7 @@ extension ProgramAnswers {
 }
 
 extension GATTServer {
-    /// Where the attribute `handle` is, when it may be written.
+    /// The position of the attribute `handle`, if the client may write it.
     private func writable(
         _ handle: AttributeHandle, known: ProgramAnswers, in database: borrowing AttributeDatabase
     ) throws(Interruption) -> Int {
@@ -60,7 +60,7 @@ extension GATTServer {
         return commit([write.write], database: &database)
     }
 
-    /// Carries out a Write Command, or drops it where a request would be refused (Core Vol 3 Part F §3.4.5.3).
+    /// Performs a Write Command, or drops it where a request would be refused (Core Vol 3 Part F §3.4.5.3).
     mutating func commandValue(
         _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
@@ -77,7 +77,7 @@ extension GATTServer {
         return commit([write.write], database: &database)
     }
 
-    /// The write of a whole value, when the attribute can take it.
+    /// The write of a complete value, if it is valid for the attribute.
     private func checkedWrite(
         _ handle: AttributeHandle, _ value: RawSpan, known: ProgramAnswers, database: borrowing AttributeDatabase
     ) throws(Interruption) -> (position: Int, write: AttributeWrite) {
@@ -85,14 +85,14 @@ extension GATTServer {
         let attribute = database.attributes[position]
         var new = [UInt8](value)
         if attribute.hasFixedLength, let old = wholeValue(of: attribute), new.count < old.count {
-            // The rest of a value of fixed length stays as it is.
+            // The rest of a fixed-length value is unchanged.
             new += old[new.count...]
         }
         try check(new, for: attribute)
         return (position, AttributeWrite(handle, value: new))
     }
 
-    /// Checks that `value` can be all of the attribute's value.
+    /// Checks that `value` is valid as the attribute's complete value.
     private func check(
         _ value: [UInt8], for attribute: AttributeDatabase.Attribute
     ) throws(Interruption) {
@@ -109,18 +109,18 @@ extension GATTServer {
         }
     }
 
-    /// Whether all features that the client has claimed are among `new` (Core Vol 3 Part G §7.2).
+    /// Whether `new` contains all features that the client has written before (Core Vol 3 Part G §7.2).
     private func keepsFeatures(_ new: [UInt8]) -> Bool {
         client.features.enumerated().allSatisfy { index, old in old & ~(index < new.count ? new[index] : 0) == 0 }
     }
 
-    /// The assigned bits of a configuration; the others are for later versions of the specification to use.
+    /// The assigned bits of a configuration; all others are reserved.
     private func configuration(_ value: [UInt8]) -> ClientCharacteristicConfiguration {
         ClientCharacteristicConfiguration(rawValue: UInt16(value.first ?? 0))
             .intersection([.notification, .indication])
     }
 
-    /// Writes checked values that are the database's or this server's own.
+    /// Performs checked writes of values that the database or this server stores.
     mutating func commit(
         _ writes: [AttributeWrite], database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
@@ -150,7 +150,7 @@ extension GATTServer {
 
     /// Answers a Prepare Write Request (Core Vol 3 Part F §3.4.6.1).
     ///
-    /// Offset and length are looked at when the queue is executed.
+    /// Offset and length are checked at execution.
     mutating func prepareWrite(
         _ handle: AttributeHandle, offset: UInt16, _ value: RawSpan, known: ProgramAnswers,
         database: borrowing AttributeDatabase, into writer: inout ByteWriter
@@ -166,9 +166,9 @@ extension GATTServer {
 
     /// Answers an Execute Write Request (Core Vol 3 Part F §3.4.6.3).
     ///
-    /// All values are checked before the first is written, so a refusal leaves everything as it was, and so does an
-    /// attribute that is gone since its write was prepared. The queue is empty afterwards, except for flags that the
-    /// specification does not assign.
+    /// All values are checked before the first is written, so that a refusal changes nothing. The removal of an
+    /// attribute after its write was prepared also causes a refusal. The queue is empty afterwards, except for
+    /// unassigned flags.
     mutating func executeWrite(
         _ flags: ATTExecuteWriteFlags, known: ProgramAnswers, database: inout AttributeDatabase,
         into writer: inout ByteWriter
@@ -183,7 +183,7 @@ extension GATTServer {
                 if let handle = prepared.missingHandle { throw .refused(.invalidHandle, handle) }
                 assembled = try assemble(prepared.writes, known: known.merging(prepared), database: database)
             } catch {
-                // The request is worked off again when the program has decided.
+                // The request is processed again once the program has decided.
                 if case .needsAuthorization = error { preparedWrites = prepared }
                 throw error
             }
@@ -196,8 +196,8 @@ extension GATTServer {
         return events
     }
 
-    /// Joins prepared parts: to whole values where the server has the old value, elsewhere as far as they follow each
-    /// other.
+    /// Joins prepared parts: into complete values where the server has the old value, otherwise where they are
+    /// consecutive.
     private func assemble(
         _ prepared: [AttributeWrite], known: ProgramAnswers, database: borrowing AttributeDatabase
     ) throws(Interruption) -> (program: [AttributeWrite], own: [AttributeWrite]) {
@@ -222,7 +222,7 @@ extension GATTServer {
             }
             let index = own.firstIndex { $0.handle == part.handle } ?? own.endIndex
             if index == own.endIndex {
-                // A value that is written from its beginning is written anew, unless its length is fixed.
+                // A write at offset 0 replaces the value, unless its length is fixed.
                 own.append(
                     AttributeWrite(part.handle, value: part.offset == 0 && !attribute.hasFixedLength ? [] : old))
             }
@@ -240,7 +240,7 @@ extension GATTServer {
         return (program, own)
     }
 
-    /// The value as it is now, or nil when the program has it.
+    /// The complete current value, or nil when the program has it.
     private func wholeValue(of attribute: AttributeDatabase.Attribute) -> [UInt8]? {
         if case .dynamic = attribute.content { return nil }
         return try? value(of: attribute, known: ProgramAnswers()).bytes
@@ -248,6 +248,6 @@ extension GATTServer {
 }
 
 extension AttributeDatabase.Attribute {
-    /// Whether the value always has the same length.
+    /// Whether the value has a fixed length.
     var hasFixedLength: Bool { valueLengths.lowerBound == valueLengths.upperBound }
 }

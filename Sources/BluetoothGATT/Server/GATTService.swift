@@ -1,33 +1,33 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-// What a program writes down to describe its server. An ``AttributeDatabase`` is built from it.
+// The description of a server, from which an ``AttributeDatabase`` is built.
 
-/// Where the value of a characteristic or descriptor comes from.
+/// The source of an attribute's value.
 public enum AttributeValue: Hashable, Sendable {
-    /// The database keeps the value: reads are answered and writes are taken at once.
+    /// The database stores the value, and the server answers reads and writes immediately.
     case stored([UInt8])
-    /// The program is asked at every read and write.
+    /// The program answers each read and write.
     case dynamic
 }
 
-/// A service as a server offers it (Core Vol 3 Part G §3.1).
+/// The description of a service (Core Vol 3 Part G §3.1).
 public struct GATTService: Hashable, Sendable {
-    /// What service this is.
+    /// The service UUID.
     public var uuid: BluetoothUUID
-    /// Whether clients find it by themselves (primary) or only where another service includes it (secondary).
+    /// Whether clients discover the service directly (primary) or only where another includes it (secondary).
     public var isPrimary: Bool
-    /// The services it includes, by their UUIDs; where several have the UUID, the first is meant.
+    /// The UUIDs of the included services; if several services have the UUID, the first is included.
     public var includedServices: [BluetoothUUID]
-    /// Its characteristics, in the order of their handles.
+    /// The characteristics, in the order of their handles.
     public var characteristics: [GATTCharacteristic]
-    /// The handle of the service declaration; nil takes the next that is free. What is added together has ascending handles
-    /// with nobody else's between them; the first may be anywhere that is free, also where a service was that is gone.
+    /// The handle of the service declaration; nil for the next free one. Services added together have ascending handles
+    /// without other services between them. The first may have any free handle, including that of a removed service.
     public var handle: AttributeHandle?
-    /// The last handle of the service; nil ends it at its last attribute. The handles between stay free.
+    /// The last handle of the service; nil for that of its last attribute. The handles in between remain free.
     public var endHandle: AttributeHandle?
 
-    /// A service with these characteristics.
+    /// A service with characteristics.
     public init(
         _ uuid: BluetoothUUID, isPrimary: Bool = true, includedServices: [BluetoothUUID] = [],
         characteristics: [GATTCharacteristic] = [], handle: AttributeHandle? = nil, endHandle: AttributeHandle? = nil
@@ -41,37 +41,38 @@ public struct GATTService: Hashable, Sendable {
     }
 }
 
-/// A characteristic as a server offers it (Core Vol 3 Part G §3.3).
+/// The description of a characteristic (Core Vol 3 Part G §3.3).
 ///
-/// Two have values that the server itself keeps, whatever ``value`` says: Client Supported Features, one per client, and
-/// Database Hash.
+/// The server itself stores the values of Client Supported Features, one for each client, and Database Hash, whatever
+/// ``value`` is.
 public struct GATTCharacteristic: Hashable, Sendable {
-    /// What characteristic this is.
+    /// The characteristic UUID.
     public var uuid: BluetoothUUID
-    /// How clients are told they may use it. The bit for extended properties is set where needed. Signed Write Commands
-    /// are dropped by ``GATTServer``, so `authenticatedSignedWrites` promises what is not kept.
+    /// The properties in the declaration. The Extended Properties bit is set where needed.
+    /// ``GATTServer`` drops Signed Write Commands, so leave out `authenticatedSignedWrites`.
     public var properties: CharacteristicProperties
-    /// Properties that have no room in ``properties``; when there are any, their descriptor is added. That a user
-    /// description among ``descriptors`` may be written is added to them.
+    /// The extended properties; if there are any, their descriptor is added. Writable Auxiliaries is added for a
+    /// writable user description among ``descriptors``.
     public var extendedProperties: CharacteristicExtendedProperties
-    /// What the server lets clients do with the value.
+    /// The permissions for the value.
     public var permissions: AttributePermissions
-    /// Where the value comes from.
+    /// The source of the value.
     public var value: AttributeValue
-    /// How long the value can be, in bytes, at most 512. With equal ends it has a fixed length, and a shorter write
-    /// changes only its beginning.
+    /// The valid lengths of the value in bytes, at most 512. If both bounds are equal, the length is fixed, and a
+    /// shorter write changes only the beginning.
     public var valueLengths: ClosedRange<Int>
-    /// Its descriptors, in the order of their handles.
+    /// The descriptors, in the order of their handles.
     ///
-    /// The configuration and extended properties descriptors that ``properties`` ask for are added before them unless
-    /// they are among them.
+    /// The Client Characteristic Configuration and Characteristic Extended Properties descriptors that ``properties``
+    /// require are added before them, unless the list contains them.
     public var descriptors: [GATTDescriptor]
-    /// The handle of the characteristic declaration, before that of the value; nil takes the next that is free.
+    /// The handle of the characteristic declaration, which precedes that of the value; nil for the next free one.
     public var handle: AttributeHandle?
 
-    /// A characteristic with this value.
+    /// A characteristic with a value.
     ///
-    /// - Parameter permissions: nil permits reading and writing as `properties` say, over any link.
+    /// - Parameter permissions: The permissions; nil permits reading and writing according to `properties`, over any
+    ///   link.
     public init(
         _ uuid: BluetoothUUID, properties: CharacteristicProperties,
         extendedProperties: CharacteristicExtendedProperties = [], permissions: AttributePermissions? = nil,
@@ -90,23 +91,23 @@ public struct GATTCharacteristic: Hashable, Sendable {
     }
 }
 
-/// A descriptor of a characteristic as a server offers it (Core Vol 3 Part G §3.3.3).
+/// The description of a descriptor (Core Vol 3 Part G §3.3.3).
 ///
-/// A client characteristic configuration descriptor has a value per client, which ``GATTServer`` keeps: its ``value``
-/// and ``valueLengths`` are not used.
+/// ``GATTServer`` stores the value of a Client Characteristic Configuration descriptor for each client:
+/// ``value`` and ``valueLengths`` have no effect.
 public struct GATTDescriptor: Hashable, Sendable {
-    /// What descriptor this is.
+    /// The descriptor UUID.
     public var uuid: BluetoothUUID
-    /// What the server lets clients do with the value.
+    /// The permissions for the value.
     public var permissions: AttributePermissions
-    /// Where the value comes from.
+    /// The source of the value.
     public var value: AttributeValue
-    /// How long the value can be, in bytes, at most 512.
+    /// The valid lengths of the value in bytes, at most 512.
     public var valueLengths: ClosedRange<Int>
-    /// Its handle; nil takes the next that is free.
+    /// The handle; nil for the next free one.
     public var handle: AttributeHandle?
 
-    /// A descriptor with this value.
+    /// A descriptor with a value.
     public init(
         _ uuid: BluetoothUUID, permissions: AttributePermissions = .read, value: AttributeValue = .dynamic,
         valueLengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength,
@@ -121,8 +122,8 @@ public struct GATTDescriptor: Hashable, Sendable {
 }
 
 extension AttributePermissions {
-    /// Reading and writing as `properties` tell clients, over any link. Signed writes permit nothing, since a plain write
-    /// would pass as well.
+    /// The permissions to read and write according to `properties`, over any link. Signed writes permit nothing, since
+    /// plain writes would be permitted too.
     public init(_ properties: CharacteristicProperties) {
         self = []
         if properties.contains(.read) { insert(.read) }

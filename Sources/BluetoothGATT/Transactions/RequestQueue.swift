@@ -4,20 +4,20 @@ import BluetoothPrimitives
 /// The requests of this side's clients on one bearer: one is outstanding at a time, the others wait in order
 /// (Core Vol 3 Part F §3.3.2).
 struct RequestQueue {
-    /// How far the transaction is whose turn it is.
+    /// The progress of the current transaction.
     private enum Progress {
         case notBegun
         /// At least one of its requests has been sent.
         case begun
-        /// At its last request: its caller has given up or has failed.
+        /// The last request is pending or outstanding; the caller has given up or received a failure.
         case stopping
     }
 
-    /// Counts the requests sent; nil while none is unanswered.
+    /// The number of the outstanding request; nil when there is none.
     private(set) var inFlight: UInt64?
-    /// How many responses came that answer no request.
+    /// The number of responses that matched no request.
     private(set) var strayResponseCount = 0
-    /// That of the request in flight, or of the one that was written last.
+    /// The opcode of the outstanding request, or of the last one written.
     private var opcode = ATTOpcode(0)
     private var current: (any ClientTransaction)?
     private var progress = Progress.notBegun
@@ -28,17 +28,17 @@ struct RequestQueue {
         self.limit = limit
     }
 
-    /// How many transactions are under way or wait.
+    /// The number of current and waiting transactions.
     var count: Int { waiting.count + (current == nil ? 0 : 1) }
 
-    /// Whether a request may be sent, and a transaction waits for that.
+    /// Whether a transaction can send a request now.
     var isReady: Bool { inFlight == nil && (current != nil || !waiting.isEmpty) }
 
-    /// Whether an Execute Write Request is in flight.
+    /// Whether an Execute Write Request is outstanding.
     private var isExecuting: Bool { inFlight != nil && opcode == .executeWriteRequest }
 
-    /// Whether the peer holds prepared writes that it has to be told to forget. Nothing is left behind by an Execute Write
-    /// Request in flight, whatever it says.
+    /// Whether the peer holds prepared writes that must be cancelled. An outstanding Execute Write Request leaves none,
+    /// whatever its flags.
     var isCancellationDue: Bool { progress != .notBegun && !isExecuting && current?.stop() == .next }
 
     mutating func append(_ transaction: any ClientTransaction, _ ended: inout EndedOperations) {
@@ -49,7 +49,7 @@ struct RequestQueue {
         waiting.append(transaction)
     }
 
-    /// Writes the next request; returns false when there is none to be sent now.
+    /// Writes the next request; returns false when there is none to send now.
     mutating func writeNext(into writer: inout ByteWriter, _ ended: inout EndedOperations) -> Bool {
         guard inFlight == nil else { return false }
         while true {
@@ -59,7 +59,7 @@ struct RequestQueue {
             }
             guard let transaction = current else { return false }
             if transaction.isAbandoned, progress != .stopping {
-                // What has not begun has left nothing behind.
+                // A transaction that has not begun needs no cleanup.
                 guard progress == .begun, transaction.stop() == .next else {
                     current = nil
                     continue
@@ -77,27 +77,27 @@ struct RequestQueue {
         }
     }
 
-    /// The request that was written last has been sent.
+    /// Records that the last written request was sent.
     mutating func didSend(number: UInt64) {
         inFlight = number
         if progress == .notBegun { progress = .begun }
     }
 
-    /// Receives an answer; returns false when it belongs to another request than the one in flight.
+    /// Receives a response; returns false when it does not match the outstanding request.
     mutating func receive(_ answer: ATTServerPDU, _ ended: inout EndedOperations) -> Bool {
         guard inFlight != nil, let transaction = current else {
             strayResponseCount += 1
             return true
         }
         guard answers(answer) else {
-            fail(transaction, .violation("\(answer.opcode) came as the answer to a \(opcode)"), &ended)
+            fail(transaction, .violation("\(answer.opcode) in response to a \(opcode)"), &ended)
             return false
         }
         inFlight = nil
         do throws(TransactionFailure) {
             switch try transaction.receive(answer) {
             case .done: end(transaction, nil, &ended)
-            // An abandoned transaction that would go on is stopped when its turn to send comes.
+            // An abandoned transaction with another request is stopped at its next turn.
             case .next: if progress == .stopping { current = nil }
             }
         } catch {
@@ -111,7 +111,7 @@ struct RequestQueue {
         return answer.opcode == opcode.answer
     }
 
-    /// Receives an answer that could not be decoded; returns false when it belongs to another request.
+    /// Receives a malformed response; returns false when it does not match the outstanding request.
     mutating func receiveMalformedAnswer(_ error: ATTDecodingError, _ ended: inout EndedOperations) -> Bool {
         guard inFlight != nil, let transaction = current else {
             strayResponseCount += 1
@@ -127,12 +127,12 @@ struct RequestQueue {
             return true
         }
         ended.append(transaction, .violation("\(error)"))
-        // The peer may have done what it was asked, so it may have to be told to forget it.
+        // The peer may have performed the request and may hold prepared writes.
         if transaction.stop() == .done { current = nil } else { progress = .stopping }
         return true
     }
 
-    /// Ends the transaction whose turn it is; one that was stopping has told its caller before.
+    /// Ends the current transaction; the caller of a stopping one has received its failure before.
     private mutating func end(
         _ transaction: any ClientTransaction, _ failure: TransactionFailure?, _ ended: inout EndedOperations
     ) {
@@ -148,19 +148,19 @@ struct RequestQueue {
         end(transaction, failure, &ended)
     }
 
-    /// The request in flight is late.
+    /// The outstanding request timed out.
     mutating func timeOut(_ ended: inout EndedOperations) {
         guard let late = current else { return }
         fail(late, .timedOut, &ended)
     }
 
-    /// Ends the transaction whose turn it is.
+    /// Ends the current transaction.
     mutating func closeCurrent(_ ended: inout EndedOperations) {
         inFlight = nil
         if let transaction = current { end(transaction, .closed, &ended) }
     }
 
-    /// Ends all that wait.
+    /// Ends all waiting transactions.
     mutating func closeWaiting(_ ended: inout EndedOperations) {
         while let next = waiting.popFirst() { ended.append(next, .closed) }
     }

@@ -1,64 +1,64 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// An operation on a bearer: it waits for its turn, is sent, and ends once.
+/// An operation on a bearer, which waits for its turn, is sent, and ends once.
 ///
-/// The state machines of the bearer only report that it has ended; whoever drives them calls ``end(_:)``.
+/// The state machines of the bearer only report the end; their owner calls ``end(_:)``.
 public protocol BearerOperation: AnyObject {
-    /// Whether no caller waits for the result any more.
+    /// Whether no caller waits for the result.
     var isAbandoned: Bool { get }
 
-    /// Resumes the caller: with nil the operation has done what it was for.
+    /// Resumes the caller, with nil after success.
     func end(_ failure: TransactionFailure?)
 }
 
-/// What a transaction needs after an answer.
+/// The next step of a transaction after a response.
 public enum TransactionStep: Hashable, Sendable {
-    /// To send its next request.
+    /// The transaction has another request.
     case next
-    /// Nothing: it has its result.
+    /// The transaction has its result.
     case done
 }
 
-/// Requests of one caller that wait for their turn on a bearer, are sent one by one, and receive the answers.
+/// The requests of one caller, which wait for their turn on a bearer and are sent one by one.
 ///
-/// A caller that gave up leaves an *abandoned* transaction: the request in flight keeps its place until it is answered, so
-/// that a late answer never reaches the next caller, and what the peer was made to remember is undone.
+/// A caller that gives up leaves an *abandoned* transaction: its outstanding request keeps its place until the
+/// response, so that a late response never reaches the next caller, and prepared writes in the peer are cancelled.
 public protocol ClientTransaction: BearerOperation {
-    /// Writes the request to be sent now into `writer`, whose capacity is the ATT_MTU.
+    /// Writes the next request into `writer`, whose capacity is the ATT_MTU.
     ///
-    /// Called again with the same outcome when the channel was full.
+    /// Called again for the same request when the channel was congested.
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
-    /// Receives the answer to the request sent last: the response that belongs to it, or an Error Response.
+    /// Processes the response to the last request: the matching response or an Error Response.
     ///
-    /// Called for an abandoned transaction, too, which has to know the state of the peer.
+    /// Also called for an abandoned transaction, which must track the state of the peer.
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep
 
-    /// Stops because the caller gave up, and says whether a last request has to be sent to leave the peer as it was.
+    /// Stops after the caller gave up; returns whether a last request must be sent to restore the peer's state.
     ///
-    /// Called between requests, and not before the first has been sent; at the end of the bearer also while one is
-    /// unanswered.
+    /// Called between requests, after the first has been sent; when the bearer ends, also while a request is
+    /// outstanding.
     func stop() -> TransactionStep
 }
 
-/// A notification or an indication of one of our values, encoded when its turn comes.
+/// A notification or an indication of a local value, encoded at its turn.
 public protocol ValueUpdate: BearerOperation {
-    /// The handle of the characteristic's value.
+    /// The value handle of the characteristic.
     var characteristic: AttributeHandle { get }
     /// The value.
     var value: [UInt8] { get }
 }
 
-/// A command, which the peer does not answer and which waits for room in the channel.
+/// A command, which has no response and waits for room in the channel.
 public protocol CommandMessage: BearerOperation {
     /// Writes the PDU into `writer`, whose capacity is the ATT_MTU.
     func write(into writer: inout ByteWriter) throws(TransactionFailure)
 }
 
-/// The operations that have ended, in the order in which they did.
+/// The operations that have ended, in order.
 ///
-/// Mostly there is one at a time, which takes no memory of its own.
+/// A single one, the common case, needs no memory allocation.
 struct EndedOperations {
     private var first: EndedOperation?
     private var others = RingBuffer<EndedOperation>()
@@ -75,42 +75,42 @@ struct EndedOperations {
     }
 }
 
-/// An operation that has ended, for its owner to resume the caller.
+/// An operation that has ended; the owner resumes its caller.
 public struct EndedOperation {
     /// The operation.
     public let operation: any BearerOperation
-    /// Why it failed; nil when it did not.
+    /// The failure; nil after success.
     public let failure: TransactionFailure?
 }
 
-/// Why a transaction did not bring what it was for.
+/// The failure of a transaction.
 public enum TransactionFailure: Error, Hashable, Sendable {
-    /// The server refused with an Error Response.
+    /// The server refused the request with an Error Response.
     case refused(ATTError)
-    /// The peer broke the protocol, in the words given.
+    /// The peer violated the protocol as described.
     case violation(String)
-    /// The request cannot be made from what the caller gave, in the words given.
+    /// The request is invalid as described.
     case invalid(String)
-    /// No answer came within ``AttributeProtocol/transactionTimeout``; the bearer is of no use any more.
+    /// No response came within ``AttributeProtocol/transactionTimeout``; the bearer is unusable.
     case timedOut
-    /// The bearer ended first.
+    /// The bearer closed before the result.
     case closed
-    /// So many transactions were waiting already.
+    /// The queue is full with this number of transactions.
     case tooManyWaiting(Int)
-    /// The peer's client may not be sent the value.
+    /// The server must not send the value to the peer's client.
     case notSendable(GATTServerError)
 }
 
 extension TransactionFailure: CustomStringConvertible {
-    /// The failure in words.
+    /// The failure as text.
     public var description: String {
         switch self {
         case .refused(let error): "\(error)"
-        case .violation(let what): "the peer broke the protocol: \(what)"
+        case .violation(let what): "the peer violated the protocol: \(what)"
         case .invalid(let what): what
-        case .timedOut: "no answer within \(AttributeProtocol.transactionTimeout)"
+        case .timedOut: "no response within \(AttributeProtocol.transactionTimeout)"
         case .closed: "the bearer is closed"
-        case .tooManyWaiting(let count): "\(count) calls are waiting already"
+        case .tooManyWaiting(let count): "\(count) calls are already waiting"
         case .notSendable(let error): "\(error)"
         }
     }

@@ -1,27 +1,27 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The order of PDUs on one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a channel or a clock.
+/// The order of PDUs on one ATT bearer (Core Vol 3 Part F §3.3.2, §3.3.3), as a state machine without a channel or a
+/// clock.
 ///
-/// - One request is outstanding at a time, and one indication; the others wait in the order they came.
-/// - A response answers the request in flight and no other; an abandoned request keeps its place until then.
-/// - Responses and confirmations go out before anything of our own, since the peer waits for them.
-/// - Commands and notifications go out in order whenever the channel takes them.
-/// - After ``timeOut()`` or ``close()`` nothing is sent any more and everything that waits has failed.
+/// - One request and one indication are outstanding at a time; others wait in the order queued.
+/// - A response matches the outstanding request only; an abandoned request keeps its place until then.
+/// - Responses and confirmations are sent before all other PDUs, since the peer waits for them.
+/// - Commands and notifications are sent in order whenever the channel accepts them.
+/// - After ``timeOut()`` or ``close()`` nothing more is sent, and all waiting operations have failed.
 ///
-/// The owner sends what ``nextToSend(into:)`` writes, reports with ``didSend(_:)``, feeds what arrives, ends the
-/// operations of ``nextEnded()``, and keeps one timer of ``AttributeProtocol/transactionTimeout`` for each of
-/// ``requestInFlight`` and ``indicationInFlight``.
+/// The owner sends what
+/// ``nextToSend(into:)`` writes and reports it with ``didSend(_:)``, passes received PDUs, ends the operations of ``nextEnded()``, and runs one timer of ``AttributeProtocol/transactionTimeout`` each for ``requestInFlight`` and ``indicationInFlight``.
 public struct TransactionEngine {
-    /// What ``nextToSend(into:)`` has written, or what the owner has to encode.
+    /// The PDU that ``nextToSend(into:)`` has written, or that the owner must encode.
     public enum Outgoing {
-        /// Confirms the peer's indication.
+        /// The confirmation of the peer's indication.
         case confirmation
-        /// Answers the peer's request.
+        /// The response to the peer's request.
         case response
-        /// A client's request of our own.
+        /// A request of a local client.
         case request
-        /// The indication of Service Changed, which the owner encodes.
+        /// A Service Changed indication, which the owner encodes.
         case serviceChanged
         /// An indication of a value, which the owner encodes.
         case indication(any ValueUpdate)
@@ -31,11 +31,11 @@ public struct TransactionEngine {
         case command
     }
 
-    /// What a confirmation is for.
+    /// The subject of a confirmation.
     public enum Confirmation: Sendable {
-        /// No indication, or a value's.
+        /// A value, or an unexpected confirmation.
         case value
-        /// The indication of Service Changed.
+        /// Service Changed.
         case serviceChanged
     }
 
@@ -56,17 +56,17 @@ public struct TransactionEngine {
         }
     }
 
-    /// The ATT_MTU in force: the longest PDU either side may send; less than 23 counts as 23.
+    /// The current ATT_MTU, the maximum length of PDUs in both directions; values below 23 become 23.
     public var mtu: Int = AttributeProtocol.defaultMTU {
         didSet { mtu = max(mtu, AttributeProtocol.defaultMTU) }
     }
-    /// Counts the indications sent; nil while none is unconfirmed.
+    /// The number of the outstanding indication; nil when there is none.
     public private(set) var indicationInFlight: UInt64?
-    /// Whether the bearer has ended.
+    /// Whether the bearer is closed.
     public private(set) var isClosed = false
-    /// Whether nothing is begun for now: only what the peer waits for, confirmations and responses, is sent.
+    /// Whether only confirmations and responses are sent, and no transaction begins.
     public var isHeld = false
-    /// Whether Service Changed has to be indicated, before any value.
+    /// Whether Service Changed must be indicated, before any value.
     public var isServiceChangedPending = false
 
     private let waitingLimit: Int
@@ -79,35 +79,34 @@ public struct TransactionEngine {
     private var response: [UInt8] = []
     private var ended = EndedOperations()
 
-    /// An engine on which at most `waitingLimit` calls of each kind may wait; those whose callers gave up do
-    /// not count.
+    /// An engine with at most `waitingLimit` waiting operations of each kind; abandoned ones do not count.
     public init(waitingLimit: Int = 1024) {
         self.waitingLimit = waitingLimit
         requests = RequestQueue(limit: waitingLimit)
     }
 
-    /// Counts the requests sent; nil while none is unanswered. A new number starts the 30 s anew.
+    /// The number of the outstanding request; nil when there is none. Each new number restarts the 30 s timer.
     public var requestInFlight: UInt64? { requests.inFlight }
 
-    /// How many responses came that answer no request of ours.
+    /// The number of responses that matched no request.
     public var strayResponseCount: Int { requests.strayResponseCount }
 
-    /// The next operation that has ended, in the order in which they did; nil when there is none.
+    /// The next operation that has ended, in order; nil when there is none.
     public mutating func nextEnded() -> EndedOperation? { ended.popFirst() }
 
     private mutating func end(_ operation: any BearerOperation, _ failure: TransactionFailure?) {
         ended.append(operation, failure)
     }
 
-    // MARK: What is to be sent
+    // MARK: Sending
 
-    /// Queues the requests of a client procedure.
+    /// Enqueues the transaction of a client procedure.
     public mutating func submit(_ transaction: any ClientTransaction) {
         guard !isClosed else { return end(transaction, .closed) }
         requests.append(transaction, &ended)
     }
 
-    /// Queues an indication of a value.
+    /// Enqueues an indication of a value.
     public mutating func indicate(_ update: any ValueUpdate) {
         guard !isClosed else { return end(update, .closed) }
         if indications.count >= waitingLimit { indications.removeAll { $0.isAbandoned } }
@@ -115,10 +114,10 @@ public struct TransactionEngine {
         indications.append(update)
     }
 
-    /// Queues a notification of a value.
+    /// Enqueues a notification of a value.
     public mutating func notify(_ update: any ValueUpdate) { append(.notification(update)) }
 
-    /// Queues a command.
+    /// Enqueues a command.
     public mutating func submit(_ command: any CommandMessage) { append(.command(command)) }
 
     private mutating func append(_ message: Message) {
@@ -128,36 +127,36 @@ public struct TransactionEngine {
         messages.append(message)
     }
 
-    /// How many requests' procedures are under way or wait.
+    /// The number of current and waiting transactions.
     public var requestCount: Int { requests.count }
 
-    /// Whether a command would go out at once, before anything that waits.
+    /// Whether a command would be sent immediately, because no other PDU waits ahead of it.
     public var isIdleForMessages: Bool {
         !isClosed && !isHeld && messages.isEmpty && confirmationsOwed == 0 && !hasResponse
     }
 
-    /// Owes the peer a confirmation of its indication.
+    /// Adds a confirmation of the peer's indication to be sent.
     public mutating func oweConfirmation() {
         guard !isClosed else { return }
         confirmationsOwed += 1
     }
 
-    /// Whether a response waits to be sent; the peer may not make another request before it has it.
+    /// Whether a response is pending; the peer must not send another request before it.
     public var hasResponse: Bool { !response.isEmpty }
 
-    /// Queues the response to the peer's request, at most one at a time and no longer than ``mtu``; says whether it was
-    /// taken.
+    /// Enqueues the response to the peer's request, at most one at a time and at most ``mtu`` long; returns whether it
+    /// was accepted.
     public mutating func respond(_ bytes: [UInt8]) -> Bool {
         guard !isClosed, !hasResponse, !bytes.isEmpty, bytes.count <= mtu else { return false }
         response = bytes
         return true
     }
 
-    /// Writes the PDU to be sent next into `writer`, or returns nil when there is none; a value is encoded by the owner.
+    /// Writes the next PDU into `writer`; nil when there is none. The owner encodes values.
     ///
-    /// Nothing changes until ``didSend(_:)``; after a full channel the same PDU comes again.
+    /// The state changes only in ``didSend(_:)``; after congestion the same PDU is returned again.
     public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
-        // Asked after every packet, mostly for nothing.
+        // A fast path: called after every packet, mostly without anything to send.
         guard confirmationsOwed > 0 || hasResponse || (!isHeld && hasSomethingToBegin), !isClosed else { return nil }
         writer.removeAll()
         writer.capacity = mtu
@@ -167,7 +166,7 @@ public struct TransactionEngine {
             }
         }
         if hasResponse {
-            // It fitted when it was made, and the peer waits for it.
+            // The response fitted the ATT_MTU at its creation, and the peer waits for it.
             writer.capacity = max(mtu, response.count)
             return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
                 do { try writer.write(response) } catch { throw .invalid("\(error)") }
@@ -235,7 +234,7 @@ public struct TransactionEngine {
         }
     }
 
-    /// The kernel took what ``nextToSend(into:)`` gave last.
+    /// Records that the kernel accepted the PDU of ``nextToSend(into:)``.
     public mutating func didSend(_ outgoing: Outgoing) {
         guard !isClosed else { return }
         switch outgoing {
@@ -258,23 +257,23 @@ public struct TransactionEngine {
         self.indication = indication
     }
 
-    // MARK: What arrives
+    // MARK: Receiving
 
-    /// Receives a response or an Error Response. Notifications and indications are the owner's.
+    /// Receives a response or an Error Response; the owner handles notifications and indications.
     ///
-    /// Returns false when the answer does not belong to the request in flight: which answer belongs to which request
-    /// cannot be told any more, so the owner has to close the bearer.
+    /// Returns false when it does not match the outstanding request: responses can no longer be matched to requests, so
+    /// the owner must close the bearer.
     public mutating func receive(_ answer: ATTServerPDU) -> Bool { requests.receive(answer, &ended) }
 
-    /// Receives the bytes of a response or an Error Response that could not be decoded.
+    /// Receives a response or an Error Response that could not be decoded.
     ///
-    /// Returns false when it does not belong to the request in flight, as ``receive(_:)`` does.
+    /// Returns false when it does not match the outstanding request, as ``receive(_:)`` does.
     @discardableResult
     public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) -> Bool {
         requests.receiveMalformedAnswer(error, &ended)
     }
 
-    /// Receives the peer's confirmation of the indication in flight; one of nothing is ignored.
+    /// Receives the peer's confirmation of the outstanding indication; an unexpected one is ignored.
     @discardableResult
     public mutating func receiveConfirmation() -> Confirmation {
         guard indicationInFlight != nil, let confirmed = indication.take() else { return .value }
@@ -284,12 +283,12 @@ public struct TransactionEngine {
         return .value
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    /// The request or indication in flight was not answered in time: it fails with
-    /// ``TransactionFailure/timedOut``, all others with ``TransactionFailure/closed``, and nothing is sent any more.
+    /// The outstanding request or indication timed out: it fails with
+    /// ``TransactionFailure/timedOut``, all others with ``TransactionFailure/closed``, and nothing more is sent.
     ///
-    /// Of a request and an indication the one that was sent first is late.
+    /// If both are outstanding, the one sent first has timed out.
     public mutating func timeOut() {
         if let sent = requestInFlight, sent < indicationInFlight ?? .max {
             requests.timeOut(&ended)
@@ -299,8 +298,8 @@ public struct TransactionEngine {
         close()
     }
 
-    /// The transactions that would be outstanding if the bearer ended now. Call it right before ``close()`` or
-    /// ``timeOut()``.
+    /// The transactions that would be outstanding if the bearer closed now. Call it directly before
+    /// ``close()`` or ``timeOut()``.
     public func outstandingAtEnd() -> OutstandingTransactions {
         guard !isClosed else { return OutstandingTransactions() }
         return OutstandingTransactions(
@@ -308,7 +307,7 @@ public struct TransactionEngine {
             isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || confirmationsOwed > 0)
     }
 
-    /// Ends everything that waits with ``TransactionFailure/closed``.
+    /// Ends all operations with ``TransactionFailure/closed``.
     public mutating func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -324,7 +323,7 @@ public struct TransactionEngine {
     }
 }
 
-/// Writes `pdu` into `writer`; what does not fit is the caller's mistake.
+/// Encodes `pdu` into `writer`; a PDU that does not fit is the caller's mistake.
 func encode(_ pdu: ATTClientPDU, into writer: inout ByteWriter) throws(TransactionFailure) {
     do {
         try pdu.encode(into: &writer)

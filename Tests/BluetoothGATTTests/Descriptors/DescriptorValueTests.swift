@@ -28,7 +28,7 @@ import Testing
         (0x2909, "08", "8 digitals"), (0x2909, "", "2909: -"),
         (0x290A, "00", "when it changes"), (0x290A, "01 6400", "when it crosses 100"),
         (0x290A, "02 6400", "when it reaches 100"), (0x290A, "03 0A00", "when it changes by more than 10"),
-        (0x290A, "04 03C0", "when what 03C0 masks changes"),
+        (0x290A, "04 03C0", "when a value in the mask 03C0 changes"),
         (0x290A, "05 0A00 1400", "when it enters or leaves 10 to 20"),
         (0x290A, "06 0A00 1400", "when it reaches 10 or 20"), (0x290A, "07", "never"),
         (0x290A, "08 01", "condition 0x08 01"), (0x290A, "01 64", "290A: 0164"),

@@ -217,7 +217,7 @@ import BluetoothGATT
         let error = AttributeDatabaseError.noHandle(
             for: .clientCharacteristicConfiguration, of: 0x2A37, at: handle)
         #expect(throws: error) { try AttributeDatabase(services) }
-        #expect(error.description.contains("2A37 needs a place for its Client Characteristic Configuration"))
+        #expect(error.description.contains("2A37 needs handle"))
         #expect(error.description.contains(handle.map { "\($0)" } ?? "0x10000"))
     }
 

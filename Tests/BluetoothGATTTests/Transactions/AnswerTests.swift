@@ -50,7 +50,7 @@ import BluetoothGATT
         bearer.receive("13")
         #expect(
             request.failure?.description
-                == "the peer broke the protocol: Write Response came as the answer to a Read Request")
+                == "the peer violated the protocol: Write Response in response to a Read Request")
     }
 
     /// Requests with the malformed answers that can only be theirs.

@@ -145,11 +145,11 @@ import BluetoothGATT
         let refusal = ATTError(requestOpcode: .readRequest, handle: 0x0003, code: .readNotPermitted)
         let texts: [(TransactionFailure, String)] = [
             (.refused(refusal), "\(refusal)"),
-            (.violation("it did this"), "the peer broke the protocol: it did this"),
+            (.violation("it did this"), "the peer violated the protocol: it did this"),
             (.invalid("no such thing"), "no such thing"),
-            (.timedOut, "no answer within 30.0 seconds"),
+            (.timedOut, "no response within 30.0 seconds"),
             (.closed, "the bearer is closed"),
-            (.tooManyWaiting(7), "7 calls are waiting already"),
+            (.tooManyWaiting(7), "7 calls are already waiting"),
         ]
         for (failure, text) in texts { #expect(failure.description == text) }
     }
